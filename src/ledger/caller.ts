@@ -1,6 +1,7 @@
 /** One caller (a claimed identity, a program and an address) and its request counts. Times are clock readings in ms. */
 import { type ClientKind, clientKindOf } from "./client-kind.ts";
 import { ledgerLimits } from "./limits.ts";
+import { ProgramRequests } from "./program-requests.ts";
 import type { Subject } from "./subject.ts";
 import { type Urgency, urgencyOf } from "./urgency.ts";
 
@@ -28,10 +29,11 @@ export class Caller implements CallerName {
   active = 0;
   /** True after the ledger has evicted this caller. Code that keeps a reference must then call `Ledger.of` again. */
   isForgotten = false;
+  readonly #program: ProgramRequests;
   /** The resources that the caller watched most recently, in the format of `resourceKey`. */
   #watched: string[] = [];
 
-  constructor({ subject, agent, address }: CallerName, now: number) {
+  constructor({ subject, agent, address }: CallerName, now: number, program = new ProgramRequests()) {
     this.subject = subject;
     this.agent = agent;
     this.address = address;
@@ -39,10 +41,12 @@ export class Caller implements CallerName {
     this.urgency = urgencyOf(this.kind);
     this.since = now;
     this.lastAt = now;
+    this.#program = program;
   }
 
-  began(at: number): void {
+  began(at: number, verb: string): void {
     this.requests += 1;
+    this.#program.add(verb);
     this.active += 1;
     this.lastAt = at;
   }

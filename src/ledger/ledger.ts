@@ -2,12 +2,13 @@
 
 import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";
+import { ProgramRequests } from "./program-requests.ts";
 
 export class Ledger {
   /** By identity, program and address, in the order of insertion. An eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
-  readonly #evictedRequests = new Map<string, number>();
-  readonly #agents = new Set<string>();
+  /** By the program's metric label. Evicted callers' requests stay counted. */
+  readonly #programs = new Map<string, ProgramRequests>();
   readonly #startedAt: number;
   forgotten = 0;
 
@@ -19,11 +20,9 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Number of requests by the callers' programs. The first programs have a label each, the rest is "other". */
-  get requestsByAgent(): ReadonlyMap<string, number> {
-    const sums = new Map(this.#evictedRequests);
-    for (const { agent, requests } of this.#callers.values()) add(sums, this.#labelOf(agent), requests);
-    return sums;
+  /** Requests by the callers' programs. The first programs have a label each, the rest is "other". */
+  get programs(): ReadonlyMap<string, ProgramRequests> {
+    return this.#programs;
   }
 
   get size(): number {
@@ -42,15 +41,19 @@ export class Ledger {
     const known = this.#callers.get(key);
     if (known !== undefined) return known;
     if (this.#callers.size >= ledgerLimits.callers) this.#forgetOne(now);
-    const caller = new Caller(name, now);
-    if (this.#agents.size < ledgerLimits.agents) this.#agents.add(agent);
+    const caller = new Caller(name, now, this.#programOf(agent));
     this.#callers.set(key, caller);
     return caller;
   }
 
-  /** Returns a program's metric label, which never changes, so that the counters never decrease. */
-  #labelOf(agent: string): string {
-    return this.#agents.has(agent) ? agent : "other";
+  #programOf(agent: string): ProgramRequests {
+    const label = this.#programs.has(agent) || this.#programs.size < ledgerLimits.agents ? agent : "other";
+    let program = this.#programs.get(label);
+    if (program === undefined) {
+      program = new ProgramRequests();
+      this.#programs.set(label, program);
+    }
+    return program;
   }
 
   /** Evicts an idle caller. Skips callers in use, so that a flood of new callers evicts only callers of the flood. */
@@ -66,13 +69,8 @@ export class Ledger {
         continue;
       }
       caller.isForgotten = true;
-      add(this.#evictedRequests, this.#labelOf(caller.agent), caller.requests);
       this.forgotten += 1;
       return;
     }
   }
-}
-
-function add(sums: Map<string, number>, key: string, count: number): void {
-  sums.set(key, (sums.get(key) ?? 0) + count);
 }

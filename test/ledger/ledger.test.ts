@@ -40,10 +40,15 @@ test("when all are at work one of them goes all the same", () => {
 test("requests by program never fall, whichever caller is forgotten; beyond the first few they are counted together", () => {
   const ledger = new Ledger(0);
   for (let index = 0; index < ledgerLimits.callers + 100; index += 1)
-    ledger.of(name(`p-${index}`), 0).requests = 1;
-  const sums = ledger.requestsByAgent;
-  assert.is(sums.size, ledgerLimits.agents + 1);
-  assert.equal([sums.get("p-0"), sums.get("other")], [1, ledgerLimits.callers + 100 - ledgerLimits.agents]);
+    ledger.of(name(`p-${index}`), 0).began(0, index % 2 === 0 ? "list" : "post");
+  const { programs } = ledger;
+  assert.is(programs.size, ledgerLimits.agents + 1);
+  assert.equal(programs.get("p-0")?.counts, [["list", 1]]);
+  const others = (ledgerLimits.callers + 100 - ledgerLimits.agents) / 2;
+  assert.equal(programs.get("other")?.counts, [
+    ["list", others],
+    ["other", others],
+  ]);
 });
 
 test.run();

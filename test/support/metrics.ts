@@ -34,7 +34,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         ends: { complete: 0, client_gone: 0, backend_gone: 0, refused: 0 },
         watched: { events: 0, bytes: 0, versionRegressions: 0, states: new Map() },
       },
-      hedges: { count: 0, wins: { first: 0, hedge: 0 } },
+      hedges: { counts: new Map(), wins: { first: 0, hedge: 0 } },
       overhead: {
         histograms: {
           request: new Histogram(overheadBounds),
@@ -59,9 +59,9 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       origins: { counts: { custom: 0, aggregated: 0, unknown: 0 } },
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
-      ledgerTap: { ledger: { size: 0, requestsByAgent: new Map() }, leases: { all: [] } },
+      ledgerTap: { ledger: { size: 0, programs: new Map() }, leases: { all: [] } },
       avoidedApis: { failures: { counts: new Map() } },
-      caches: { writeDelays: { histograms: new Map() } },
+      caches: { watched: [], writeDelays: { histograms: new Map() } },
       measurementsOf: () => ({
         version: "v1.36.1",
         watchLagMs: undefined,

@@ -272,8 +272,10 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "request_hedges_total",
-    help: "Requests sent a second time, to another backend or on another connection, because the first attempt was unanswered",
-    cluster: ({ path: { hedges } }) => hedges.count,
+    help: "Requests sent a second time, to another backend or on another connection, by the backend that had not answered the first attempt",
+    labels: ["backend"],
+    cluster: ({ label, path: { hedges } }) =>
+      Array.from(hedges.counts, ([backend, count]) => [[backendIn(label, backend)], count]),
   },
   {
     name: "request_hedge_wins_total",
@@ -294,9 +296,13 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "client_requests_total",
-    help: "Requests by the product in the User-Agent; the first 50 products have series of their own",
-    labels: ["client"],
-    cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.requestsByAgent,
+    help: "Requests by the product in the User-Agent, and by verb; the first 50 products have series of their own",
+    labels: ["client", "verb"],
+    cap: limits.programSeries,
+    cluster: ({ path: { ledgerTap } }) =>
+      Array.from(ledgerTap.ledger.programs).flatMap(([client, { counts }]) =>
+        counts.map(([verb, count]): Sample => [[client, verbLabel(verb)], count]),
+      ),
   },
   {
     name: "api_failures_total",
@@ -372,6 +378,17 @@ export const metrics: readonly Metric[] = [
     help: "Lists of one object, with the watch's own credentials, that make an apiserver ask etcd for its progress, by result: answered, refused (for example by RBAC) or unanswered",
     labels: ["result"],
     cluster: ({ path }) => Object.entries(path.refresher.progressRequests),
+  },
+  {
+    name: "backend_watches",
+    help: "Streams of watches at the backend, by resource; without watches whose events watchkeeper cannot read",
+    labels: ["backend", "resource"],
+    cap: limits.watchSeries,
+    cluster: ({ label, path: { caches } }) =>
+      caches.watched.map(({ backend, resource, watches }) => [
+        [backendIn(label, backend), resource],
+        watches,
+      ]),
   },
   {
     name: "watch_lag_seconds",

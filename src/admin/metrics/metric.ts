@@ -61,7 +61,7 @@ export type LiveCluster = {
     };
     readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
     readonly exchanges: Pick<DataPath["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
-    readonly hedges: Pick<DataPath["hedges"], "count" | "wins">;
+    readonly hedges: Pick<DataPath["hedges"], "counts" | "wins">;
     readonly overhead: Pick<DataPath["overhead"], "histograms">;
     readonly pending: Pick<DataPath["pending"], "size">;
     readonly limits: Pick<DataPath["limits"], "own" | "refused">;
@@ -75,13 +75,24 @@ export type LiveCluster = {
     readonly refresher: Pick<DataPath["refresher"], "progressRequests">;
     readonly staleReadGuard: Pick<DataPath["staleReadGuard"], "counts">;
     readonly ledgerTap: {
-      readonly ledger: Pick<DataPath["ledgerTap"]["ledger"], "size" | "requestsByAgent">;
+      readonly ledger: Pick<DataPath["ledgerTap"]["ledger"], "size"> & {
+        readonly programs: ReadonlyMap<
+          string,
+          { readonly counts: readonly (readonly [verb: string, count: number])[] }
+        >;
+      };
       readonly leases: { readonly all: readonly LiveLease[] };
     };
     readonly avoidedApis: {
       readonly failures: Pick<DataPath["avoidedApis"]["failures"], "counts">;
     };
-    readonly caches: { readonly writeDelays: Pick<DataPath["caches"]["writeDelays"], "histograms"> };
+    readonly caches: {
+      readonly writeDelays: Pick<DataPath["caches"]["writeDelays"], "histograms">;
+      readonly watched: readonly Pick<
+        DataPath["caches"]["watched"][number],
+        "backend" | "resource" | "watches"
+      >[];
+    };
     readonly measurementsOf: (backend: string) => BackendMeasurements;
   };
   readonly upgrades: { readonly openCount: number };

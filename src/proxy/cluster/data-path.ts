@@ -423,6 +423,7 @@ export class DataPath {
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
+    this.hedges.reconcile(names);
     this.pending.release();
     for (const detector of this.#detectors)
       if (names.length > 0) detector.start();

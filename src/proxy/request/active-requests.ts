@@ -99,8 +99,8 @@ export class ActiveRequests {
   }
 
   add(exchange: Exchange): void {
-    const { caller, at } = exchange.context;
-    caller.began(at);
+    const { caller, at, verb } = exchange.context;
+    caller.began(at, verb);
     exchange.moveTo(this.#live.push(exchange) - 1);
     this.#active[exchange.context.kind] += 1;
     if (exchange.context.kind === "watch") exchange.countIn(this.#watches);

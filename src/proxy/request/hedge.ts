@@ -33,8 +33,8 @@ export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** Number of requests that were sent twice, since the process started. */
-  count = 0;
+  /** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
+  readonly counts = new Map<string, number>();
   /** How often a request that was sent twice was answered first by its first attempt, or by its hedge. */
   readonly wins = { first: 0, hedge: 0 };
 
@@ -122,21 +122,35 @@ export class Hedges {
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     this.#parts.expediteProbe(attempt.backend);
-    if (isFreshRead(context)) this.#hedgeSlow(attempts);
+    if (isFreshRead(context)) this.#hedgeSlow(attempts, attempt);
   }
 
   /** Handles a slow attempt that another server may answer. Its backend may be unable to reach that server. */
   #askForeign(context: RequestContext, attempts: AttemptPair, attempt: Attempt, info: RequestInfo): void {
     const { clock, isAggregated } = this.#parts;
     if (attempt.sinceSent(clock.now()) < requestLimits.foreignHedgeMs) return;
-    if (isRepeatable(context) && context.kind === "plain" && isAggregated(info)) this.#hedgeSlow(attempts);
+    if (isRepeatable(context) && context.kind === "plain" && isAggregated(info))
+      this.#hedgeSlow(attempts, attempt);
   }
 
-  #hedgeSlow(attempts: AttemptPair): void {
+  #hedgeSlow(attempts: AttemptPair, slow: Attempt): void {
     const other = attempts.hasTwo ? undefined : this.otherThan(attempts.asked);
     if (other === undefined || !this.#slowBudget.take()) return;
-    this.count += 1;
+    this.#count(slow);
     attempts.hedge(other).dial(this.#parts.pools);
+  }
+
+  #count({ backend }: Attempt): void {
+    this.counts.set(backend, (this.counts.get(backend) ?? 0) + 1);
+  }
+
+  /** Sums the counts of removed backends under "other", because new backend names may come again and again. */
+  reconcile(backends: readonly string[]): void {
+    for (const [backend, count] of this.counts) {
+      if (backend === "other" || backends.includes(backend)) continue;
+      this.counts.delete(backend);
+      this.counts.set("other", (this.counts.get("other") ?? 0) + count);
+    }
   }
 
   /**
@@ -152,7 +166,7 @@ export class Hedges {
     // Without another backend, a new connection to this one may work: only its present ones are silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
-    this.count += 1;
+    this.#count(attempt);
     const hedge = attempts.hedge(backend);
     if (own === undefined) hedge.dial(this.#parts.pools);
     else hedge.ready(own);

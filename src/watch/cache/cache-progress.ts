@@ -296,6 +296,12 @@ export class CacheTracker {
     return this.#resources.size;
   }
 
+  /** Returns the caches that have watches. */
+  get watched(): readonly CacheProgress[] {
+    const all = this.#resources.values().flatMap(({ caches }) => caches.values());
+    return all.filter(({ watches }) => watches > 0).toArray();
+  }
+
   /** Drops the caches of a dead or removed backend, because a backend that comes back has new caches. */
   forget(backend: string): void {
     for (const all of [this.#resources, this.#scopes])

@@ -124,8 +124,8 @@ test("verbs and codes come from closed sets, in the apiserver's words (A54)", ()
 });
 
 test("requests that were sent twice, and those that wait for a backend or for admission, are shown", () => {
-  const hedges = { count: 3, wins: { first: 2, hedge: 1 } };
-  assert.equal(of("request_hedges_total", { hedges }), [[[], 3]]);
+  const hedges = { counts: new Map([["cp-1", 3]]), wins: { first: 2, hedge: 1 } };
+  assert.equal(of("request_hedges_total", { hedges }), [[["cp-1"], 3]]);
   assert.equal(of("request_hedge_wins_total", { hedges }), [
     [["first"], 2],
     [["hedge"], 1],
@@ -134,7 +134,7 @@ test("requests that were sent twice, and those that wait for a backend or for ad
 });
 
 test("watches are shown by their state, their moves and ends by the reason", () => {
-  const { exchanges, migrations } = clusterWith().path;
+  const { exchanges, migrations, caches } = clusterWith().path;
   const watched = { events: 3, bytes: 4, versionRegressions: 5, states: new Map([["live", 2]]) };
   const path = {
     exchanges: { ...exchanges, watched },
@@ -149,12 +149,14 @@ test("watches are shown by their state, their moves and ends by the reason", () 
       stalls: 9,
     },
     sentinels: { count: 6 },
+    caches: { ...caches, watched: [{ backend: "cp-1", resource: "/pods", watches: 8 }] },
     refresher: { progressRequests: { answered: 3, refused: 2, unanswered: 1 } },
     origins: { counts: { custom: 3, aggregated: 2, unknown: 1 } },
     staleReadGuard: { counts: { outdated: 6, demanded: 8, refused: 7 } },
   };
   const expected: Readonly<Record<string, readonly (readonly [readonly string[], number])[]>> = {
     watches: [[["live"], 2]],
+    backend_watches: [[["cp-1", "/pods"], 8]],
     watch_events_total: [[[], 3]],
     watch_event_bytes_total: [[[], 4]],
     watch_version_regressions_total: [[[], 5]],
@@ -226,9 +228,15 @@ test("leases are shown with their holder and the address of the last renewal; a 
 test("clients are counted by program", () => {
   const { ledgerTap } = clusterWith().path;
   const path = {
-    ledgerTap: { ...ledgerTap, ledger: { size: 7, requestsByAgent: new Map([["kubelet", 9]]) } },
+    ledgerTap: {
+      ...ledgerTap,
+      ledger: { size: 7, programs: new Map([["kubelet", { counts: [["get", 9]] as const }]]) },
+    },
   };
-  assert.equal([of("clients", path), of("client_requests_total", path)], [[[[], 7]], [[["kubelet"], 9]]]);
+  assert.equal(
+    [of("clients", path), of("client_requests_total", path)],
+    [[[[], 7]], [[["kubelet", "GET"], 9]]],
+  );
 });
 
 test("passthrough: connections by backend, bytes by direction, ends by reason, refusals by origin", () => {

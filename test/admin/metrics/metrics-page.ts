@@ -28,7 +28,7 @@ the client asks for it, as Prometheus does. If kube-apiserver has the same metri
 generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
 No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. The column *at most* is the maximum number of label sets of a metric: the metric keeps the first
-label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,000 series, whatever clients send; with 64 backends, fewer than 2,500.
+label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 2,800.
 
 The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` contains the Audit-ID of the latest
 request in the bucket. The access log and the audit log of kube-apiserver contain the same Audit-ID. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is

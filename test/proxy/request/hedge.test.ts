@@ -371,7 +371,9 @@ test("hedges share a budget: what is beyond it is asked a little later (limits.t
   assert.is(other?.asked.length, atOnce);
   path.clock.advance(250);
   assert.is(other?.asked.length, most);
-  assert.is(path.hedges.count, most);
+  assert.equal([...path.hedges.counts.values()], [most]);
+  path.hedges.reconcile(["c"]);
+  assert.equal([...path.hedges.counts], [["other", most]], "a removed backend has no count of its own");
 });
 
 test("a request that waits for an upstream connection of a backend that falls silent goes elsewhere at once, a write too", () => {
