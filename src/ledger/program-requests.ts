@@ -3,7 +3,7 @@
 const verbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection"];
 
 export class ProgramRequests {
-  readonly #counts = new Array<number>(verbs.length).fill(0);
+  readonly #counts = verbs.map(() => 0);
   #others = 0;
 
   /** Searches a short list, because that is cheaper for each request than a look-up in a Map. */

@@ -163,7 +163,7 @@ test("where all are slow no backend becomes suspect, and they are soon asked onc
   }
   assert.is(suspectAt(scene), undefined);
   const most = 2 * requestLimits.slowHedgeBurst + 10;
-  const twice = path.hedges.counts.values().reduce((sum, count) => sum + count, 0);
+  const twice = path.hedges.counts.values().reduce((sum, ofBackend) => sum + ofBackend, 0);
   assert.ok(twice < most, `${twice} of ${count} asked twice`);
 });
 

@@ -1,4 +1,8 @@
 /** Values of labels that several metrics have. */
+import { limits } from "../../base/limits.ts";
+
+/** Enough for as many backends as a configuration may have, a fallback and "other". */
+export const backendCap = limits.discoveredBackends + 2;
 
 /** Returns the label of a status code; "other" for 0 (no response) and for codes that HTTP does not have. */
 export function codeOf(code: number): string {
