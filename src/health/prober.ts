@@ -158,6 +158,7 @@ export class Prober {
 
   /** If the TLS handshake of a probe is slow, opens two more sockets to find out whether large packets are lost. */
   #awaitHandshake(run: Run): void {
+    if (run.isAgain) this.#smallPackets.ask();
     if (run.isAgain || !this.#handshakes.hasSamples) return;
     const { clock } = this.#parts;
     const usualMs = this.#handshakes.quantile(0.99);
@@ -180,8 +181,14 @@ export class Prober {
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn } = this.#parts;
     const [first] = tried;
+    // A socket that connects late, when an outage ends, has not had the time for TLS.
+    const before = clock.now() - limitMs / 2;
     const areLost = tried.every(
-      (run) => this.#running.has(run) && run.connectedAt !== undefined && run.askedAt === undefined,
+      (run) =>
+        this.#running.has(run) &&
+        run.connectedAt !== undefined &&
+        run.connectedAt <= before &&
+        run.askedAt === undefined,
     );
     if (first?.connectedAt === undefined || !areLost || !this.#passSmallPackets(answerableAt)) return;
     learn({ kind: "packets-lost", ms: clock.now() - first.connectedAt, limitMs });
@@ -261,17 +268,22 @@ export class Prober {
     return run;
   }
 
-  /** Small packets pass if TCP connected and the kept socket answers. Then only large ones are lost. */
+  /**
+   * Only large packets are lost if TLS got no answer for long although small packets pass: TCP connected, and then the
+   * kept socket answered. A socket that connects late, when an outage ends, has not had the time for TLS.
+   */
   #dialTimedOut(run: Run): void {
     const { clock, facts, learn } = this.#parts;
-    const { begunAt, connectedAt, dialMs } = run;
-    if (connectedAt === undefined || !isSilent(facts()) || !this.#smallPackets.passSince(begunAt)) {
+    const { connectedAt = Number.POSITIVE_INFINITY } = run;
+    const limitMs = Math.max(healthLimits.lostHandshakeMs, 4 * this.#handshakes.quantile(0.99));
+    const ms = clock.now() - connectedAt;
+    if (ms < limitMs || !isSilent(facts()) || !this.#smallPackets.passSince(connectedAt)) {
       this.#dialed(run, "silence", `timed out after ${this.#ageOf(run)} ms`);
       return;
     }
     this.#counts.failures += 1;
     this.#end(run);
-    learn({ kind: "packets-lost", ms: clock.now() - connectedAt, limitMs: dialMs });
+    learn({ kind: "packets-lost", ms, limitMs });
   }
 
   #dialed(run: Run, met: Met, reason: string): void {

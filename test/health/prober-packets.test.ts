@@ -205,6 +205,24 @@ test("no connection answers, nor does the kept socket: new sockets are silent", 
   assert.is(kept.asked, 1);
 });
 
+test("an outage ends, and a socket connects just before its time is over: no large packets are lost", () => {
+  const { played, kept } = playKept();
+  const connected = new Set(played.running);
+  // The outage lasts from 500 to 3000 ms.
+  for (let ms = 0; ms < 4500; ms += 10) {
+    played.clock.advance(10);
+    const now = played.clock.now();
+    // The kernel repeats a lost SYN after a second, which is the probe's time.
+    for (const run of played.running) {
+      if ((ms > 500 && now - run.at < 990) || connected.has(run)) continue;
+      connected.add(run);
+      run.ear.connected();
+    }
+    if (ms >= 3000) kept.answer();
+  }
+  assert.is(losses(played).length, 0);
+});
+
 test("an answer from before the probe proves nothing", () => {
   const { played, kept } = playKept();
   played.clock.advance(200);
