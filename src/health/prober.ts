@@ -59,6 +59,8 @@ type Run = {
   readonly dialMs: number;
   connectedAt: number | undefined;
   askedAt: number | undefined;
+  /** Clock reading at which the kept socket first answered a request that was sent after this socket had connected. */
+  smallPassedAt: number | undefined;
   stopWait: () => void;
   stopLargePacketWait: () => void;
   stopHandshakeWait: () => void;
@@ -85,7 +87,7 @@ export class Prober {
   constructor(parts: ProberParts) {
     this.#parts = parts;
     this.#times = parts.times;
-    this.#smallPackets = new SmallPackets(parts.clock);
+    this.#smallPackets = new SmallPackets(parts.clock, (sentAt) => this.#smallPassed(sentAt));
   }
 
   get counts(): ProbeCounts {
@@ -179,28 +181,32 @@ export class Prober {
 
   /** Reports lost large packets if no TLS handshake is answered but small packets pass. A frozen process answers none. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
-    const { clock, learn } = this.#parts;
+    const { clock, learn, passesSmallPackets } = this.#parts;
     const [first] = tried;
-    // A socket that connects late, when an outage ends, has not had the time for TLS.
-    const before = clock.now() - limitMs / 2;
     const areLost = tried.every(
-      (run) =>
-        this.#running.has(run) &&
-        run.connectedAt !== undefined &&
-        run.connectedAt <= before &&
-        run.askedAt === undefined,
+      (run) => this.#running.has(run) && run.connectedAt !== undefined && run.askedAt === undefined,
     );
-    if (first?.connectedAt === undefined || !areLost || !this.#passSmallPackets(answerableAt)) return;
+    const doSmallPass = passesSmallPackets(answerableAt) || tried.every((run) => this.#losesLarge(run));
+    if (first?.connectedAt === undefined || !areLost || !doSmallPass) return;
     learn({ kind: "packets-lost", ms: clock.now() - first.connectedAt, limitMs });
   }
 
+  #smallPassed(sentAt: number): void {
+    const now = this.#parts.clock.now();
+    for (const run of this.#running)
+      if (run.connectedAt !== undefined && run.connectedAt <= sentAt) run.smallPassedAt ??= now;
+  }
+
   /**
-   * True if a small packet sent since then was answered: a PING, or a request on the kept socket. The request counts
-   * only while no upstream connection answers, because PINGs also show whether the path loses packets of any size.
+   * True if the kept socket has answered, and the TLS handshake has stayed unanswered for so long after this that a
+   * process that goes on after a stop, or a path after an outage, would have answered both. The kept socket counts only
+   * while no upstream connection answers, because PINGs also show whether the path loses packets of any size.
    */
-  #passSmallPackets(since: number): boolean {
-    const { facts, passesSmallPackets } = this.#parts;
-    return passesSmallPackets(since) || (isSilent(facts()) && this.#smallPackets.passSince(since));
+  #losesLarge({ smallPassedAt, askedAt }: Run): boolean {
+    const { clock, facts } = this.#parts;
+    if (smallPassedAt === undefined || askedAt !== undefined || !isSilent(facts())) return false;
+    const afterMs = Math.max(healthLimits.lostHandshakeMs / 2, this.#handshakes.quantile(0.99));
+    return clock.now() - smallPassedAt >= afterMs;
   }
 
   stop(): void {
@@ -243,6 +249,7 @@ export class Prober {
       dialMs,
       connectedAt: undefined,
       askedAt: undefined,
+      smallPassedAt: undefined,
       stopWait() {},
       stopLargePacketWait() {},
       stopHandshakeWait() {},
@@ -268,22 +275,15 @@ export class Prober {
     return run;
   }
 
-  /**
-   * Only large packets are lost if TLS got no answer for long although small packets pass: TCP connected, and then the
-   * kept socket answered. A socket that connects late, when an outage ends, has not had the time for TLS.
-   */
   #dialTimedOut(run: Run): void {
-    const { clock, facts, learn } = this.#parts;
-    const { connectedAt = Number.POSITIVE_INFINITY } = run;
-    const limitMs = Math.max(healthLimits.lostHandshakeMs, 4 * this.#handshakes.quantile(0.99));
-    const ms = clock.now() - connectedAt;
-    if (ms < limitMs || !isSilent(facts()) || !this.#smallPackets.passSince(connectedAt)) {
+    if (!this.#losesLarge(run)) {
       this.#dialed(run, "silence", `timed out after ${this.#ageOf(run)} ms`);
       return;
     }
+    const { clock, learn } = this.#parts;
     this.#counts.failures += 1;
     this.#end(run);
-    learn({ kind: "packets-lost", ms, limitMs });
+    learn({ kind: "packets-lost", ms: clock.now() - (run.connectedAt ?? run.begunAt), limitMs: run.dialMs });
   }
 
   #dialed(run: Run, met: Met, reason: string): void {

@@ -14,13 +14,14 @@ export type KeptSocket = {
 
 export class SmallPackets {
   readonly #clock: Pick<Clock, "now">;
+  readonly #onPassed: (sentAt: number) => void;
   #socket: KeptSocket | undefined;
   #state: "idle" | "asking" | "ask-again" = "idle";
-  /** Clock reading (ms) at which the latest answered request was sent. */
-  #passedAt = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Pick<Clock, "now">) {
+  /** `onPassed` is called for each answer, with the clock reading (ms) at which the request was sent. */
+  constructor(clock: Pick<Clock, "now">, onPassed: (sentAt: number) => void) {
     this.#clock = clock;
+    this.#onPassed = onPassed;
   }
 
   /** Keeps this socket instead of the earlier one. Large packets have passed on it, and none is unacknowledged. */
@@ -46,14 +47,9 @@ export class SmallPackets {
 
   #answered(sentAt: number): void {
     const isAgain = this.#state === "ask-again";
-    this.#passedAt = sentAt;
     this.#state = "idle";
+    this.#onPassed(sentAt);
     if (isAgain) this.ask();
-  }
-
-  /** True if a request that was sent at or after this clock reading was answered. */
-  passSince(at: number): boolean {
-    return this.#passedAt >= at;
   }
 
   close(): void {

@@ -223,6 +223,27 @@ test("an outage ends, and a socket connects just before its time is over: no lar
   assert.is(losses(played).length, 0);
 });
 
+test("a stopped process goes on and answers the kept socket first: no large packets are lost", () => {
+  for (let ms = 10; ms < 1000; ms += 10) {
+    const { played, kept } = playKept();
+    const connect = (): void => {
+      for (const { ear, at } of played.running) if (at === played.clock.now()) ear.connected();
+    };
+    for (let at = 0; at < ms; at += 1) {
+      played.clock.advance(1);
+      connect();
+    }
+    kept.answer();
+    for (let at = 0; at < 100; at += 1) {
+      played.clock.advance(1);
+      connect();
+    }
+    for (const { ear } of Array.from(played.running)) ear.dialed("answer", "");
+    played.clock.advance(100);
+    assert.is(losses(played).length, 0, `after ${ms} ms`);
+  }
+});
+
 test("an answer from before the probe proves nothing", () => {
   const { played, kept } = playKept();
   played.clock.advance(200);

@@ -129,7 +129,7 @@ export const health: readonly Defect[] = [
     "a process that stands still has lost large packets",
     {
       file: "health/prober.ts",
-      find: "|| !areLost || !this.#passSmallPackets(answerableAt)",
+      find: "|| !areLost || !doSmallPass",
       replace: "|| !areLost",
     },
     ["flows/large-packets", "a process that stands still"],
