@@ -79,6 +79,8 @@ export class Prober {
   readonly #readyz = new Rtt();
   readonly #handshakes = new Rtt();
   readonly #smallPackets: SmallPackets;
+  /** Clock reading of the kept socket's first answer since the latest answered TLS handshake; undefined: none. */
+  #smallPassSince: number | undefined;
   #hastyUntil = Number.NEGATIVE_INFINITY;
   #lastReadyzAnswerAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
@@ -193,18 +195,21 @@ export class Prober {
 
   #smallPassed(sentAt: number): void {
     const now = this.#parts.clock.now();
+    this.#smallPassSince ??= now;
     for (const run of this.#running)
       if (run.connectedAt !== undefined && run.connectedAt <= sentAt) run.smallPassedAt ??= now;
   }
 
   /**
-   * True if the kept socket has answered, and the TLS handshake has stayed unanswered for so long after this that a
-   * process that goes on after a stop, or a path after an outage, would have answered both. The kept socket counts only
-   * while no upstream connection answers, because PINGs also show whether the path loses packets of any size.
+   * True if the kept socket has answered before this socket was opened and after it had connected, and the TLS handshake
+   * is unanswered. When a stopped process goes on, or an outage ends, the kept socket may answer first, and sockets that
+   * were opened before may stay unanswered; new ones are answered. The kept socket counts only while no upstream
+   * connection answers, because PINGs also show whether the path loses packets of any size.
    */
-  #losesLarge({ smallPassedAt, askedAt }: Run): boolean {
+  #losesLarge({ begunAt, smallPassedAt, askedAt }: Run): boolean {
     const { clock, facts } = this.#parts;
-    if (smallPassedAt === undefined || askedAt !== undefined || !isSilent(facts())) return false;
+    const isNew = this.#smallPassSince !== undefined && begunAt >= this.#smallPassSince;
+    if (!isNew || smallPassedAt === undefined || askedAt !== undefined || !isSilent(facts())) return false;
     const afterMs = Math.max(healthLimits.lostHandshakeMs / 2, this.#handshakes.quantile(0.99));
     return clock.now() - smallPassedAt >= afterMs;
   }
@@ -293,6 +298,7 @@ export class Prober {
     run.stopHandshakeWait();
     if (met === "answer") {
       run.askedAt = clock.now();
+      this.#smallPassSince = undefined;
       if (run.connectedAt !== undefined) this.#handshakes.add(run.askedAt - run.connectedAt);
       this.#awaitAnswer(run);
       if (this.#parts.mayLoseLargePackets()) this.#awaitLargePacket(run);
