@@ -315,6 +315,7 @@ export class DataPath {
     });
   }
 
+  /** Every detector that runs periodically is registered here. */
   #createDetectors(compares: PathOptions["compares"]): readonly PeriodicDetector[] {
     const { clock, journal, backends, caches, exchanges, migrations, refresher } = this;
     return [

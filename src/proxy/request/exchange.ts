@@ -16,6 +16,8 @@
  *     finishing  the request's body is over, or not wanted any more         ended
  *     any        the client resets its stream, or the exchange is cut       ended
  *
+ * `#retry` sends a request again, to the next backend, if `upstream/retries.ts` allows it.
+ *
  * A sender gets flow-control credit only for bytes that have left towards the receiver, so a slow client slows only its
  * own stream at the backend.
  */
@@ -292,8 +294,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#stopWaiting = pending.wait(this.#waitsUntil, place, () => this.#failed(failure));
   }
 
-  /** Asks the next backend after an attempt that sent nothing or may be repeated, up to `limits.attempts` in all. */
-  #replace(failure: Failure, isSentAway = false): void {
+  /**
+   * Sends the request again, to the next backend, after an attempt that sent nothing or may be repeated: up to
+   * `limits.attempts` attempts in all. `isSentAway`: true if a GOAWAY refused the request.
+   */
+  #retry(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
@@ -368,7 +373,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   attemptRefused(attempt: Attempt, failure: Failure): void {
-    if (!this.#goesOnWithout(attempt)) this.#replace(failure);
+    if (!this.#goesOnWithout(attempt)) this.#retry(failure);
   }
 
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
@@ -426,7 +431,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#goesOnWithout(attempt)) return;
     if (!attempt.isMalformed && this.#maySendAgain(code)) {
       const isSentAway = code === errorCode.REFUSED_STREAM && attempt.isConnectionRetiring;
-      return this.#replace(lostUnanswered(attempt.backend), isSentAway);
+      return this.#retry(lostUnanswered(attempt.backend), isSentAway);
     }
     const failure = failureOfLost(attempt, code, isSafe(this.context) || !this.attempts.mayHaveRun);
     if (failure === undefined) this.#resetDown(code);
@@ -527,7 +532,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!this.#mayLeave(attempt, fields))
       return rest === undefined && isRepeatable(this.context) && this.#waitsForRest(attempt, fields, end);
     attempt.cancel(true);
-    if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
+    if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
     return true;
   }
 
@@ -561,7 +566,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
       return this.#relayRefusal();
     this.#isMissing = true;
-    if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
+    if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
   }
 
   #goesOnWithout(attempt: Attempt): boolean {

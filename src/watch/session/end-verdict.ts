@@ -1,7 +1,7 @@
 /**
  * Decides what happens to a watch when its upstream stream is over, by the table of watch.md §5.1. The watch continues
  * on another backend if possible. Otherwise it ends between two events, because a reset would make client-go list
- * everything again (D5).
+ * everything again (D5). A backend that refuses the watch's version (410): see `expired-version.ts`.
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";

@@ -104,7 +104,7 @@ export class ResumeRetry {
     return this.#attempts?.isExpired === true;
   }
 
-  /** Records a 410. `refusal`: the 410's ERROR event, if it answers the client's own request. */
+  /** Records a 410 (expired-version.ts). `refusal`: its ERROR event, if it answers the client's own request. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());

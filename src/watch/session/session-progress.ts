@@ -10,6 +10,7 @@ import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
 import type { EventType, WatchEvent } from "../codec/event.ts";
+import { isHeldBack } from "./expired-version.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
@@ -187,16 +188,15 @@ export class Progress {
   #error(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const isFirst = reading.events === 1;
     if (isMerged || (isFirst && reading.isOurs)) return "refused";
-    if (isFirst && event.code === 410 && this.#mayBeKnownElsewhere) return "refused";
+    if (isFirst && this.phase === "opening" && isHeldBack(event, this.#refused)) return "refused";
     this.phase = "ended";
     this.#count();
     return "forward";
   }
 
-  /** True if another backend's cache may have the version. `events` come from etcd, which all backends share. */
-  get #mayBeKnownElsewhere(): boolean {
-    const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
-    return this.phase === "opening" && isOfCaches;
+  get #refused(): Parameters<typeof isHeldBack>[1] {
+    const { isForeign } = this.#origin;
+    return { isExact: this.start === "exact", isForeign, isRepeating: this.#mayRepeat };
   }
 
   #count(): void {

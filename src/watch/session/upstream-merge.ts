@@ -10,6 +10,7 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
 import type { ClientWriter } from "./client-writer.ts";
+import { expired } from "./expired-version.ts";
 import type { ResumeRetry } from "./resume-retry.ts";
 import type { Fate, Progress } from "./session-progress.ts";
 import type { WatchContext } from "./watch-context.ts";
@@ -218,7 +219,7 @@ export class UpstreamMerge implements EventTaker {
     const { seenVersion } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
     else if (event.code === 504) seenVersion?.refused();
-    else if (event.code === 410) from.cache?.refuse(from.reading.from, event.oldest);
+    else if (event.code === expired) from.cache?.refuse(from.reading.from, event.oldest);
     if (event.endsInitialEvents) seenVersion?.shown(event.version);
   }
 

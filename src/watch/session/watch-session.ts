@@ -13,7 +13,6 @@ import type { Origin } from "../../kube/api-origin.ts";
 import {
   type Acceptance,
   acceptanceOf,
-  acceptanceOfError,
   isInitialising,
   type ResponseHead,
 } from "../../kube/resume-request.ts";
@@ -39,6 +38,7 @@ import {
   type Over,
   verdictOn,
 } from "./end-verdict.ts";
+import { acceptanceOfError, expired } from "./expired-version.ts";
 import { ResumeRetry } from "./resume-retry.ts";
 import { Progress, Reading } from "./session-progress.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
@@ -602,9 +602,9 @@ export class WatchSession implements AttemptOwner {
       return this.#goOnWithOther(other);
     }
     const isLast = stream === first || first === undefined;
-    if (code === 410 && isLast) this.#retry.expired(stream.attempt.backend, stream.refusal);
+    if (code === expired && isLast) this.#retry.expired(stream.attempt.backend, stream.refusal);
     const isForgotten = isLast && this.#parts.migrations.targets.isForgotten(this);
-    this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === 410 ? "expired" : "refused");
+    this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === expired ? "expired" : "refused");
   }
 
   #turnDown(stream: WatchStream, acceptance: Acceptance, reason: EndReason): void {
