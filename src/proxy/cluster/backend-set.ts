@@ -55,7 +55,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Stays undefined until the set exists, which the CA bundle needs only later.
+    // Undefined until the set exists. The CA bundle uses the set only later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -142,7 +142,7 @@ export class BackendSet {
     }
     const { clock, journal, prefix } = this.#parts;
     const answers = (name: string): boolean => this.#parts.answers(prefix + name);
-    // The present backends stay until the first result, so that clients do not notice a change of the discovery's type.
+    // The present backends stay until the first result of the new discovery, so that clients do not notice the change.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
@@ -165,7 +165,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to ask for the list of backends: those that are ready or, if none is, all: some may answer. */
+  /** The apiservers to ask for the list of backends: the ready ones; if none is ready, all, because some may answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);

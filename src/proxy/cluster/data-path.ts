@@ -92,7 +92,10 @@ export type PathOptions = PathSettings & {
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
-  /** How backends are compared (D13): by one watch of each resource on two of them; "all" (default): also by lists. */
+  /**
+   * How backends are compared (D13). "watches": by one watch of each resource that has streams on two of them. "all"
+   * (default): also by lists.
+   */
   readonly compares?: "all" | "watches" | "nothing";
   readonly bufferLimiter: BufferLimiter;
   /** Default: no request is traced. */
@@ -111,7 +114,7 @@ export type PathOptions = PathSettings & {
 
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
-  /** Ms for which the backend's watches lack a write; undefined: no watch there shows all writes to a resource. */
+  /** Ms for which the backend's watches lack a write; undefined: no watch of it shows all writes to a resource. */
   readonly watchLagMs: number | undefined;
   /** The longest delay of a write on watches in the last 10 to 20 s. */
   readonly watchDelay: BackendDelay | undefined;
@@ -450,7 +453,7 @@ export class DataPath {
     this.limits.stop();
   }
 
-  /** Called when a backend has become ready after it had no clients. */
+  /** Called when a backend has become ready after a time in which it had no clients. */
   #returned(name: string): void {
     this.refresher.returned(name);
     this.shields.returned(name);
@@ -465,7 +468,7 @@ export class DataPath {
     this.shields.judged({ name, state });
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
-      // When this backend comes back, its watch caches are new.
+      // A backend that comes back has new watch caches.
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);

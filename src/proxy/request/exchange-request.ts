@@ -46,7 +46,7 @@ export type ExchangeServices = {
 
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
-  /** Returns true if the backend cannot answer as another backend can, so that the client moves to another one. */
+  /** Returns true if another backend answers better than this one does. The client is then bound to the other one. */
   answered(backend: string, head: readonly Field[]): boolean;
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void;
 };

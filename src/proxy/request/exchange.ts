@@ -81,18 +81,20 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
-  /** Cancels the present wait. Invariant: set only in `placing` (for a queue) and `asking` (for a held response). */
+  /**
+   * Cancels the present wait. Invariant: set only in `placing` (waits in a queue) and `asking` (holds a response back).
+   */
   #stopWaiting: () => void = noWait;
-  /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
+  /** Clock reading at which the wait for a backend ends; 0: the request has not waited yet. */
   #waitsUntil = 0;
   /** Defined only for a watch from an exact version. */
   #replayLoop: ReplayLoop | undefined;
-  /** True if one of the backends that were asked cannot answer for the API. */
+  /** True if a backend that was asked does not serve the API or cannot reach its server. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** The sums over all watches, while this exchange is an active watch. */
+  /** The sums over all watches, if this exchange is an active watch, which adds its bytes to them. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -176,10 +178,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
       this.attempts.queue();
-      // A client can present another certificate only on a new connection. Apiservers close, too, after a 401.
+      // Makes the client open a new connection, the only way to present another certificate. Apiservers do so after a
+      // 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // Ends an attempt that may have begun: the client has no stream yet whose end would end the exchange.
+      // Ends an attempt that may have begun. The client has no stream yet, so no reset would end the attempt later.
       this.attemptFaulted(error);
     }
   }
@@ -197,7 +200,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
    * even a write.
    */
   cut(): void {
-    // The exchange has ended, but the client has not read all of the response.
+    // The exchange has ended, but the client has not read the whole response. The reset frees its buffered bytes.
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
@@ -211,7 +214,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #failed(failure: Failure): void {
-    // The limit itself reports its refusals, because a client may send thousands of requests above a limit.
+    // The limit itself journals its refusals, as a sum, because a client may send thousands of requests above a limit.
     if (failure.code === "limited") return this.#reply(failure);
     this.#parts.journal.write(failedEntry(this.context, failure, this.backend));
     this.#reply(failure);
@@ -219,7 +222,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // The rest of the body will get no credit, so a client that went on sending would wait for ever.
+    // The client gets no more flow-control credit for the rest of the body. Without the reset it would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -244,7 +247,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     buffered.add(-this.headBytes);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A 5xx may be a webhook's error, so it is no evidence against the backend, but a reason to probe it.
+    // A backend that sends a 5xx is probed, but gets no bad mark: the error may be a webhook's.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -259,7 +262,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
     if (this.#gate?.mayAsk(backend, this) === false) return;
-    // If the client's own backend cannot answer for this API, only this request goes to another one (k/k 59848).
+    // If only this API is missing at the client's backend, just this request goes elsewhere (k/k 59848).
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -282,7 +285,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#place();
   }
 
-  /** Waits for a backend. While all backends are silent, the limit is `silentUntil`, not `pending.until` (D14). */
+  /** Waits for a backend: until `pending.until`, or until `silentUntil` while all backends are silent (D14). */
   #enqueue(failure: Failure): void {
     const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
@@ -304,12 +307,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { attempts, context } = this;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // Not counted if a GOAWAY refused the request: each 401 causes a GOAWAY for all clients of a connection.
+    // An attempt that a GOAWAY refused does not count for a while, because any client's 401 makes the apiserver send
+    // GOAWAY to all clients of that connection.
     const since = Math.max(context.at, this.#gate?.admittedAt ?? 0);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The 503 says when the client may try again. After it, a watch continues without a relist (watch.md §5.1).
+    // The 503 has a Retry-After. A watch that gets it continues from its version, without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
@@ -360,7 +364,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Anonymous requests, and those of rejected addresses (D15), use other connections: their 401s cause GOAWAYs.
+    // Anonymous requests, and those of rejected addresses (D15), get connections of their own: their 401s cause
+    // GOAWAYs, which other clients must not suffer from.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -425,7 +430,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself has ended the stream, so the head that is being held is its response.
+    // The backend itself, not a lost connection, has ended the stream. So the held head is its response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -438,15 +443,16 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     else this.#failed(failure);
   }
 
-  /** True if the request may be sent again, for which its whole body must still be there. */
+  /** True if the request may be sent again. That also requires that its whole body is still buffered. */
   #maySendAgain(code: number): boolean {
     return this.#body?.isRepeatable !== false && maySendAgain(code, isSafe(this.context));
   }
 
   #lostAnswered(code: number): void {
-    // A response that was cut off must never look complete (F9).
+    // The client must never take a response that was cut off for a complete one (F9), so its stream is reset.
     if (this.#state !== "finishing") return this.#resetDown(code);
-    // The response is complete, and the backend needs no more of the body, so the client may stop (RFC 9113 §8.1).
+    // The response is complete, and the backend does not need the rest of the request's body. NO_ERROR tells the client
+    // to stop sending (RFC 9113 §8.1).
     this.down.reset(errorCode.NO_ERROR);
     this.#end("complete");
   }
@@ -456,7 +462,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
-      // Interim heads for the hedge are not forwarded, because the client would get each of them twice.
+      // Only the first attempt's interim heads (1xx) are forwarded. Otherwise the client would get each head twice.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
@@ -520,7 +526,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   // --- a response that is held, because another backend may give a better one ---
 
-  /** True if a refusal is not relayed now, because the other attempt or another backend may do better. */
+  /** Returns true if the refusal is held back, because the other attempt or another backend may succeed. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
@@ -543,7 +549,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
-  /** Holds a 404 until its body shows whether the backend serves the path at all. */
+  /** Holds a 404 back until its body shows whether the backend has no route for the path or only no such object. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
@@ -552,7 +558,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.#waitsForRest(attempt, fields, end);
   }
 
-  /** Holds a short refusal until it is complete. If its backend is lost before, another one can be asked. */
+  /** Holds a short refusal back until it is complete. If its backend is lost before, another backend can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
