@@ -6,7 +6,10 @@
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** Query parameters that a resumed watch gets from the proxy. `sendInitialEvents` would deliver all objects again. */
+/**
+ * Query parameters that the proxy removes or replaces in a resumed watch. `sendInitialEvents` would deliver all objects
+ * again.
+ */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -60,7 +63,8 @@ const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
-  // `limit` with a version alone means an exact version; with version 0, `limit` is ignored (delegator.go, cacher.go).
+  // A version with `limit` but without a match would mean that exact version; with version 0, `limit` is ignored
+  // (delegator.go, cacher.go).
   const from = least === undefined ? [] : [`resourceVersion=${least}`, "resourceVersionMatch=NotOlderThan"];
   return targetWith(target, listed, [...from, "limit=1"]);
 }

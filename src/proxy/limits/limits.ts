@@ -8,8 +8,8 @@ export const operatorLimits = {
   /** Milliseconds between two journal entries about the refusals of one limit. */
   reportMs: 10_000,
   /**
-   * Maximum number of characters of all these limits: a successor process inherits them in an environment variable, and
-   * Linux allows 128 KiB.
+   * Maximum number of characters of all limits of operators: a successor process inherits them in an environment
+   * variable, and Linux allows 128 KiB.
    */
   stateChars: 64 * 1024,
 } as const;

@@ -47,8 +47,8 @@ export const requestLimits = {
    */
   busyBytes: 4 * MiB,
   /**
-   * Maximum number of such busy clients that are remembered between two checks of the balance. If there are more, no
-   * single client causes the imbalance.
+   * Maximum number of busy clients that are remembered between two checks of the balance. If there are more, no single
+   * client causes the imbalance.
    */
   busyClients: 1000,
 } as const;

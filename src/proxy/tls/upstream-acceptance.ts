@@ -9,7 +9,7 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** Ms that a backend has to answer in such a test. A slower backend gives no result. */
+/** Ms that a backend has to answer when a CA or certificate is tested. A slower backend gives no result. */
 export const proofMs = 3000;
 
 /** objection: why the backend rejects the file; "": it accepts the file; undefined: no result. */

@@ -18,8 +18,8 @@ export const socketTableMs = 1000;
  */
 export const hungRetransmits = 4;
 /**
- * The same for the socket to the client. Its network may fail for a while, so the number is larger: this many
- * retransmissions take about 51 s.
+ * A tunnel is also stuck if the socket to its client shows this many retransmissions, which take about 51 s. The number
+ * is larger than for backends, because a client's network may fail for a while.
  */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;

@@ -6,7 +6,7 @@ import { JsonMetadata } from "./json-metadata.ts";
 const KiB = 1024;
 
 export const objectVersionLimits = {
-  /** Maximum number of bytes that precede the version in protobuf: a name, a prefix and a namespace, 253 bytes each. */
+  /** Maximum number of protobuf bytes before the version: a name, a prefix and a namespace, of 253 bytes each. */
   protobufBytes: 1 * KiB,
   /** Maximum number of bytes that are searched in JSON: `managedFields` precedes the version of a custom resource. */
   jsonBytes: 64 * KiB,

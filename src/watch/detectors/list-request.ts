@@ -93,7 +93,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Ends the request: a suspect backend's response is not worth waiting for. */
+  /** Ends the request, because the response of a suspect backend would come too late. */
   attemptSuspected(): void {
     this.#end();
   }

@@ -15,7 +15,7 @@ import type { WatchEvent } from "../codec/event.ts";
 export const expired = 410;
 
 type Refused = {
-  /** True if the watch starts from an exact version. Every backend accepts a watch from any other start. */
+  /** True if the watch starts from an exact version. No backend refuses a watch from another start with 410. */
   readonly isExact: boolean;
   /** True if an aggregated server assigns the versions. That server answers, whichever backend is asked. */
   readonly isForeign: boolean;
@@ -23,7 +23,7 @@ type Refused = {
   readonly isRepeating: boolean;
 };
 
-/** True if the client does not get this ERROR, the first event of its watch, because another backend may have the version. */
+/** True if the client must not get this ERROR, its watch's first event: another backend may have the version. */
 export function isHeldBack({ code }: WatchEvent, { isExact, isForeign, isRepeating }: Refused): boolean {
   return code === expired && isExact && !isForeign && !isRepeating;
 }
