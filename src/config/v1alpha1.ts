@@ -156,7 +156,8 @@ class Conversion {
 
   get text(): string {
     const { text } = this.#document;
-    // At equal offsets, an insertion comes before a removal. Edits inside removed text are dropped.
+    // Sorts the edits by position. At the same position, an insertion comes before a removal. Edits inside removed text
+    // are dropped.
     const edits = this.#edits.toSorted((one, other) => one.from - other.from || one.to - other.to);
     let [next, end] = ["", 0];
     for (const edit of edits)

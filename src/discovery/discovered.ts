@@ -45,7 +45,7 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // Other sources return IP addresses. Only a discovery file, which an operator wrote, may contain host names.
+  // A host name is allowed only in a discovery file, which an operator wrote. Other sources return IP addresses.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 

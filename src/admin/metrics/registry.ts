@@ -19,7 +19,10 @@ import type {
 } from "./metric.ts";
 import { metrics } from "./metric-declarations.ts";
 
-/** Metrics of prom-client that would visit every open socket: with 50,000 watches they would delay requests. */
+/**
+ * Metrics of prom-client that are switched off: they would visit every open socket, and with 50,000 watches delay
+ * requests.
+ */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}`,
   `nodejs_active_${what}_total`,
@@ -107,7 +110,10 @@ function rowsOf(values: Values): readonly Sample[] {
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }
 
-/** Returns undefined if the metric does not count the entry. Only `kind` connects function and entry for TypeScript. */
+/**
+ * Returns undefined if the metric does not count the entry. A function of its own, because only the type parameter
+ * `kind` connects the function with the entry for TypeScript.
+ */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,

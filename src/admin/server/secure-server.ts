@@ -27,7 +27,8 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // Node would accept an unusable pair, and every handshake would fail. This pair was checked when it was loaded.
+    // The pair was checked when it was loaded. Node itself would accept an unusable pair, and then every handshake
+    // would fail.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

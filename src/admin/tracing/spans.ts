@@ -66,7 +66,7 @@ function rootOf(record: TraceRecord): Part {
 function partOf(span: SpanRecord, { method, auditId, spanId: parentId }: TraceRecord, spanId: string): Part {
   const { name, startMs, endMs, backend, reason, from, error } = span;
   const isAttempt = name === "attempt";
-  // A hedge that another attempt has overtaken is no error.
+  // An attempt that another attempt has overtaken is not marked as an error.
   const isError = error !== "" && error !== "superseded";
   return {
     name: isAttempt ? method : `watchkeeper.${name}`,

@@ -64,7 +64,7 @@ export class Reloads {
     // One after another, because a reload opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#report(loaded, await running.reload(this.#configIn(loaded))))
-      // An exception here is a bug of watchkeeper. It only makes this reload fail.
+      // An exception here is a bug of watchkeeper. Only this reload fails because of it.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 

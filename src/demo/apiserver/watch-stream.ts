@@ -52,7 +52,7 @@ export class WatchStream {
   start(): void {
     const refusal = this.#open();
     if (refusal !== undefined) this.#send("ERROR", refusal.status);
-    // With a negative timeoutSeconds, the stream contains no event.
+    // A watch with a negative timeoutSeconds ends at once, without an event.
     if (refusal !== undefined || this.#parts.timeoutMs <= 0) this.end();
     else this.#live();
   }

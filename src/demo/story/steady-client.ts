@@ -66,7 +66,8 @@ export class SteadyClient {
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // Without a GET between them, round robin over two backends would give all watches to one backend.
+      // Sends a GET between two watches. Without it, round robin over two backends would give all watches to one
+      // backend.
       await this.#get();
     }
     this.#tick();

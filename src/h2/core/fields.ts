@@ -97,7 +97,7 @@ export function readResponse(fields: Field[]): ResponseHead | string {
   const text = found[role.status];
   if (text === undefined) return "no :status";
   if (!isStatus(text)) return ":status is not a number from 100 to 599";
-  // 101 (Switching Protocols) exists only in HTTP/1.1 (RFC 9113 §8.6).
+  // Rejects 101 (Switching Protocols), which exists only in HTTP/1.1 (RFC 9113 §8.6).
   if (text === "101") return ":status is 101";
   const status = Number(text);
   const contentLength = contentLengthOf(found);

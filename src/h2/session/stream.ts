@@ -144,7 +144,7 @@ export class Stream implements StreamWriter {
       return;
     }
     this.#isAnswered = true;
-    // A response to HEAD and a 304 may state the length of a body that is not sent (RFC 9110 §8.6).
+    // These responses may state the length of a body that is not sent (RFC 9110 §8.6).
     const isBodiless = this.#isHeadRequest || head.status === 304 || head.status === 204;
     this.#expected = isBodiless ? 0 : head.contentLength;
     if (end && this.#expected > 0) throw malformed("content-length without a body");

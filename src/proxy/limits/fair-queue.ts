@@ -53,7 +53,7 @@ export class FairQueue<T extends Waiting> {
     if (this.#size <= this.#most) return undefined;
     const longest = this.#bySize.get(this.#largest);
     const [other] = longest?.has(group) === true ? [group] : (longest ?? []);
-    // The newest request of a user cannot be found at once, but its oldest can.
+    // Removes the oldest request of that user, because its newest one cannot be found at once.
     const [oldest = request] = other === group ? [request] : (other?.waiting ?? []);
     this.remove(oldest);
     return oldest;

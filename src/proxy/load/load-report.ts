@@ -64,7 +64,7 @@ function readerOfJson(text: string): Reader | undefined {
   if (typeof report !== "object" || report === null) return undefined;
   const values = new Map(Object.entries(report));
   return (name) => {
-    // protojson writes `cpuUtilization`, and reads `cpu_utilization` as well.
+    // Reads both spellings: protojson writes `cpuUtilization`, and also accepts `cpu_utilization`.
     const value: unknown =
       values.get(name) ?? values.get(name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()));
     return typeof value === "number" ? value : undefined;

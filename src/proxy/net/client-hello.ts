@@ -77,7 +77,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("not all of its records are handshake records");
-  // RFC 8446 §5.1 forbids empty records. One would also make the loop of `findMessage` endless.
+  // Rejects empty records, which RFC 8446 §5.1 forbids. One would also make the loop of `findMessage` endless.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }

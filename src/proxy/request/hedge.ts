@@ -33,7 +33,7 @@ export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-/** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
+  /** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
   readonly counts = new Map<string, number>();
   /** How many hedged requests were answered first by their first attempt, and how many by their hedge. */
   readonly wins = { first: 0, hedge: 0 };

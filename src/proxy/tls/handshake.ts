@@ -37,7 +37,8 @@ export function shakeHands(
   const secure = new tls.TLSSocket(socket, {
     isServer: true,
     ...(own === undefined ? serverTlsOptions() : { secureContext: own }),
-    // With one certificate for all names, OpenSSL does not interrupt the handshake to call JavaScript.
+    // With one certificate for all names, no SNI callback is set. OpenSSL then need not interrupt the handshake for
+    // JavaScript.
     ...(own === undefined || hosts.hasSeveral ? bySni : {}),
     ALPNProtocols: ["h2", "http/1.1"],
     // Always requests a certificate, so that any listener can refuse it later with a clear message.

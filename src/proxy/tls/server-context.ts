@@ -43,7 +43,7 @@ export function serverContext(
       key,
     });
   } catch (reason) {
-    // OpenSSL enforces limits of its own, such as a minimum size of RSA keys.
+    // OpenSSL may refuse a checked pair, because it has limits of its own, such as a minimum size of RSA keys.
     return new Failure("bad-file", "proxy", wordsOf(reason), reason);
   }
 }

@@ -103,7 +103,7 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
       const fields = ["Host: kubernetes", "User-Agent: watchkeeper-probe", field, "Connection: close"];
       const lines = ["GET /readyz HTTP/1.1", ...fields.filter((line) => line !== ""), "", ""];
       socket.write(lines.join("\r\n"));
-      // HTTP servers send the status line in one piece. Anything else is no result.
+      // Reads only the first chunk, because HTTP servers send the status line in one piece.
       socket.once("data", (chunk: Buffer) => end(objectionTo(firstLine(chunk))));
     });
   });

@@ -108,7 +108,7 @@ export class Sentinels extends Interval {
   #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
     if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
-    // If the backend does not answer in time, another one is asked.
+    // Waits for the backend's answer only for a limited time. Then another backend is asked.
     const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -183,7 +183,8 @@ export class Sentinels extends Interval {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // With more than `comparedResources` resources, the proxy does not know which backends have accepted a watch.
+    // Returns no backend if the proxy does not know which ones have accepted a watch: beyond `comparedResources`
+    // resources.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

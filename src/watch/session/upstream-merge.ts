@@ -83,7 +83,7 @@ export class UpstreamMerge implements EventTaker {
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // A slow client's watch must not keep two streams.
+    // If the client is slow, the second stream is dropped, because a slow client's watch must not keep two.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
