@@ -60,7 +60,7 @@ export type Config = {
   readonly drain: { readonly shutdownDelayMs: number; readonly timeoutMs: number };
   readonly admin: AdminConfig;
   readonly logging: Written["logging"];
-  /** Undefined: no request is traced. */
+  /** The collector and the share of requests to trace; undefined: no request is traced. */
   readonly tracing?: Written["tracing"];
 };
 

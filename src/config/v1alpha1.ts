@@ -40,7 +40,9 @@ const clientCerts: Change = {
   },
 };
 
-/** By the JSON pointer of the v1alpha1 key. "*": every list entry; `upstreams`: also `upstream` and `clusters`. */
+/**
+ * The changes by the key's JSON pointer in v1alpha1. "*": every list entry; `upstreams`: also `upstream`, `clusters`.
+ */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -168,7 +170,7 @@ class Conversion {
     return next + text.slice(end);
   }
 
-  /** `now`: the JSON pointer that the node has after the conversion. */
+  /** Converts one node of the file. `now`: the JSON pointer that the node has after the conversion. */
   #convert(node: unknown, pointer: string, now: string): void {
     if (isSeq(node))
       for (const [index, item] of node.items.entries())

@@ -15,7 +15,7 @@ export type Discovered = {
   readonly isEncrypted: boolean;
   /** Share of the load compared with other backends; default: 1. Only a discovery file states weights. */
   readonly weight?: number;
-  /** Undefined: the source does not state the zone. */
+  /** The backend's zone; undefined: the source does not state it. */
   readonly zone?: string;
 };
 
@@ -71,7 +71,7 @@ function foundInEntry(entry: unknown): Discovered | undefined {
   const { name, url, weight, zone, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
-  // The same rule as for names in the config, because names appear in metrics and logs.
+  // A name must follow the rule for names in the config, because it appears in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   const traits = traitsIn(weight, zone);
   return address !== undefined && isName && traits !== undefined

@@ -72,7 +72,7 @@ type Api = { readonly group: string; readonly version: string };
 export class Origins {
   /** The origin of each group that the configuration names or that is well known. */
   #fixed: ReadonlyMap<string, Origin>;
-  /** By "group/version". */
+  /** The origins of APIs that backends have answered, by "group/version". */
   readonly #seen = new Map<string, { readonly group: string; readonly origin: Origin }>();
 
   constructor(rules: OriginRules = {}) {

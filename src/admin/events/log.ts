@@ -23,7 +23,7 @@ export type LogOptions = {
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
-/** By kind of entry: the field with the error message. The log names it `err`, as klog does. */
+/** The field with the error message, for each kind of entry that has one. The log names it `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["metrics.unprotected", "reason"],

@@ -16,7 +16,7 @@ export class ApiPort {
   #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
-  /** `isShared`: true if another process of this configuration may keep the port, as a node's second pod does. */
+  /** `isShared`: returns true if another process of this configuration may keep the port, as a second pod does. */
   constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
     this.#clock = clock;

@@ -76,7 +76,7 @@ export class ProbeThread implements Admin {
   #worker: Worker | undefined;
   /** host:port. Stays while the thread is replaced; "" before the first address. */
   #address = "";
-  /** Undefined once the thread has ended: the kernel may then give the number to another socket. */
+  /** Descriptor of the listening socket. Undefined once the thread has ended: the kernel may use the number again. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;

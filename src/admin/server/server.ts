@@ -77,7 +77,7 @@ export type Guard = {
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** `isPublic`: true for paths that need no user. A browser loads the page before its user can enter a token. */
+/** Returns the guard of the API. `isPublic`: true for paths that need no user, as the page loads without one. */
 export function guardOf(
   authorization: Pick<Authorization, "admit">,
   isPublic: (path: string) => boolean,

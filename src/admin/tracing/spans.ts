@@ -7,7 +7,7 @@ import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import type { SpanRecord, TraceRecord } from "../../proxy/observe/request-trace.ts";
 import { withoutSecrets } from "../events/log.ts";
 
-/** One object, because the exporter groups the spans of the same scope. */
+/** The spans' scope: one object for all spans, because the exporter groups spans by it. */
 const scope = { name: "watchkeeper" };
 
 type Attributes = ReadableSpan["attributes"];

@@ -91,7 +91,7 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // Redacted as a whole: a path contains namespaces, names and selectors.
+    // Redacts the whole text, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
     // If the text is no known name, it may be a sentence with names, such as an incident's subject.

@@ -42,7 +42,7 @@ export class WatchStream {
   #hasSentColumns = false;
   #stops = new Set<() => void>();
 
-  /** `onStop`: called when the watch ends, for any reason. */
+  /** Creates the stream of one watch. `onStop`: called when the watch ends, for any reason. */
   constructor(parts: Parts, onStop: () => void) {
     this.#parts = parts;
     this.#onStop = onStop;

@@ -84,7 +84,7 @@ function removeDead(): void {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // Ignored, because the directory belongs to another user.
+      // A directory of another user cannot be removed, which is no problem.
     }
   }
 }

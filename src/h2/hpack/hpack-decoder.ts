@@ -34,7 +34,7 @@ export class HpackDecoder {
   #listBytes = 0;
   #listFields = 0;
 
-  /** `tableBytes`: the value that was advertised in SETTINGS_HEADER_TABLE_SIZE. */
+  /** `tableBytes`: the size of the table that was advertised in SETTINGS_HEADER_TABLE_SIZE. */
   constructor(tableBytes: number = h2Limits.hpackTableBytes) {
     this.#table = new DynamicTable(tableBytes);
     this.#advertisedBytes = tableBytes;

@@ -36,7 +36,7 @@ export type BackendSetParts = {
   readonly answers: (name: string) => boolean;
 };
 
-/** `caBundle`: undefined if all backends use plain HTTP, on loopback. */
+/** The settings in use. `caBundle`: undefined if all backends use plain HTTP, on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -228,7 +228,7 @@ export class BackendSet {
 
 const alike: BackendTraits = { weight: 1, isNear: true };
 
-/** `own`: the zone of this process. */
+/** Returns the weight and the nearness of a backend. `own`: the zone of this process. */
 function traitsIn({ weight = 1, zone }: Discovered, own: string | undefined): BackendTraits {
   return { weight, isNear: own === undefined || zone === undefined || zone === own };
 }

@@ -241,7 +241,7 @@ export class Cluster {
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** `backend`: its name in journal and metrics. */
+  /** True if the cluster has this backend. `backend`: the name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.stateOf(backend) !== undefined;
   }

@@ -78,7 +78,7 @@ export class Clusters {
     return this.#byName.get(name);
   }
 
-  /** `backend`: its name in journal and metrics. */
+  /** Returns the cluster of a backend. `backend`: the name in journal and metrics. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));
   }
@@ -109,7 +109,7 @@ export class Clusters {
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: NextClusters = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
-      // One after the other, so that the first Failure is returned.
+      // Prepares the clusters one after the other, so that the first Failure is returned.
       // oxlint-disable-next-line no-await-in-loop
       const failure = await this.#prepareOne(one, config, next);
       if (failure === undefined) continue;

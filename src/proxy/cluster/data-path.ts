@@ -70,17 +70,17 @@ import { SlowStart } from "../upstream/slow-start.ts";
 
 /** The settings that a reload may change. */
 export type PathSettings = OriginRules & {
-  /** Default: true. */
+  /** True if the proxy requests bookmarks even if clients did not; default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** Default: "Observe". */
+  /** Whether stale reads are ignored, reported or prevented; default: "Observe". */
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
-  /** Default: true. */
+  /** True if requests avoid a backend that cannot reach their API; default: true. */
   readonly avoidUnreachableAPIs?: boolean;
   /** The limits of the configuration; default: none. */
   readonly limits?: readonly LimitConfig[];
-  /** Default: no shield. */
+  /** Settings of the shield of weak backends; default: no shield. */
   readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
@@ -98,7 +98,7 @@ export type PathOptions = PathSettings & {
    */
   readonly compares?: "all" | "watches" | "nothing";
   readonly bufferLimiter: BufferLimiter;
-  /** Default: no request is traced. */
+  /** Decides which requests are traced; default: none is. */
   readonly tracer?: Tracer | undefined;
   /** The limits that operators set at run time; default: none. */
   readonly operatorLimits?: OperatorLimits;

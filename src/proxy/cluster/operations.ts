@@ -10,7 +10,7 @@ import { titleOf } from "../limits/limit.ts";
 import type { OperatorLimits } from "../limits/operator-limits.ts";
 import type { DataPath } from "./data-path.ts";
 
-/** `by`: the operator's name and origin, as the operator gave them. */
+/** Who runs an operation, and why. `by`: the operator's name and origin, as the operator stated them. */
 export type Operator = { readonly by: string; readonly reason: string };
 
 type OperatedPath = Pick<DataPath, "backends" | "exchanges" | "migrations">;

@@ -57,7 +57,7 @@ export class Http1Connection implements H1End {
     this.client = client;
     this.idleSince = parts.clock.now();
     client.attach(this);
-    // Added at once: an "error" event without a listener would end the process (A52).
+    // The listener is added at once, because an "error" event without a listener would end the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => {
       client.disconnected();

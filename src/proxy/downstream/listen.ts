@@ -286,7 +286,7 @@ export class Listener {
       isTrustedForwarder: this.#trustedForwarders.has(source.address),
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
-      // Only a listener with several hosts has to check the authority.
+      // The authority of requests is checked only on a listener with several hosts.
       ...(host && this.#hosts?.hasSeveral === true && { mayAsk: this.#hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.cluster ?? this.#config.cluster);

@@ -40,7 +40,7 @@ class Length implements BodyEnd {
   }
 }
 
-/** `crlf`: the CRLF after a chunk; `nothing`: the body has ended. */
+/** What follows in a chunked body. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /** Eight digits are enough for a chunk of 4 GiB. Extensions of a chunk are forwarded (RFC 9112 §7.1.1). */

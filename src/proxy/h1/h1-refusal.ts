@@ -4,7 +4,7 @@
  */
 import { statusJson } from "../../kube/status.ts";
 
-/** By status code: the reason phrase (RFC 9110 §15), and the reason of the apiserver's `Status`. */
+/** The reason phrase (RFC 9110 §15) and the reason of the apiserver's `Status`, for each status code. */
 const reasons = {
   400: ["Bad Request", "BadRequest"],
   405: ["Method Not Allowed", "MethodNotAllowed"],

@@ -9,7 +9,7 @@ export type Subject = {
   /** The last common name; "" if the subject has none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Values of Kubernetes' own attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
+  /** Values of Kubernetes' own certificate attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
   readonly uids: readonly string[];
 };
 

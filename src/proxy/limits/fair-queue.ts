@@ -12,7 +12,7 @@ export type Waiting = {
 /** The requests of one user that wait, and the number of those that have a place. */
 class Group<T extends Waiting> {
   readonly user: string;
-  /** Oldest first. */
+  /** The user's waiting requests, oldest first. */
   readonly waiting = new Set<T>();
   placed = 0;
 

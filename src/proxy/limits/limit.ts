@@ -25,7 +25,7 @@ export type LimitedInfo = Pick<RequestInfo, "verb" | "group" | "resource">;
 
 export class Limit {
   readonly config: LimitConfig;
-  /** Undefined: the limit is one of the configuration. */
+  /** The operator who set the limit at run time; undefined for a limit of the configuration. */
   readonly origin: LimitOrigin | undefined;
   /** Number of requests that have begun and not ended; counted only if `maxInFlight` is set. */
   inFlight = 0;

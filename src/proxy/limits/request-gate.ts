@@ -21,7 +21,7 @@ export type GateParts = {
 };
 
 export type GateRequest = {
-  /** Undefined if the client's credential was proven when the request arrived. */
+  /** The client's address and token, for admission; undefined if its credential was proven when the request arrived. */
   readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
   readonly info: RequestInfo;
   readonly start: "exact" | "state" | "now" | undefined;

@@ -180,7 +180,7 @@ export class BackendLoads extends Interval implements RequestObserver {
   readonly #loads = new Map<string, BackendLoad>();
   #looks = 0;
 
-  /** `isWarm`: true if the backend is ready, and has been for so long that its caches are filled. */
+  /** `isWarm`: returns true if the backend has been ready for so long that its caches are filled. */
   constructor(clock: Clock, isWarm: (backend: string) => boolean) {
     super(clock, loadLimits.lookMs, () => this.#update());
     this.#clock = clock;

@@ -18,7 +18,7 @@ export class Capacity {
     return this.#share;
   }
 
-  /** `pressure`: how many times slower, or more utilised, the backend is than the others. */
+  /** Changes the capacity. `pressure`: how many times slower, or more utilised, the backend is than the others. */
   regulate(pressure: number): void {
     const direction = this.#directionFor(pressure);
     this.#calm = direction === 0 && this.#share === 1 ? this.#calm + 1 : 0;

@@ -37,7 +37,7 @@ const earlyDataExtension = 42;
 
 class Malformed extends Error {}
 
-/** `seen`: all bytes that the client has sent so far. */
+/** Parses a ClientHello. `seen`: all bytes that the client has sent so far. */
 export function readHello(seen: Buffer): Hello {
   if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
   try {

@@ -28,7 +28,7 @@ export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
 }
 
-/** `origin`: the side that counts as the cause of a failure. */
+/** Returns the wire of a socket. `origin`: the side that counts as the cause of a failure. */
 export function wireOf(
   socket: net.Socket,
   owner: WireOwner,

@@ -35,7 +35,9 @@ export const apiFailureLimits = {
 /** `refused`: the backend answers that it cannot reach the server. `unanswered`: a hedge was answered first. */
 export type ApiFailure = "refused" | "unanswered";
 
-/** `successes`: number of requests in a row that have reached the API again. */
+/**
+ * A backend that requests of an API avoid. `successes`: number of requests in a row that have reached the API again.
+ */
 type Grey = { readonly backend: string; readonly api: string; until: number; successes: number };
 
 /**

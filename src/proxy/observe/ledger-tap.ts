@@ -68,7 +68,7 @@ export class BodyCopy {
   #length = 0;
   #isOver = false;
 
-  /** `taken` is called once, with the whole body. */
+  /** `taken` is called once, with the whole copied body. */
   constructor(taken: (body: Buffer) => void) {
     this.#taken = taken;
   }

@@ -43,7 +43,7 @@ class Window {
     if (hasFailed) this.#failed[at] = (this.#failed[at] ?? 0) + 1;
   }
 
-  /** Counts of the latest `parts` parts. */
+  /** Returns the sums of the latest `parts` parts of the window. */
   sums(
     now: number,
     parts: number = outcomeLimits.parts,

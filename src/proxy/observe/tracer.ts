@@ -20,7 +20,7 @@ export class Tracer {
     this.#sink = sink;
   }
 
-  /** `share`: between 0 and 1; undefined: tracing is off. Applies to the requests that follow. */
+  /** Sets the share of requests to trace, from 0 to 1, for requests from now on; undefined: tracing is off. */
   configure(share: number | undefined): void {
     this.#share = share;
   }

@@ -81,7 +81,7 @@ export class HeapLoad {
     return this.#level !== "normal";
   }
 
-  /** `share`: the share of the heap limit that is live after a full collection. */
+  /** Stores a measurement. `share`: the share of the heap limit that is live after a full collection. */
   measure(share: number): void {
     this.#level = loadOf(share, this.#level);
   }

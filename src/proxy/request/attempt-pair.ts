@@ -197,7 +197,7 @@ export class AttemptPair extends Retries {
     return true;
   }
 
-  /** `isAnswered`: true if the final response head of the first attempt has arrived. */
+  /** Ends the attempts. `isAnswered`: true if the final response head of the first attempt has arrived. */
   cancel(isAnswered: boolean): void {
     this.#endOther();
     this.#first?.cancel(isAnswered);

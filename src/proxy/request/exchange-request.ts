@@ -67,7 +67,7 @@ export type ExchangeRequest = {
   readonly copy: BodyCopy | undefined;
   /** Undefined unless the request is traced. */
   readonly trace?: RequestTrace | undefined;
-  /** Undefined if no limit counts the request, and it needs no turn at a shield. */
+  /** The checks that the request must pass before it is sent; undefined: none. */
   readonly gate: RequestGate | undefined;
   readonly headBytes: number;
 };

@@ -77,7 +77,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #state: ExchangeState = "placing";
   /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200. */
   #status = 0;
-  /** Undefined if no body follows the head. */
+  /** The request's body; undefined if no body follows the head. */
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
@@ -87,7 +87,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #stopWaiting: () => void = noWait;
   /** Clock reading at which the wait for a backend ends; 0: the request has not waited yet. */
   #waitsUntil = 0;
-  /** Defined only for a watch from an exact version. */
+  /** Counts repeated requests of this watch; undefined unless it starts at an exact version. */
   #replayLoop: ReplayLoop | undefined;
   /** True if a backend that was asked does not serve the API or cannot reach its server. */
   #isMissing = false;

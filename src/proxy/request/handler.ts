@@ -54,7 +54,7 @@ export type HandlerParts = ExchangeParts & {
   readonly alwaysRequestBookmarks: () => boolean;
 };
 
-/** `end`: true if no body follows the head. */
+/** Handles a request, and returns its exchange. `end`: true if no body follows the head. */
 export type RequestHandler = (
   request: RequestHead,
   end: boolean,

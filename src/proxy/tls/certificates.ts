@@ -87,7 +87,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** A pair that replaces another one must pass `prove`. */
+  /** Loads the pair. A pair that replaces another one must also pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;

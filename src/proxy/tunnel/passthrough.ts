@@ -37,7 +37,7 @@ export type PassthroughParts = {
   readonly watchTunnel: WatchTunnel;
 };
 
-/** `at`: the connection's index in `#live`. */
+/** A client connection that is joined to a backend. `at`: its index in `#live`. */
 type JoinedConnection = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {

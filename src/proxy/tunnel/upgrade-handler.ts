@@ -183,5 +183,5 @@ export class UpgradeHandler {
   }
 }
 
-/** `auditId` is "" if the request could not be parsed. */
+/** What a tunnel keeps of its request. `auditId` is "" if the request could not be parsed. */
 type Requester = Omit<RequestNames, "user"> & { readonly method: string };

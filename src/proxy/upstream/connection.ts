@@ -61,7 +61,7 @@ export type ConnectionOptions = {
 /** An attempt with a stream on the connection. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
-  /** `answeredPingAt`: when (clock reading) the latest PING that was answered was sent. */
+  /** Called when a PING was answered. `answeredPingAt`: clock reading at which that PING was sent. */
   passed(answeredPingAt: number): void;
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;

@@ -4,7 +4,7 @@ import type { TrustClass } from "../identity/trust.ts";
 /** Short ("plain") and long requests never share a connection, because 80 watches would leave no stream for a GET. */
 export type ConnectionKind = "plain" | "long";
 
-/** `owner`: the client of a private connection, `rejectedOwner`, or "" for connections that clients share. */
+/** Key of a shard. `owner`: the client of a private connection, `rejectedOwner`, or "" for shared connections. */
 export type PoolKey = {
   readonly trust: TrustClass;
   readonly kind: ConnectionKind;

@@ -52,7 +52,7 @@ export class CacheProgress {
     this.writes = writes;
   }
 
-  /** `from`: the version that the new watch was requested from. */
+  /** Called when the backend has accepted a watch. `from`: the version that it was requested from. */
   join(isWhole: boolean, now: number, from = ""): void {
     if (this.watches === 0) {
       this.watchedSince = now;
@@ -134,7 +134,7 @@ export type LagSuspicion = {
   readonly isProven: boolean;
   /** True if some backend sends bookmarks for this resource. Resources without a watch cache have none. */
   readonly hasBookmarks: boolean;
-  /** All missing versions, oldest first. */
+  /** All versions that the cache lacks, oldest first. */
   readonly missing: readonly Mark[];
 };
 

@@ -113,7 +113,7 @@ class RecentWorst {
 export class ResourceWrites {
   readonly resource: string;
   readonly #caches = new Map<string, WriteProgress>();
-  /** Oldest first. Invariant: versions and times increase. */
+  /** The measured writes, oldest first. Invariant: versions and times increase. */
   #marks: WriteMark[] = [];
   /** Sequence number of `#marks[0]`. */
   #base = 0;

@@ -19,7 +19,7 @@ export class ObjectVersion {
   /** The object's resourceVersion; "": not found yet, or the object has none. */
   version = "";
 
-  /** `contentType`: of the response. An object of another type than JSON and protobuf has no version for the proxy. */
+  /** `contentType`: that of the response. Only objects in JSON and protobuf are searched. */
   constructor(contentType: string) {
     const isJson = contentType.startsWith("application/json");
     const isProtobuf = contentType.startsWith("application/vnd.kubernetes.protobuf");

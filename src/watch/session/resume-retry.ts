@@ -17,7 +17,7 @@ export class ResumeRetry {
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** Undefined until the first attempt, because most watches never need another backend. */
+  /** The counts of attempts; undefined until the first one, because most watches never need another backend. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -30,7 +30,7 @@ export class ResumeRetry {
     this.#stallAwareClock = stallAwareClock;
   }
 
-  /** `hasOther`: true if the watch already has the stream on which it continues. */
+  /** Begins a search. `hasOther`: true if the watch already has the stream on which it continues. */
   begin(reason: AskReason, from: string, hasOther = false): void {
     this.reason = reason;
     if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended" && !hasOther;

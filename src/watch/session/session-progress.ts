@@ -41,7 +41,7 @@ export type ProgressOptions = {
   readonly awaitsMarker?: boolean;
   /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
-  /** `isForeign`: true if an aggregated server assigns the versions, or it is unknown which server does. */
+  /** The API's server. `isForeign`: true if an aggregated server assigns the versions, or the server is unknown. */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;

@@ -139,7 +139,7 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
  */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
-/** `markerAt`: clock reading at which the initial events ended; -1: they have not ended. */
+/** Returns the watch's times now. `markerAt`: clock reading at which the initial events ended; -1: they have not. */
 export function timesOf(
   { request, at }: Pick<WatchContext, "request" | "at">,
   markerAt: number,
