@@ -88,7 +88,7 @@ export class Metrics {
     return this.#past.get(metric) ?? [];
   }
 
-  /** Returns all series of one metric, however many there are. */
+  /** Returns all series of one metric, without a limit on their number. */
   read(name: string): readonly Sample[] {
     const views = this.#views();
     return this.#all.filter(({ metric }) => metric.name === name).flatMap((one) => this.#rows(one, views));

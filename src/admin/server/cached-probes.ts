@@ -35,7 +35,9 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Waits for the main thread, unless another probe is already waiting in vain. */
+  /**
+   * Returns the checks of a probe. Waits for the main thread, unless another probe has already waited too long for it.
+   */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {

@@ -1,6 +1,7 @@
 /**
  * Restarts the proxy without an interruption for clients. On SIGUSR2, the process starts a successor, which inherits
- * the listening sockets. It drains when the successor serves, and goes on serving if the successor does not start.
+ * the listening sockets. The process drains when the successor serves, and continues to serve if the successor does not
+ * start.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";

@@ -22,7 +22,9 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns the files that kubectl reads: that of the flag, those of $KUBECONFIG, or the one in the home directory. */
+/**
+ * Returns the files that kubectl reads: the one in its option, those of $KUBECONFIG, or the one in the home directory.
+ */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");

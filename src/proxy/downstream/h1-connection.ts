@@ -43,7 +43,9 @@ export class Http1Connection implements H1End {
   /** Clock reading of the latest response; before the first, of the time when the connection was accepted. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /** The writer for the request whose response is due, or for the previous one while its upload goes on (A26). */
+  /**
+   * The writer of the next response; while the upload of an answered request continues, that request's writer (A26).
+   */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;

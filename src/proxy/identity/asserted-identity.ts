@@ -152,7 +152,7 @@ export function leavesAt(identity: Identity, wallMs: number): number {
 
 type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
-/** The apiserver puts an impersonated user of this name into system:unauthenticated, whatever groups are named. */
+/** The apiserver puts an impersonated user of this name into system:unauthenticated and ignores the stated groups. */
 const anonymous = "system:anonymous";
 
 type User = {

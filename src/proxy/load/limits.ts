@@ -11,7 +11,7 @@ export const loadLimits = {
   comparedReads: 20,
   /** A read that takes at most this many ms more than at other backends is not slow: the backend may be far away. */
   slowReadMs: 5,
-  /** A utilisation that differs by less from that of the other backends does not count. */
+  /** A utilisation that differs by less than this from the other backends' utilisation counts as equal. */
   alikeUtilization: 0.1,
   /** Number of `lookMs` between two changes of a capacity. In this time, moved clients have changed the averages. */
   capacityLooks: 15,

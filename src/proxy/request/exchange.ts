@@ -262,7 +262,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
     if (this.#gate?.mayAsk(backend, this) === false) return;
-    // If only this API is missing at the client's backend, just this request goes elsewhere (k/k 59848).
+    // If only this API is missing at the client's backend, only this request goes to another backend (k/k 59848).
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -512,7 +512,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
-  /** Called if the backend is behind a version that the client has received. Its next request goes elsewhere. */
+  /** Called if the backend is behind a version that the client has received. The client's next request avoids it. */
   #isBehind(): void {
     const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);

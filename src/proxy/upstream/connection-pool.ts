@@ -62,7 +62,7 @@ export type PoolSettings = {
  */
 const revivalKey = poolKey("proven", "plain");
 
-/** The failure of a dial that the proxy itself restarts. It is no evidence, and the requests go on waiting. */
+/** The failure of a dial that the proxy itself restarts. It is no evidence, and the requests continue to wait. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {

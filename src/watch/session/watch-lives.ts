@@ -6,10 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import { type WatchState, watchStates } from "./watch-state.ts";
 
-/**
- * A change of a watch's state. `backend`: that of the first stream or of the lost one. `version`: how far the watch had
- * come.
- */
+/** A change of a watch's state. `backend`: of the first stream or of the lost one. `version`: reached by the watch. */
 export type LifeEntry = {
   readonly at: number;
   readonly state: WatchState;

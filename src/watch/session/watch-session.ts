@@ -366,7 +366,7 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, whatever it was opened for. Without a first stream: the attempt at the next backend. */
+  /** The second stream, for any purpose. Without a first stream: the attempt at the next backend. */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
