@@ -162,8 +162,7 @@ export class AdminServers {
     if (hasUnprotectedMetrics(this.#config))
       journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
-    // The API is less important than the proxy: if another process uses the API's port, the proxy starts without the
-    // API.
+    // The proxy starts without the API if another process uses the API's port.
     const secured = await this.#secureApi(api);
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);

@@ -4,8 +4,7 @@ import type { Clock } from "./clock.ts";
 function changeMarkOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
-    // At least one of these fields changes if the file is replaced by a rename, a link is swapped, or the file is
-    // written.
+    // At least one of these changes if the file is replaced by a rename, a link is swapped, or the file is written.
     return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
   } catch (reason) {
     return String(reason);

@@ -40,9 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/**
- * The changes by the key's JSON pointer in v1alpha1. "*": every list entry; `upstreams`: also `upstream`, `clusters`.
- */
+/** The changes by the v1alpha1 key's JSON pointer. "*": every list entry; `upstreams`: also `upstream`, `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],

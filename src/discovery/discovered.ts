@@ -1,4 +1,4 @@
-/** Validates discovered backends. No source is trusted: an address must belong to a single host. Pure. */
+/** Validates discovered backends. No source is trusted: an address must belong to a single host. No I/O. */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";

@@ -107,8 +107,7 @@ export class KubernetesChild implements Transport {
       // The child does not inherit the proxy's arguments: with --inspect it would try to listen on the same port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Raises the number of listeners at which Node warns: each pending request adds one, and `reviewsAtOnce` limits
-    // them.
+    // Raises the number of listeners at which Node warns: each pending request adds one (`reviewsAtOnce`).
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#stderrEnd = "";
     child.stderr?.on("data", (chunk: Buffer) => {

@@ -30,8 +30,7 @@ export type ConnectionState = (typeof connectionStates)[number];
 export type BackendFacts = {
   readonly state: BackendState;
   /**
-   * State of all upstream connections together. going: all have got a GOAWAY; left: closed after it; lost: closed
-   * without it.
+   * State of all upstream connections together. going: all have got GOAWAY; left: closed after it; lost: without it.
    */
   readonly connections: ConnectionState;
   /** Result of the latest socket opened since the upstream connections became silent or lost; none: no result yet. */
@@ -164,7 +163,7 @@ function fits(row: VerdictRow, facts: Facts): boolean {
   return readiness === undefined || readiness.includes(facts.readiness);
 }
 
-/** Returns the facts after new evidence, which arrived at the clock reading `at`. Pure. */
+/** Returns the facts after new evidence, which arrived at the clock reading `at`. No I/O. */
 export function judge(before: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   const latest = learnt(before, evidence, at, rules);
   const facts = !isAnswering(before) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;

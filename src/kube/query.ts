@@ -18,9 +18,7 @@ function escapeAt(text: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/**
- * Decodes %XX and, in queries, `+`. Undefined for an invalid escape: net/url rejects a path and skips a pair with one.
- */
+/** Decodes %XX and, in queries, `+`. Undefined for an invalid escape: net/url rejects such a path and skips a pair. */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;

@@ -12,7 +12,7 @@ export type RequestInfo = {
   readonly kind: Kind;
   readonly isResource: boolean;
   /**
-   * One of get, list, watch, create, update, patch, delete, deletecollection, proxy and "". Without a resource, the
+   * One of get, list, watch, create, update, patch, delete, deletecollection, proxy, ""; without a resource, the
    * method.
    */
   readonly verb: string;
@@ -132,10 +132,7 @@ function part(parts: readonly string[], at: number): string {
   return parts[at] ?? "";
 }
 
-/**
- * Returns "watch" or "proxy" if the word is one of these verbs, as in deprecated paths (`/api/v1/watch/pods`);
- * otherwise "".
- */
+/** Returns "watch" or "proxy" if the word is that verb, as in the deprecated `/api/v1/watch/pods`; otherwise "". */
 function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }

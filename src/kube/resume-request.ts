@@ -6,10 +6,7 @@
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/**
- * Query parameters that the proxy removes or replaces in a resumed watch. `sendInitialEvents` would deliver all objects
- * again.
- */
+/** Query parameters that a resumed watch gets from the proxy. `sendInitialEvents` would deliver all objects again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",

@@ -2,9 +2,7 @@
 export const watchLimits = {
   /** Minimum ms that a watch without events lasts: client-go relists after a watch of under a second (watch.md §7). */
   shortWatchMs: 1100,
-  /**
-   * The deadline counts as the cause if a watch ends at most this many ms before its client's deadline (watch.md §5.5).
-   */
+  /** The deadline is the cause if a watch ends at most this many ms before its client's deadline (watch.md §5.5). */
   watchDueMs: 2000,
   /** Maximum number of attempts, within `resumeMs`, to continue a watch that has lost its stream (watch.md §5.2). */
   resumeAttempts: 3,
@@ -32,9 +30,7 @@ export const watchLimits = {
   moveBurst: 100,
   /** Moves per second at first. The rate rises while backends accept moved watches promptly (move-pace.ts). */
   movesPerSecond: 1000,
-  /**
-   * Maximum number of moves per second: a move takes 0.1 ms, and a proxy with one core needs time for other requests.
-   */
+  /** Maximum number of moves per second: a move takes 0.1 ms, and one core needs time for other requests, too. */
   movesPerSecondMost: 5000,
   /** Watches of the control plane that move at once. A control plane of three machines has about 400. */
   firstMoveBurst: 500,

@@ -10,9 +10,7 @@ import { withoutSecrets } from "./log.ts";
 export type NumberedEntry = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
-  /**
-   * Start time of the process: the first part of each id, because a client may still have ids of an earlier process.
-   */
+  /** Start time of the process: the first part of each id. A client may still have ids of an earlier process. */
   readonly epoch: string;
   readonly #times: Times;
   readonly #entries: NumberedEntry[] = [];

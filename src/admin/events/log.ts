@@ -51,8 +51,7 @@ export class Log {
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
-    // Without this listener, an EPIPE or ENOSPC would end the process. The error is counted in the callback of each
-    // write.
+    // Without this listener, an EPIPE or ENOSPC would end the process. The callback of each write counts its error.
     options.out.on("error", () => {});
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }

@@ -1,7 +1,4 @@
-/**
- * Declares the series of the history. To add a series, only an entry here is needed. docs/admin-api.md lists the
- * series.
- */
+/** Declares the series of the history. A new series needs only an entry here. docs/admin-api.md lists the series. */
 import { clientKinds } from "../../ledger/client-kind.ts";
 
 /** A backend at the end of a step. `p50Ms` and `p99Ms` are of the requests that ended in the step; NaN: none did. */

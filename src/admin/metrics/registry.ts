@@ -19,10 +19,7 @@ import type {
 } from "./metric.ts";
 import { metrics } from "./metric-declarations.ts";
 
-/**
- * Metrics of prom-client that are switched off: they would visit every open socket, and with 50,000 watches delay
- * requests.
- */
+/** Metrics of prom-client that are switched off: they would visit every open socket, and so delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}`,
   `nodejs_active_${what}_total`,

@@ -273,8 +273,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // Longer than the moment between the writes of a certificate and its key, which some programs write one after the
-    // other.
+    // Longer than the time between the writes of a certificate and its key, which may come one after the other.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],

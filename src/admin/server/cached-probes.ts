@@ -35,9 +35,7 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /**
-   * Returns the checks of a probe. Waits for the main thread, unless another probe has already waited too long for it.
-   */
+  /** Returns the checks of a probe. Waits for the main thread, unless another probe has waited too long for it. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -63,8 +61,7 @@ export class CachedProbes implements ProbeSource {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // Without this handler, a rejection after the caller's timeout would be an unhandled rejection, which ends the
-    // process.
+    // Without this handler, a rejection after the caller's timeout would be an unhandled one, which ends the process.
     answer.catch(() => {});
     return answer;
   }

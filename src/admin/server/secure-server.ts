@@ -27,8 +27,7 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // The pair was checked when it was loaded. Node itself would accept an unusable pair, and then every handshake
-    // would fail.
+    // The pair was checked when it was loaded. Node would accept an unusable pair, and then fail every handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

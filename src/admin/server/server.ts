@@ -87,8 +87,7 @@ export function guardOf(
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && isPublic(path)) return undefined;
       return authorization.admit({
-        // Any method but GET and HEAD needs the permission for POST. After the authorization, the router rejects other
-        // methods.
+        // Any method but GET and HEAD needs the permission for POST. After that, the router rejects other methods.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,

@@ -2,9 +2,7 @@
 export const tracingLimits = {
   /** Maximum number of traces that wait for the export thread: as OpenTelemetry's batch processor, about 2 MiB. */
   waiting: 2048,
-  /**
-   * Number of traces in a message to the export thread. Writing such a message delays the data path by about 0.3 ms.
-   */
+  /** Number of traces in a message to the export thread. Writing a message delays the data path by about 0.3 ms. */
   batch: 128,
   /** Maximum number of messages that the export thread has not answered. The others wait, so the thread's memory is bounded. */
   unanswered: 8,

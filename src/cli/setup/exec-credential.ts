@@ -44,8 +44,7 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // Sets the variable that kubectl always sets, because newer plugins do not run without it and the npm package does
-  // not set it.
+  // Sets the variable that kubectl always sets: newer plugins need it, and the npm package does not set it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

@@ -60,8 +60,7 @@ export async function reportToParent(outcome: Promise<number | Failure>): Promis
 
 /** Called in the child process. Ends it when its parent ends, and not before. */
 export function endWithParent(): void {
-  // Exits if "disconnect" was emitted before this listener existed: the parent was killed while this process loaded its
-  // modules.
+  // Exits if the parent was killed while this process loaded its modules: "disconnect" was emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
   // Ctrl-C sends SIGINT to all processes of a terminal. Ignored: the parent needs this process while it drains.

@@ -282,9 +282,7 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /**
-   * Returns the number of bytes without credit, and sets it to 0: the session returns the credit of a closed stream.
-   */
+  /** Returns the number of bytes without credit, and sets it to 0: the session returns a closed stream's credit. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;

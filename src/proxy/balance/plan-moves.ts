@@ -80,10 +80,7 @@ function excessOf(
 
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/**
- * Clients that can move, by backend and load. Without this index, searching 50,000 clients for each move would take a
- * second.
- */
+/** Clients that can move, by backend and load. Searching 50,000 clients for each move would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {

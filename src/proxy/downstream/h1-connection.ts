@@ -43,9 +43,7 @@ export class Http1Connection implements H1End {
   /** Clock reading of the latest response; before the first, of the time when the connection was accepted. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /**
-   * The writer of the next response; while the upload of an answered request continues, that request's writer (A26).
-   */
+  /** The writer of the next response, or of the previous one while the upload of its request continues (A26). */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;

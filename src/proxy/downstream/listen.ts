@@ -203,8 +203,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // A socket above the limit is accepted and closed at once. In the kernel's queue, it would take the next free
-    // descriptor (A24).
+    // A socket above the limit is closed at once. In the kernel's queue, it would take the next descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);

@@ -196,10 +196,7 @@ function impersonation({ name, uid, groups }: User): Assertion {
   return { user: name, groups, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/**
- * Asserts no user: the request carries only the proxy's own credential, which every client with a certificate may then
- * use.
- */
+/** Asserts no user: the request carries only the proxy's own credential. Every client with a certificate may use it. */
 const lent: Assertion = {
   user: "impersonator",
   groups: [],

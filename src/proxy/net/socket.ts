@@ -70,10 +70,7 @@ export function wireOf(
   return output;
 }
 
-/**
- * Writes to a socket: through a TlsWriter once the TLS handshake is over; before that, and without TLS, through Node's
- * stream.
- */
+/** Writes to a socket: through a TlsWriter after the TLS handshake, otherwise through Node's stream. */
 class Output implements Wire {
   readonly #socket: net.Socket;
   /** True for a client: the proxy stops reading from it while it leaves too many bytes unread. */

@@ -35,9 +35,7 @@ export const apiFailureLimits = {
 /** `refused`: the backend answers that it cannot reach the server. `unanswered`: a hedge was answered first. */
 export type ApiFailure = "refused" | "unanswered";
 
-/**
- * A backend that requests of an API avoid. `successes`: number of requests in a row that have reached the API again.
- */
+/** A backend that requests of an API avoid. `successes`: number of consecutive requests that have reached the API. */
 type Grey = { readonly backend: string; readonly api: string; until: number; successes: number };
 
 /**

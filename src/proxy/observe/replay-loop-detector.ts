@@ -33,8 +33,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // Does not count the request: a client with several informers opens equal watches at the same time, which is no
-    // loop.
+    // Does not count the request: a client with several informers opens equal watches at the same time.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;

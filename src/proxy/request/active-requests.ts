@@ -44,9 +44,7 @@ export class ActiveRequests {
    * (h2/session/stream-table.ts).
    */
   readonly #live: Exchange[] = [];
-  /**
-   * Ended exchanges whose clients have not read the whole response. They hold memory; the buffer limiter may cut them.
-   */
+  /** Ended exchanges whose clients have not read the whole response. The buffer limiter may cut them. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
@@ -66,14 +64,9 @@ export class ActiveRequests {
   #busy = new Set<Client>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
-  /**
-   * The counter that was incremented last. Most requests have the same labels as the previous one, and need no lookup.
-   */
+  /** The counter that was incremented last. Most requests have the labels of the previous one, and need no lookup. */
   #lastCount: RequestCount | undefined;
-  /**
-   * The latencies that were recorded last, and their backend. Most requests end at the same backend as the previous
-   * one.
-   */
+  /** The latencies that were recorded last, and their backend. Most requests end at the previous one's backend. */
   #lastLatencies = new LatencyCounts();
   #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };

@@ -81,9 +81,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
-  /**
-   * Cancels the present wait. Invariant: set only in `placing` (waits in a queue) and `asking` (holds a response back).
-   */
+  /** Cancels the present wait. Invariant: set only in `placing` (in a queue) and `asking` (holds a response back). */
   #stopWaiting: () => void = noWait;
   /** Clock reading at which the wait for a backend ends; 0: the request has not waited yet. */
   #waitsUntil = 0;
@@ -178,7 +176,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
       this.attempts.queue();
-      // Makes the client open a new connection, the only way to present another certificate. Apiservers do so after a
+      // Makes the client open a new connection, so that it can present another certificate, as apiservers do after a
       // 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {

@@ -6,7 +6,7 @@ export const requestLimits = {
   /** A request body up to this size is kept until the response: it can be sent again if a backend refuses it. */
   repeatableBodyBytes: 64 * KiB,
   /**
-   * A refusal with a body up to this size is held until it is complete, as its backend may be lost. A Status has 1 KiB.
+   * A refusal with a body up to this size is held until complete, because its backend may be lost. A Status has 1 KiB.
    */
   shortRefusalBytes: 16 * KiB,
   /**
@@ -42,9 +42,7 @@ export const requestLimits = {
   missingAsksPerSecond: 10,
   /** A short request counts as much work as a response of this many bytes: both take a kube-apiserver as much CPU. */
   requestWorkBytes: 40 * KiB,
-  /**
-   * The balancing moves a client without long-lived streams only for this much work in bytes within 5 s (balance.ts).
-   */
+  /** A client without long-lived streams is moved only if it causes this much work in bytes within 5 s (balance.ts). */
   busyBytes: 4 * MiB,
   /**
    * Maximum number of busy clients that are remembered between two checks of the balance. If there are more, no single

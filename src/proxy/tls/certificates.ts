@@ -17,10 +17,7 @@ export type CertificateOptions = Reloading & {
   readonly keyFile: string;
   /** The CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /**
-   * True if clients may not resume TLS sessions, because this listener verifies client certificates or selects by host
-   * name.
-   */
+  /** True if clients may not resume TLS sessions: the listener verifies client certificates or selects by name. */
   readonly wholeOnly?: boolean;
   /** Called after a reload has replaced the pair or the client CA. `isOtherCa`: true if it was the client CA. */
   readonly onSwap?: (isOtherCa: boolean) => void;

@@ -37,8 +37,7 @@ export function shakeHands(
   const secure = new tls.TLSSocket(socket, {
     isServer: true,
     ...(own === undefined ? serverTlsOptions() : { secureContext: own }),
-    // With one certificate for all names, no SNI callback is set. OpenSSL then need not interrupt the handshake for
-    // JavaScript.
+    // With one certificate for all names, there is no SNI callback, which would interrupt OpenSSL's handshake.
     ...(own === undefined || hosts.hasSeveral ? bySni : {}),
     ALPNProtocols: ["h2", "http/1.1"],
     // Always requests a certificate, so that any listener can refuse it later with a clear message.
@@ -66,8 +65,7 @@ export function shakeHands(
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // A resumed session does not identify its client, so it is refused. Listeners that verify certificates resume no
-  // session (A47).
+  // A resumed session does not identify its client. Listeners that verify certificates resume no session (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,

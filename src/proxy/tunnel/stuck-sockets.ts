@@ -42,8 +42,7 @@ type WatchedTunnel = {
   readonly run: () => void;
   looks: number;
   /**
-   * Number of retransmissions to the backend while all of its connections were silent. They do not count against this
-   * socket.
+   * Number of retransmissions while all connections to the backend were silent. They prove nothing about this socket.
    */
   excused: number;
 };

@@ -320,7 +320,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Refuses the requests that waited for the lost connection; all waiting requests, if it was the backend's only one.
+   * Refuses the requests that waited for the lost connection; if it was the backend's only one, all waiting requests.
    */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);

@@ -78,9 +78,7 @@ export class PoolHealth {
     return isStuck && this.hasAnswering;
   }
 
-  /**
-   * True if a PING sent after this clock reading was answered, and none was late recently: small packets get through.
-   */
+  /** True if a PING sent after this clock reading was answered, and none was late recently, so small packets pass. */
   passesSmallPackets(since: number): boolean {
     return (
       !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))

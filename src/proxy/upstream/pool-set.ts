@@ -14,9 +14,7 @@ export type PoolSetOptions = {
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
   readonly shares: BackendShares;
-  /**
-   * Returns the load of a backend that its open streams do not show: short requests that ended, and bytes of events.
-   */
+  /** Returns the load of a backend that its open streams do not show: short requests that ended, bytes of events. */
   readonly activityOf: (backend: string) => number;
 };
 

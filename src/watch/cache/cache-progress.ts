@@ -86,9 +86,7 @@ export class CacheProgress {
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /**
-   * Records that a watch from `version` got 410. `oldest`: the cache's oldest version, if the 410 states it; else "".
-   */
+  /** Records that a watch from `version` got 410. `oldest`: the cache's oldest version, if the 410 states it, or "". */
   refuse(version: string, oldest: string): void {
     // An `oldest` that is not newer than the refused version contradicts the refusal, so it is ignored.
     const isSaid = compareVersions(oldest, version) > 0;

@@ -35,10 +35,7 @@ export class WriteProgress {
     this.next = this.writes.end;
   }
 
-  /**
-   * Called for each watch of the whole resource. A watch does not deliver versions up to the one that it was requested
-   * from.
-   */
+  /** Called for each watch of the whole resource. It delivers only versions after the one it was requested from. */
   startFrom(version: string): void {
     if (compareVersions(version, this.version) > 0) this.version = version;
   }

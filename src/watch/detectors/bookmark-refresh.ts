@@ -36,9 +36,7 @@ export class BookmarkRefresher {
   readonly #progress: ProgressRequests;
   /** Watches that need a newer resume version. Value: the clock reading up to which all events must have arrived. */
   readonly #old = new Map<WatchSession, number>();
-  /**
-   * Watches that need a newer resume version, could not open a second stream, and will try again. Value: as in `#old`.
-   */
+  /** Watches that could not open a second stream for a bookmark, and will try again. Value: as in `#old`. */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 

@@ -183,8 +183,7 @@ export class Sentinels extends Interval {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // Returns no backend if the proxy does not know which ones have accepted a watch: beyond `comparedResources`
-    // resources.
+    // Beyond `comparedResources` resources, the proxy does not know which backends have accepted a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

@@ -26,9 +26,7 @@ export class TargetPicker {
     this.#parts = parts;
   }
 
-  /**
-   * True if no backend has the watch's version, and no dead one may return with a cache that has it (watch.md §5.4).
-   */
+  /** True if no backend has the watch's version, and no dead one may return with it in its cache (watch.md §5.4). */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>

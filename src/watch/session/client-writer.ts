@@ -35,9 +35,7 @@ export class ClientWriter {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /**
-   * Called when `count` bytes have been sent to the client. Returns for how many of them the stream must get credit.
-   */
+  /** Called when `count` bytes have been sent to the client. Returns for how many of them the stream gets credit. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

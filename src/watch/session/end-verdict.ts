@@ -75,10 +75,7 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/**
- * True if the client has got no event and its request can be repeated. A watch from "now" cannot be repeated (watch.md
- * W3).
- */
+/** True if the client has got no event and its request can be repeated. A watch from "now" cannot (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
