@@ -51,7 +51,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly current: () => Config;
   /** Descriptor of the listening socket for metrics and probes that the process has inherited; undefined: none. */
   readonly inherited: number | undefined;
-  /** Loads a port's TLS certificate and authorization, which AdminServers stops later. */
+  /** Loads a port's TLS certificate and authorization. AdminServers stops both later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
   readonly operatorLimits: Pick<OperatorLimits, "all">;
@@ -98,7 +98,7 @@ export class AdminServers {
   readonly #metrics: Metrics;
   readonly #answers: Answers;
   readonly #monitor: ProcessMonitor;
-  /** A monitor for the history alone, because each read restarts the measurement of the event loop's delay. */
+  /** A monitor that only the history reads: each read restarts the measurement of the event loop's delay. */
   readonly #historyMonitor: ProcessMonitor;
   readonly #history: History;
   readonly #expiryWatch: ExpiryWatch;
@@ -162,7 +162,7 @@ export class AdminServers {
     if (hasUnprotectedMetrics(this.#config))
       journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
-    // If another process uses the API's port, the proxy starts without the API.
+    // The proxy starts without the API if another process uses the API's port.
     const secured = await this.#secureApi(api);
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);

@@ -76,7 +76,7 @@ export function octetsOf(address: string): readonly number[] | undefined {
 }
 
 function octetsOfV6(address: string): readonly number[] {
-  // The last 32 bits may be written as IPv4 (RFC 4291 §2.2).
+  // Converts the last 32 bits, which may be written as IPv4 (RFC 4291 §2.2).
   const groups = address
     .replace(/(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/, (_, ...octets) => {
       const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
@@ -146,7 +146,7 @@ noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
 
-/** True if the kernel refuses to bind both addresses. Port 0 never conflicts: the kernel picks a free port. */
+/** True if the kernel does not bind both addresses. Port 0 never conflicts: the kernel chooses a free port. */
 export function overlaps(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return covers(one.host, other.host) || covers(other.host, one.host);

@@ -25,7 +25,7 @@ function afterLong(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Read once: each read of the global `performance` calls a getter of Node's. */
+/** Stored in a variable, because each read of the global `performance` calls a getter of Node's. */
 const { performance: time } = globalThis;
 
 export const wallClock: Clock = {

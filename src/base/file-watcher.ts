@@ -4,7 +4,7 @@ import type { Clock } from "./clock.ts";
 function changeMarkOf(path: string): string {
   try {
     const found = statSync(path, { bigint: true });
-    // A rename over the file, a swapped link and a write each change at least one of these fields.
+    // At least one of these changes if the file is replaced by a rename, a link is swapped, or the file is written.
     return [found.dev, found.ino, found.size, found.mtimeNs, found.ctimeNs].join();
   } catch (reason) {
     return String(reason);

@@ -41,7 +41,7 @@ export class Histogram {
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  /** `auditId`: the request that took this long until `now`, a clock reading. It becomes the exemplar of its bucket. */
+  /** Counts a value. The request `auditId`, which had it at the clock reading `now`, becomes the bucket's exemplar. */
   observe(value: number, auditId = "", now = 0): void {
     let at = 0;
     while (at < this.bounds.length && value > (this.bounds[at] ?? 0)) at += 1;

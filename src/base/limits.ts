@@ -49,9 +49,9 @@ export const limits = {
   /** Maximum number of requests that wait for one backend's connections, and of requests in the pending queue. */
   waitingExchanges: 10_000,
   /**
-   * Burst and rate of hedged requests to all backends. After a pause, a `TokenBucket` allows two bursts, so that
-   * another backend can take over all requests of a failed apiserver, 400 by default (--max-requests-inflight). The
-   * rate is low because a suspect backend gets no new requests.
+   * Burst and rate of hedged requests to all backends. After a pause, a `TokenBucket` allows two bursts: enough for all
+   * requests of a failed apiserver, 400 by default (--max-requests-inflight). The rate can be low, because a suspect
+   * backend gets no new requests.
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,

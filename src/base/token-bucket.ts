@@ -30,7 +30,7 @@ export class TokenBucket {
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
-    // The clock is not read here, because most sessions never use up their tokens.
+    // If tokens are left, the clock is not read. Most sessions never use up their tokens.
     if (this.#tokens >= 0) return true;
     this.#refill(this.#burst - cost);
     if (this.#tokens + bonus >= 0) return true;
@@ -70,7 +70,7 @@ export class TokenBucket {
     const now = this.#clock.now();
     const ms = now - this.#at;
     this.#at = now;
-    // With a raised rate, the burst is raised as well, so that a late call loses no tokens.
+    // If the rate is raised, the burst is raised as much, so that a late call loses no tokens.
     const raise = Math.max(1, this.#perMs / Math.max(this.#fullPerMs, Number.EPSILON));
     this.#tokens = Math.min(most * raise, this.#tokens + ms * this.#perMs);
     const step = (ms * this.#fullPerMs) / recoveryMs;

@@ -51,7 +51,7 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
   try {
     return await runs[name](args);
   } catch (reason) {
-    // For invalid usage, the message of parseArgs names the option. Any other error is a bug, whose stack Node prints.
+    // For invalid usage, parseArgs' message names the option. Any other error is a bug, so Node prints its stack.
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;

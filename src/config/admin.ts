@@ -1,4 +1,4 @@
-/** Converts and checks the `admin` section of the configuration file. Pure. */
+/** Converts and checks the `admin` section of the configuration file. No I/O. */
 import { type Address, isLoopback, parseAddress, textOf } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";

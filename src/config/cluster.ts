@@ -73,11 +73,11 @@ export type BackendConfig = {
   readonly url: string;
   /** Share of the load compared with other backends; default: 1. */
   readonly weight?: number;
-  /** Undefined: unknown. */
+  /** The backend's zone; undefined: unknown. */
   readonly zone?: string;
 } & BackendAddress;
 
-/** The same rule as in the schema. */
+/** True if the text is a valid name of a zone, by the same rule as in the schema. */
 export function isZone(text: string): boolean {
   return /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text);
 }

@@ -60,7 +60,7 @@ export type Config = {
   readonly drain: { readonly shutdownDelayMs: number; readonly timeoutMs: number };
   readonly admin: AdminConfig;
   readonly logging: Written["logging"];
-  /** Undefined: no request is traced. */
+  /** The collector and the share of requests to trace; undefined: no request is traced. */
   readonly tracing?: Written["tracing"];
 };
 
@@ -228,7 +228,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
 
 function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
   const { tls } = listener;
-  // The default is the first cluster. With several clusters, the rules require every listener and host to name one.
+  // A listener or host without `cluster` gets the first cluster. With several clusters, the rules require a name.
   const only = clusters[0].name;
   const { cluster = only } = listener;
   const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {

@@ -16,10 +16,10 @@ export type LimitConfig = {
   readonly verbs: readonly string[];
   /** "secrets" in any API group, or "deployments.apps" in one. */
   readonly resources: readonly string[];
-  /** Undefined: the rate is not limited. */
+  /** Number of requests per second; undefined: not limited. */
   readonly perSecond: number | undefined;
   readonly burst: number;
-  /** Undefined: the number of concurrent requests is not limited. */
+  /** Number of concurrent requests; undefined: not limited. */
   readonly maxInFlight: number | undefined;
 };
 

@@ -1,4 +1,4 @@
-/** The rules that a schema cannot express, because they compare several fields. Pure. */
+/** The rules that a schema cannot express, because they compare several fields. No I/O. */
 import { type Address, isLoopback, overlaps, parseAddress } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { adminBreaches } from "./admin.ts";

@@ -40,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** By the JSON pointer of the v1alpha1 key. "*": every list entry; `upstreams`: also `upstream` and `clusters`. */
+/** The changes by the v1alpha1 key's JSON pointer. "*": every list entry; `upstreams`: also `upstream`, `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -156,7 +156,8 @@ class Conversion {
 
   get text(): string {
     const { text } = this.#document;
-    // At equal offsets, an insertion comes before a removal. Edits inside removed text are dropped.
+    // Sorts the edits by position. At the same position, an insertion comes before a removal. Edits inside removed text
+    // are dropped.
     const edits = this.#edits.toSorted((one, other) => one.from - other.from || one.to - other.to);
     let [next, end] = ["", 0];
     for (const edit of edits)
@@ -167,7 +168,7 @@ class Conversion {
     return next + text.slice(end);
   }
 
-  /** `now`: the JSON pointer that the node has after the conversion. */
+  /** Converts one node of the file. `now`: the JSON pointer that the node has after the conversion. */
   #convert(node: unknown, pointer: string, now: string): void {
     if (isSeq(node))
       for (const [index, item] of node.items.entries())

@@ -1,4 +1,4 @@
-/** Validates discovered backends. No source is trusted: an address must belong to a single host. Pure. */
+/** Validates discovered backends. No source is trusted: an address must belong to a single host. No I/O. */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
@@ -15,7 +15,7 @@ export type Discovered = {
   readonly isEncrypted: boolean;
   /** Share of the load compared with other backends; default: 1. Only a discovery file states weights. */
   readonly weight?: number;
-  /** Undefined: the source does not state the zone. */
+  /** The backend's zone; undefined: the source does not state it. */
   readonly zone?: string;
 };
 
@@ -45,7 +45,7 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // Other sources return IP addresses. Only a discovery file, which an operator wrote, may contain host names.
+  // A host name is allowed only in a discovery file, which an operator wrote. Other sources return IP addresses.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 
@@ -71,7 +71,7 @@ function foundInEntry(entry: unknown): Discovered | undefined {
   const { name, url, weight, zone, ...rest } = fields;
   if (typeof name !== "string" || typeof url !== "string" || Object.keys(rest).length > 0) return undefined;
   const address = parseBackendUrl(url);
-  // The same rule as for names in the config, because names appear in metrics and logs.
+  // A name must follow the rule for names in the config, because it appears in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   const traits = traitsIn(weight, zone);
   return address !== undefined && isName && traits !== undefined

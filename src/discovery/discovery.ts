@@ -142,7 +142,7 @@ export class Discovery {
     const { clock, journal, source, answers } = this.#parts;
     const last = this.#unlisted;
     this.#unlisted = new Map();
-    // Before the first lookup, the backends come from another source or from the config. They are not kept.
+    // Backends from before the first lookup are not kept, because they come from another source or from the config.
     const isFirst = !this.#hasListed;
     this.#hasListed = true;
     if (source.expires !== true || isFirst) return listed;

@@ -24,7 +24,7 @@ export function jsonFrom(
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? {} : { "content-type": "application/json" };
-    // Only a kubeconfig may name a server without TLS.
+    // Plain HTTP is used only if the server's URL says so, which only a kubeconfig may.
     const { request: open } = server.startsWith("http:") ? http : https;
     const request = open(`${server}${path}`, {
       ...options,

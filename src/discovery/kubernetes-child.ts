@@ -107,7 +107,7 @@ export class KubernetesChild implements Transport {
       // The child does not inherit the proxy's arguments: with --inspect it would try to listen on the same port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Each pending request adds a listener; `reviewsAtOnce` limits their number. Node warns of more listeners.
+    // Raises the number of listeners at which Node warns: each pending request adds one (`reviewsAtOnce`).
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#stderrEnd = "";
     child.stderr?.on("data", (chunk: Buffer) => {
@@ -117,7 +117,7 @@ export class KubernetesChild implements Transport {
       if (this.#child === child) this.#child = undefined;
     };
     child.once("exit", forget);
-    // Without an "error" listener, a child that cannot be started would end the proxy.
+    // Without an "error" listener, a child that cannot be started would end the proxy's process.
     child.on("error", forget);
     this.#child = child;
     return child;

@@ -69,7 +69,7 @@ export class AccountTransport implements Transport {
       agent: false,
       ca: readFileSync(caFile),
       minVersion: "TLSv1.2",
-      // SNI must not contain an IP address (RFC 6066 §3). `checkServerIdentity` verifies the IP address instead.
+      // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
       servername: isIpAddress(serverName) ? "" : serverName,
       checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>
         tls.checkServerIdentity(serverName, certificate),

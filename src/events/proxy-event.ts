@@ -64,7 +64,7 @@ type Events = {
     resource: string;
     failure: "refused" | "unanswered";
   } & AtBackends;
-  /** `from` is "" when the backend reports its version for the first time. */
+  /** A backend reported another version than before. `from` is "" for its first report. */
   "backend.version_changed": { backend: string; from: string; to: string };
   "upstream_connection.opened": { backend: string; connection: string };
   "upstream_connection.closed": { backend: string; connection: string; reason: string };

@@ -29,7 +29,7 @@ export class BackendVersions {
   /** Records a response to a request for the version. "": the response contained none, so the known version stays. */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);
-    // `known` is undefined if the backend was removed while the request was running.
+    // Ignores the result if the backend was removed while the request was running (`known` is undefined).
     if (known === undefined || version === "" || version === known.version) return;
     const from = known.version;
     known.version = version;

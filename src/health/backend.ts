@@ -1,8 +1,8 @@
 /**
  * The facts about one backend, and its verdict: the health state that follows from the facts. Both steps are pure:
  * evidence changes the facts (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is
- * delayed: a suspect or dead backend becomes ready after several consecutive answered probes, more after each failure,
- * so that a flapping backend stays suspect. If no other backend is ready, it becomes ready at once.
+ * delayed: a suspect or dead backend becomes ready after several consecutive answered probes, and after more of them
+ * with each failure, so that a flapping backend stays suspect. If no other backend is ready, it becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
@@ -29,7 +29,9 @@ export type ConnectionState = (typeof connectionStates)[number];
 /** All facts about one backend. */
 export type BackendFacts = {
   readonly state: BackendState;
-  /** State of all upstream connections together. going: GOAWAY came; left: closed after it; lost: closed without it. */
+  /**
+   * State of all upstream connections together. going: all have got GOAWAY; left: closed after it; lost: without it.
+   */
   readonly connections: ConnectionState;
   /** Result of the latest socket opened since the upstream connections became silent or lost; none: no result yet. */
   readonly fresh: "none" | "answer" | "refusal" | "silence";
@@ -42,7 +44,7 @@ export type BackendFacts = {
   readonly readiness: Readiness;
   /** Clock reading (ms) of the latest 200 or 5xx of /readyz, the only answers that report readiness; -1: none. */
   readonly readinessAt: number;
-  /** Clock reading (ms) of the first 403 in an unbroken row of 403 answers of /readyz; -1: the latest was no 403. */
+  /** Clock reading (ms) of the first 403 of /readyz since which every answer was a 403; -1: the latest was no 403. */
   readonly forbiddenSince: number;
   readonly reads: "answering" | "hanging";
   /** Clock reading (ms) at which the proxy last found that reads that need etcd hang; 0: never. */
@@ -72,7 +74,7 @@ export type BackendFacts = {
 export type Rules = {
   /** Number of probes in a row that a failed backend must answer, doubled by each further failure; 0: none. */
   readonly rise: number;
-  /** True if only a failed new socket proves that a backend is dead. False without probes, which open such sockets. */
+  /** True if a backend is dead only after a new socket has failed. False without probes, which open such sockets. */
   readonly needsProof: boolean;
 };
 
@@ -118,17 +120,17 @@ type VerdictRow = {
 
 /** The first row that matches the facts gives the verdict. A fact that a row omits may have any value. */
 export const verdicts: readonly VerdictRow[] = [
-  // A backend whose etcd has another history gets no requests: reads would be wrong, and writes would be lost (D13).
+  // A backend with another etcd history gets no requests: reads would be wrong, and writes would be lost (D13).
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and rejects or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // The backend has announced its shutdown on /readyz or with GOAWAY, so its open requests may finish (D6).
+  // The backend has announced its shutdown on /readyz or with GOAWAY. It may finish its open requests (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
   // Answered probes alone do not make a backend ready: requests need an upstream connection.
   { connections: ["silent", "left", "lost"], verdict: "suspect" },
-  // The certificate does not prove the backend's identity: the backend gets no new requests, but open ones go on.
+  // The certificate does not prove the backend's identity. The backend gets no new requests, but open ones continue.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
   // The backend answers PINGs but not reads, for example because it cannot reach etcd.
@@ -145,7 +147,7 @@ export const verdicts: readonly VerdictRow[] = [
  * several probes. `needsProof`: see `Rules`.
  */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend that has lost its connections is dead. After GOAWAY it is not: a new dial may succeed.
+  // Without probes, a backend that has lost its connections is dead. Not after GOAWAY: a new dial may succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
@@ -161,7 +163,7 @@ function fits(row: VerdictRow, facts: Facts): boolean {
   return readiness === undefined || readiness.includes(facts.readiness);
 }
 
-/** Returns the facts after new evidence, which arrived at the clock reading `at`. Pure. */
+/** Returns the facts after new evidence, which arrived at the clock reading `at`. No I/O. */
 export function judge(before: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   const latest = learnt(before, evidence, at, rules);
   const facts = !isAnswering(before) && isAnswering(latest) ? { ...latest, answersAgainAt: at } : latest;
@@ -178,7 +180,7 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Every answer of /readyz counts: if it reported a problem, the facts would not imply that the backend is ready.
+  // Any answer of /readyz counts here: if it had reported a problem, the facts would not imply "ready".
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -192,7 +194,7 @@ export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): n
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
 
-/** True if the backend must be probed several times a second, because it is silent, unreachable or recovering. */
+/** True if the backend must be probed several times a second: it is silent, unreachable or recovering. */
 export function isUrgent(facts: BackendFacts): boolean {
   return isSilent(facts) || isUnreached(facts) || (facts.state === "suspect" && !needsAnother(facts));
 }
@@ -217,8 +219,8 @@ export function isMute(facts: BackendFacts): boolean {
 }
 
 /**
- * True if no backend answers and at least one ignores new sockets instead of rejecting them, so that the proxy's
- * network is the most likely cause (D14). Backends that have never answered do not count: they have no open requests.
+ * True if no backend answers and at least one does not even reject new sockets. Then the proxy's network is the most
+ * likely cause (D14). Backends that have never answered do not count, because they have no open requests.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -231,14 +233,15 @@ export function areAllSilent(all: readonly BackendFacts[]): boolean {
   return all.every((facts) => isMute(facts) || isUnused(facts)) && all.some(isCutOff);
 }
 
-/** True if the backend is suspect and not recovering yet: requests that wait for it should go to another backend. */
+/** True if the backend is suspect and not recovering yet. Requests that wait for it should go to another backend. */
 export function needsAnother(facts: BackendFacts): boolean {
   return facts.state === "suspect" && verdictOf(facts) !== "ready";
 }
 
 /**
- * True if the backend is dead and ignores new sockets, so that its connections without PINGs (exec, passthrough) are
- * lost. A kernel that rejects new sockets is alive, and closes the connections of an ended process itself.
+ * True if the backend is dead and does not even reject new sockets, so that its connections without PINGs (exec,
+ * passthrough) are lost. A kernel that rejects new sockets is alive, and itself closes the connections of a process
+ * that has ended.
  */
 export function isSilentlyDead(facts: BackendFacts): boolean {
   return facts.state === "dead" && facts.fresh === "silence";
@@ -301,10 +304,10 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // "hanging" stays until a probe is answered, which needs large packets as well.
+      // "hanging" stays until a probe is answered, because its answer needs large packets, too.
       return { ...facts, readiness: "hanging", packetsLostAt: at, fresh: noSilence(facts.fresh) };
     case "reads-hanging":
-      // Ignored without probes: only a probe can end "hanging", so the backend would stay suspect for ever.
+      // Ignored without probes, because only a probe can end "hanging": the backend would stay suspect for ever.
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
       return { ...facts, reads: "answering" };
@@ -320,7 +323,7 @@ function ofAnswers(
   }
 }
 
-/** A socket without an answer shows no silent backend if small packets pass. */
+/** A socket without an answer does not show that the backend is silent if small packets pass. */
 function noSilence(fresh: BackendFacts["fresh"]): BackendFacts["fresh"] {
   return fresh === "silence" ? "none" : fresh;
 }
@@ -337,15 +340,15 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends "hanging" reads after `hungReadsMs` if /readyz is good: a suspect backend gets no reads that could show it. */
+/** Ends "hanging" reads after `hungReadsMs` if /readyz is good: a suspect backend gets no reads that could end it. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
 }
 
 /**
- * Records that the connections are silent or lost, which explains hanging reads as well. If the connections were silent
- * before, the results of sockets opened since then stay valid.
+ * Records that the connections are silent or lost, which also explains hanging reads. If the connections were silent
+ * before, the results of sockets opened since then remain valid.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";
@@ -356,8 +359,8 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 
 /**
  * True if a failed new socket proves nothing, because a socket that was opened later was answered. An unanswered socket
- * proves nothing even if an older socket was answered after it was opened: its SYN was lost in an outage that is over.
- * Nor does it prove anything if only large packets were lost after it was opened.
+ * also proves nothing if, after it was opened, an older socket was answered (its SYN was lost in an outage that is
+ * over), or only large packets were lost.
  */
 export function isOvertaken(
   { answeredAt, arrivedAt, packetsLostAt }: BackendFacts,

@@ -44,7 +44,7 @@ type Known = {
   since: number;
   /** Milliseconds that the backend was suspect in total, without the present state. */
   suspectMs: number;
-  /** Clock reading (ms) of the last sign of life before the backend failed; undefined: ready, or already found dead. */
+  /** Clock reading (ms) of the last sign of life before the backend failed; undefined: it is ready or found dead. */
   lostAt: number | undefined;
   /** The last journalled result of a new socket; undefined while the backend is healthy. */
   met: string | undefined;
@@ -217,7 +217,7 @@ export class Backends {
     this.#parts.onVerdict?.(known.view);
   }
 
-  /** Measures how long a ready backend had failed before the proxy knew it. `silentMs`: how long it was silent. */
+  /** Measures how long a ready backend had failed before the proxy knew it. `silentMs`: ms for which it was silent. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
     const { state } = known.facts;
     const now = this.#clock.now();

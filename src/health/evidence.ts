@@ -1,4 +1,4 @@
-/** The closed list of evidence about a backend: what probes and traffic have shown. */
+/** The closed list of evidence about a backend, from probes and from traffic. */
 import type { Met } from "../base/failure.ts";
 
 /** Readiness by /readyz. unknown: the response tells nothing (401, 404, 429); hanging: no response in time. */
@@ -10,7 +10,7 @@ export type ReadyAnswer = Readiness | "forbidden";
 export type Fresh = Extract<Evidence, { kind: "fresh" }>;
 
 export type Evidence =
-  /** The first SETTINGS of an upstream connection arrived `ms` after the dial began. */
+  /** The first SETTINGS of an upstream connection arrived `ms` after the connection's dial began. */
   | { readonly kind: "connection-opened"; readonly ms: number }
   /** Each open upstream connection has had an unanswered PING for more than `limitMs`. `ms`: the longest wait. */
   | { readonly kind: "connections-silent"; readonly ms: number; readonly limitMs: number }
@@ -35,8 +35,8 @@ export type Evidence =
   /** Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * Large packets are lost although small ones arrive. `ms`: how long there was no answer to three probes' TLS
-   * handshakes, or to a connection in use and a probe.
+   * Large packets are lost although small ones arrive. For `ms`, there was no answer to the TLS handshakes of three
+   * probes, or to a connection in use and a probe.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
@@ -54,5 +54,5 @@ export type Evidence =
       readonly version: string;
       readonly seen: string;
     }
-  /** No other backend is ready, so this backend becomes ready before it has answered enough probes. */
+  /** No other backend is ready. So this backend becomes ready before it has answered enough probes. */
   | { readonly kind: "alone" };

@@ -6,12 +6,15 @@ export const healthLimits = {
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
-  /** Maximum number of a backend's unanswered probes: four for a second of probes every 250 ms, and some more. */
+  /**
+   * Maximum number of a backend's unanswered probes: with one probe every 250 ms, four begin in a second; some more are
+   * spare.
+   */
   probesAtOnce: 8,
   /**
    * A TLS handshake takes a large packet each way. If a handshake takes longer than `doubtedHandshakeMs`, the prober
    * opens two more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while
-   * PINGs are answered. The kernel retransmits after 200 ms, so one lost packet does not matter.
+   * PINGs are answered. The kernel retransmits after 200 ms, so a single lost packet has no effect.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
@@ -33,11 +36,14 @@ export const healthLimits = {
   forbiddenMs: 30_000,
   /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
-  /** Milliseconds after which a good /readyz is enough for a backend with hanging reads to get reads again. */
+  /**
+   * Reads hang no longer if /readyz has been good for this many ms: a backend with hanging reads gets no reads that
+   * could show it.
+   */
   hungReadsMs: 3000,
-  /** Milliseconds that /readyz may take while requests are unanswered: three times that of a busy apiserver. */
+  /** Deadline in ms for /readyz while requests are unanswered: three times as long as a busy apiserver takes. */
   hastyAnswerMs: 750,
-  /** Milliseconds for which probes have the deadline `hastyAnswerMs` after requests were found unanswered. */
+  /** For this many ms after requests were found unanswered, probes have the deadline `hastyAnswerMs`. */
   hastyMs: 2000,
   /** Milliseconds for TCP and TLS of a probe, which take two round trips. The kernel repeats a lost SYN after 1 s. */
   probeDialMs: 1000,
@@ -47,6 +53,9 @@ export const healthLimits = {
   riseMs: 16_000,
   /** Milliseconds after a backend's failure within which another failure counts as repeated. */
   strikeMs: 60_000,
-  /** Number of bytes read of the kernel's socket table: 7,000 sockets. TCP keepalive finds dead peers of the others. */
+  /**
+   * Number of bytes that are read of the kernel's socket table: 7,000 sockets. For other sockets, TCP keepalive finds
+   * dead peers.
+   */
   socketTableBytes: 1024 * KiB,
 } as const;

@@ -1,7 +1,7 @@
 /**
  * Decides when a backend is probed on a new socket, and how long an answer may take. Normally one probe runs per
- * interval. While the upstream connections are silent or lost, a probe starts every 250 ms even if earlier probes are
- * unanswered: such probes prove that the backend is dead, and later that it answers again (D6). probes/ready.ts is the
+ * interval. While the upstream connections are silent or lost, a probe starts every 250 ms, even if earlier probes are
+ * unanswered. These probes show that the backend is dead, and later that it answers again (D6). probes/ready.ts is the
  * probe itself.
  */
 import type { Clock } from "../base/clock.ts";
@@ -14,7 +14,7 @@ import { Rtt } from "./rtt.ts";
 import { type KeptSocket, SmallPackets } from "./small-packets.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** What a probe reports, in this order. If `dialed` gets any result but "answer", no call follows. */
+/** The results of a probe, in the order of the calls. After any result of `dialed` but "answer", no call follows. */
 export type ProbeListener = {
   /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
@@ -96,7 +96,7 @@ export class Prober {
     return this.#counts;
   }
 
-  /** Starts after a random delay. Meanwhile, the dials of upstream connections yield the same evidence as probes. */
+  /** Starts after a random delay, in which the dials of upstream connections give the same evidence as probes. */
   start(): void {
     this.#wait(this.#times.intervalMs * this.#parts.random());
   }
@@ -146,7 +146,7 @@ export class Prober {
 
   #awaitLargePacket(run: Run): void {
     const { clock, learn, mayLoseLargePackets } = this.#parts;
-    // The packets of the TCP handshake are small, so the wait for a large packet begins after it.
+    // The packets of the TCP handshake are small. So the wait for a large packet begins only after it.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargePacketWait();
@@ -201,10 +201,10 @@ export class Prober {
   }
 
   /**
-   * True if the kept socket has answered before this socket was opened and after it had connected, and the TLS handshake
-   * is unanswered. When a stopped process goes on, or an outage ends, the kept socket may answer first, and sockets that
-   * were opened before may stay unanswered; new ones are answered. The kept socket counts only while no upstream
-   * connection answers, because PINGs also show whether the path loses packets of any size.
+   * True if large packets to or from this socket are lost: its TLS handshake is unanswered, although the kept socket has
+   * answered both before this socket was opened and after it had connected. Sockets that were opened before the first
+   * answer prove nothing: when a stopped process goes on, or an outage ends, the kept socket may answer first. The kept
+   * socket counts only while no upstream connection answers, because PINGs also show a path that loses all packets.
    */
   #losesLarge({ begunAt, smallPassedAt, askedAt }: Run): boolean {
     const { clock, facts } = this.#parts;
@@ -240,7 +240,7 @@ export class Prober {
     const { clock } = this.#parts;
     const { intervalMs } = this.#times;
     if (!isUrgent(facts)) return intervalMs;
-    // A backend that answers again is probed as often, because it must answer several probes before it is ready.
+    // A backend that answers again is probed as often, because it becomes ready only after several answered probes.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
@@ -341,7 +341,7 @@ export class Prober {
     this.#end(run);
     const now = this.#parts.clock.now();
     if (readiness !== "hanging") this.#lastReadyzAnswerAt = now;
-    // A probe that started later was answered, so the outage that lost this probe's packets is over.
+    // A probe that started later was answered. So the outage in which this probe's packets were lost is over.
     else if ((run.askedAt ?? now) < this.#lastReadyzAnswerAt) return;
     this.#counts.lastMs = now - run.begunAt;
     this.#counts.durations.observe(this.#counts.lastMs / 1000);

@@ -1,7 +1,7 @@
 /**
- * Measures how long one backend takes to read one object, and counts reads in a row that this backend did not answer
- * but another one did. A backend that cannot reach etcd answers PINGs and cached reads, but consistent reads hang for a
- * minute. Pure.
+ * Measures how long one backend takes to read one object, and counts consecutive reads that this backend did not answer
+ * but another one did. A backend that cannot reach etcd answers PINGs and reads from its cache, but consistent reads
+ * hang for a minute. No I/O.
  */
 
 import type { Evidence } from "./evidence.ts";
@@ -25,7 +25,7 @@ export class ReadLatency extends Rtt {
     return { kind: "reads-hanging", count: this.#lostHedges, ms: this.#longestWaitMs, limitMs };
   }
 
-  /** True if another backend answered this backend's latest read. */
+  /** True if this backend left its latest read unanswered, and another backend answered it. */
   get isDoubted(): boolean {
     return this.#lostHedges > 0;
   }

@@ -1,4 +1,4 @@
-/** Describes why a backend's state changed, for the journal: the detector, its measurement and limit, and a text. */
+/** The reason why a backend's state changed, for the journal: the detector, its measurement and limit, and a text. */
 import type { Evidence } from "./evidence.ts";
 
 export type Reason = {

@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** Remaining milliseconds that count as zero. Otherwise a rounding error could start a timer again and again. */
+/** A rest of this many ms or less counts as zero. Otherwise a rounding error could start a timer again and again. */
 const nothingMs = 0.001;
 
 /**
@@ -33,7 +33,7 @@ export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): ()
   };
 }
 
-/** A clock that stops while the proxy's event loop is stalled (F11). `wall` and `soon` are the real clock's. */
+/** A clock that stops while the proxy's event loop is stalled (F11). `wall` and `soon` are those of the real clock. */
 export class StallAwareClock implements Clock {
   readonly #clock: Clock;
   #stalledMs = 0;

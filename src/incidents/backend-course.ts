@@ -1,6 +1,6 @@
 /**
  * Reads the journal entries about one backend and decides when its failure becomes an incident. A short suspicion is no
- * incident, and an announced restart is one only if it takes too long. Pure.
+ * incident, and an announced restart is one only if it takes too long. No I/O.
  */
 
 import { limits } from "../base/limits.ts";

@@ -1,4 +1,4 @@
-/** Decides for a journal entry whether it opens or continues an incident, or ends one. Pure. */
+/** Decides for a journal entry whether it opens or continues an incident, or ends one. No I/O. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";

@@ -75,7 +75,7 @@ function withCluster(cluster: string, finding: Finding): Finding {
 
 /**
  * Finds clients that get stale responses repeatedly. One stale response after a failover does no harm. A second one
- * within `quietMs` means that the client keeps an old state. Pure.
+ * within `quietMs` means that the client keeps an old state. No I/O.
  */
 export class StaleResponses {
   readonly #latest = new Lru<string, number>(limits.anomalies);

@@ -4,7 +4,7 @@ import { incidentLimits } from "./limits.ts";
 
 export type Severity = "critical" | "warning";
 
-/** `calmMs`: milliseconds without new evidence after which the incident ends; 0: only a journal entry ends it. */
+/** Properties of a kind. `calmMs`: ms without new evidence until the incident ends; 0: only a journal entry ends it. */
 export type KindRow = { readonly severity: Severity; readonly calmMs: number; readonly about: string };
 
 export const incidentKinds = {

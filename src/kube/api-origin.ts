@@ -1,8 +1,8 @@
 /**
  * Records which server assigns the resourceVersions of each API (watch.md §1.4). Versions of built-in and custom
- * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not be
- * etcd's, and each replica of that server may count its own, so the proxy neither resumes nor compares watches of the
- * API. An API of an unknown group is treated as aggregated.
+ * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not come
+ * from etcd, and each replica of that server may count versions of its own. So the proxy neither resumes nor compares
+ * watches of the API. An API of an unknown group is treated as aggregated.
  */
 
 export const originLimits = {
@@ -34,7 +34,7 @@ const builtIn = [
 ];
 const own: ReadonlySet<string> = new Set(["", ...builtIn]);
 
-/** True if kube-apiserver itself serves the group; "" is the core group. */
+/** True if kube-apiserver itself serves the group. "" is the core group. */
 export function isBuiltIn(group: string): boolean {
   return own.has(group);
 }
@@ -72,7 +72,7 @@ type Api = { readonly group: string; readonly version: string };
 export class Origins {
   /** The origin of each group that the configuration names or that is well known. */
   #fixed: ReadonlyMap<string, Origin>;
-  /** By "group/version". */
+  /** The origins of APIs that backends have answered, by "group/version". */
   readonly #seen = new Map<string, { readonly group: string; readonly origin: Origin }>();
 
   constructor(rules: OriginRules = {}) {
@@ -102,7 +102,7 @@ export class Origins {
     const noLongerForeign: Origin[] = [];
     for (const { group, origin } of this.#seen.values()) {
       const now = this.#originOf(group);
-      // Neither the old rules nor the new rules decide this origin, so a backend's answer about it stays valid.
+      // Neither the old nor the new rules decide this origin, so what a backend has answered stays valid.
       if (!now.isFixed && !origin.isFixed) continue;
       if (origin.isForeign && !now.isForeign) noLongerForeign.push(origin);
       Object.assign(origin, now);
@@ -115,7 +115,7 @@ export class Origins {
     return this.#fixed.get(group) ?? (group.includes(".") ? unseenOrigin : foreignOrigin);
   }
 
-  /** Number of watched APIs by origin, without those whose group or configuration decides the origin. */
+  /** Number of watched APIs by origin. APIs whose group or configuration decides the origin are not counted. */
   get counts(): { readonly custom: number; readonly aggregated: number; readonly unknown: number } {
     const all = Array.from(this.#seen.values(), ({ origin }) => origin).filter(({ isFixed }) => !isFixed);
     const unknown = all.filter(({ isKnown }) => !isKnown).length;

@@ -1,7 +1,7 @@
 /**
  * Extracts the resourceVersion of a list while the proxy forwards it. Reads only the places where the apiserver writes
  * the version, because objects of users may contain similar text. Typed lists and Tables have the version in their
- * first bytes; lists of custom resources, whose keys are sorted, in their last bytes (watch.md §2.2).
+ * first bytes. Lists of custom resources have it in their last bytes, because their keys are sorted (watch.md §2.2).
  */
 import { constants, gunzipSync } from "node:zlib";
 import { isVersion } from "./resource-version.ts";
@@ -103,8 +103,8 @@ export function protobufVersion(bytes: Buffer, number: number): string | undefin
 type Span = { readonly start: number; readonly end: number };
 
 /**
- * Returns the position of a length-delimited field; all fields before it must be length-delimited, too. The position of
- * a truncated field ends with the buffer.
+ * Returns where the value of field `number` is, in a message whose fields up to it are all length-delimited. If the
+ * value is cut off, its position ends with the buffer.
  */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {

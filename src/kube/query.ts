@@ -18,7 +18,7 @@ function escapeAt(text: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Decodes %XX and, in queries, `+`. Undefined: an invalid escape; net/url rejects such a path and skips such a pair. */
+/** Decodes %XX and, in queries, `+`. Undefined for an invalid escape: net/url rejects such a path and skips a pair. */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
@@ -35,7 +35,7 @@ export function unescape(text: string, blank: "+" | " "): string | undefined {
   return bytes.toString("latin1", 0, length);
 }
 
-/** True if every escape is valid. Runs before the text is copied, because the copy costs more time (A59). */
+/** True if every escape is valid. Called before the text is copied, because the copy costs more time (A59). */
 function isEscaped(text: string): boolean {
   for (let at = text.indexOf("%"); at >= 0; at = text.indexOf("%", at + 3))
     if (escapeAt(text, at) < 0) return false;
@@ -43,8 +43,8 @@ function isEscaped(text: string): boolean {
 }
 
 /**
- * Returns the value of `key` in a query without `?`; "" if it has no `=`; undefined if there is no such key. If there
- * are several pairs, the first counts. Pairs that net/url skips (with a `;` or an invalid escape) do not count.
+ * Returns the value of `key` in a query without `?`; "" if the pair has no `=`; undefined if no pair has this key. Of
+ * several pairs, the first counts. Pairs that net/url skips (with a `;` or an invalid escape) do not count.
  */
 export function firstValue(query: string, key: string): string | undefined {
   if (!query.includes(key) && !query.includes("%")) return undefined;
@@ -71,7 +71,7 @@ export function flagIn(query: string, key: string): boolean | undefined {
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** Returns the position after the key if the key at `at` equals `key` once unescaped; otherwise -1. */
+/** Returns the position after the key if the unescaped text at `at` is `key`; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

@@ -11,7 +11,10 @@ export type Kind = "plain" | "watch" | "long-running";
 export type RequestInfo = {
   readonly kind: Kind;
   readonly isResource: boolean;
-  /** get, list, watch, create, update, patch, delete, deletecollection, proxy or ""; without a resource: the method. */
+  /**
+   * One of get, list, watch, create, update, patch, delete, deletecollection, proxy, ""; without a resource, the
+   * method.
+   */
   readonly verb: string;
   readonly group: string;
   readonly version: string;
@@ -31,7 +34,7 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** Subresources that are long-running by controlplane/apiserver/config.go, even `log` without `follow`. */
+/** Subresources that are long-running by controlplane/apiserver/config.go. `log` is one even without `follow`. */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
 /** Maximum number of path parts: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
@@ -68,7 +71,7 @@ export function isObjectRead(info: RequestInfo): boolean {
  */
 export function isOwnApi(info: RequestInfo, target: string): boolean {
   if (info.isResource) return isOwnResource(info);
-  // Discovery and OpenAPI documents of an API group come from the server of the group, which may be another one.
+  // The documents of an API group (discovery, OpenAPI) come from the group's own server, which may be another one.
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 
@@ -87,7 +90,7 @@ function partsOf(path: string): string[] {
 
 function nonResource(method: string, path: string): RequestInfo {
   const verb = method.toLowerCase();
-  // Without a resource, the verb is the method. A method `WATCH` would be long-running: only resources have watches.
+  // Without a resource, the verb is the method. A method `WATCH` is no watch, because only resources have watches.
   const isLong = verb === "watch" || verb === "proxy" || path.startsWith("/debug/pprof/");
   const kind = isLong ? "long-running" : "plain";
   return {
@@ -129,7 +132,7 @@ function part(parts: readonly string[], at: number): string {
   return parts[at] ?? "";
 }
 
-/** Returns the word if it is a verb, as deprecated paths such as `/api/v1/watch/pods` contain; otherwise "". */
+/** Returns "watch" or "proxy" if the word is that verb, as in the deprecated `/api/v1/watch/pods`; otherwise "". */
 function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }
@@ -156,6 +159,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // The path can make any method a watch. A watch may be sent twice, so a method that may have a body is no watch here.
+  // Any method with such a path is a watch for the apiserver. A watch may be sent twice, so a method that may have a
+  // body does not count as one here.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

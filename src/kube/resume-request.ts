@@ -1,5 +1,6 @@
 /**
- * Builds the requests that the proxy itself sends for a client's watch, and judges their responses (watch.md §5.2).
+ * Builds the requests that the proxy itself sends for a client's watch, and judges the heads of their responses
+ * (watch.md §5.2). An ERROR event after such a head, such as a 410, is judged by watch/session/expired-version.ts.
  * Selectors stay as they are, because they define what the watch delivers.
  */
 import { limits } from "../base/limits.ts";
@@ -59,7 +60,8 @@ const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
-  // `limit` with a version alone means an exact version; with version 0, `limit` is ignored (delegator.go, cacher.go).
+  // A version with `limit` but without a match would mean that exact version; with version 0, `limit` is ignored
+  // (delegator.go, cacher.go).
   const from = least === undefined ? [] : [`resourceVersion=${least}`, "resourceVersionMatch=NotOlderThan"];
   return targetWith(target, listed, [...from, "limit=1"]);
 }
@@ -127,12 +129,4 @@ export function acceptanceOf(answer: ResponseHead, contentType: string): Accepta
   if (status !== 200) return { kind: "elsewhere", inMs: answer.retryAfterMs ?? 0 };
   const isAlike = answer.contentType === contentType && answer.contentEncoding === "";
   return isAlike ? { kind: "go" } : { kind: "elsewhere", inMs: 0 };
-}
-
-/** Judges an ERROR event at the start of a response with status 200. `isForgotten`: no backend has the version. */
-export function acceptanceOfError(code: number, isForgotten: boolean): Acceptance {
-  if (code === 401 || code === 403) return { kind: "end" };
-  // A recently started backend has less history, so a 410 is final only if every candidate returned it.
-  if (code === 410 && isForgotten) return { kind: "end" };
-  return { kind: "elsewhere", inMs: 0 };
 }

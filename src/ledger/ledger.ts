@@ -5,7 +5,7 @@ import { ledgerLimits } from "./limits.ts";
 import { ProgramRequests } from "./program-requests.ts";
 
 export class Ledger {
-  /** By identity, program and address, in the order of insertion. An eviction moves callers in use to the end. */
+  /** The callers by identity, program and address, oldest first. An eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
   /** By the program's metric label. Evicted callers' requests stay counted. */
   readonly #programs = new Map<string, ProgramRequests>();

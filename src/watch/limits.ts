@@ -2,19 +2,19 @@
 export const watchLimits = {
   /** Minimum ms that a watch without events lasts: client-go relists after a watch of under a second (watch.md §7). */
   shortWatchMs: 1100,
-  /** A watch that ends at most this many ms before its client's deadline was ended by the deadline (watch.md §5.5). */
+  /** The deadline is the cause if a watch ends at most this many ms before its client's deadline (watch.md §5.5). */
   watchDueMs: 2000,
   /** Maximum number of attempts, within `resumeMs`, to continue a watch that has lost its stream (watch.md §5.2). */
   resumeAttempts: 3,
   /** Maximum number of attempts that lost their connection and do not count: several backends may fail at once. */
   resumeLosses: 3,
   resumeMs: 15_000,
-  /** A resume has succeeded if no ERROR event comes within this many ms after the response. */
+  /** A resume counts as successful if no ERROR event comes within this many ms after the response. */
   settledMs: 1000,
   /** A watch ends after this many resumes within `noProgressMs` without a new event: no backend can serve it. */
   noProgressResumes: 3,
   noProgressMs: 60_000,
-  /** Ms that a backend has to answer a request to continue a watch before another backend is asked. */
+  /** Ms until another backend is asked, if a backend does not answer a request to continue a watch. */
   resumeAnswerMs: 5000,
   /** Ms until the next attempt to continue a watch if no backend can be asked now. */
   parkedMs: 250,
@@ -22,21 +22,21 @@ export const watchLimits = {
   unsentPauseMs: 50,
   /** Ms until a second stream of a watch is requested again after a backend has refused it for a temporary reason. */
   declinedMs: 2000,
-  /** Ms after which a hedged watch drops its first stream for the second, if the first is still suspect. */
+  /** A hedged watch drops its first stream in favour of the second if the first is suspect for this many ms. */
   hedgedMs: 5000,
-  /** A client is slow if data has waited for it for this long. The apiserver waits as long (watch.md §5.5). */
+  /** A client is slow if data has waited for it for this many ms. Apiservers wait as long (watch.md §5.5). */
   slowWatchMs: 1000,
   /** Maximum number of watches that move at once, before `movesPerSecond` limits them (D6). */
   moveBurst: 100,
-  /** Moves per second at first. The pace rises while backends accept moved watches promptly (move-pace.ts). */
+  /** Moves per second at first. The rate rises while backends accept moved watches promptly (move-pace.ts). */
   movesPerSecond: 1000,
-  /** More moves per second would leave a proxy with one core no time for other requests: a move takes 0.1 ms. */
+  /** Maximum number of moves per second: a move takes 0.1 ms, and one core needs time for other requests, too. */
   movesPerSecondMost: 5000,
   /** Watches of the control plane that move at once. A control plane of three machines has about 400. */
   firstMoveBurst: 500,
-  /** Ms between two changes of the pace. */
+  /** Ms between two changes of the rate of moves. */
   paceLookMs: 200,
-  /** The pace rises if backends accept watches within fewer ms on average, and falls if they take more. */
+  /** The rate of moves rises if backends accept watches within fewer ms on average, and falls if they take more. */
   promptAcceptMs: 50,
   slowAcceptMs: 250,
   paceRise: 1.5,
@@ -44,24 +44,24 @@ export const watchLimits = {
   /** A 429 halves the rate of moves, but not below this rate. */
   movesPerSecondLeast: 50,
   movePauseMs: 10,
-  /** Average ms between two moves that are not urgent: an apiserver that shuts down ends its watches at this pace. */
+  /** Average ms between two moves that are not urgent. An apiserver that shuts down ends its watches as fast. */
   leavePauseMs: 5,
-  /** Moves within this many ms with the same reason and the same backends make one journal entry. */
+  /** All moves within this many ms that have the same reason and the same backends make one journal entry. */
   logMs: 1000,
-  /** Number of state changes kept for all watches together, about 2 MB: each of 5,000 watches moves three times. */
+  /** Number of state changes that are kept for all watches together (about 2 MB): three for each of 5,000 watches. */
   lifeEntries: 16_384,
   /** Ms between two checks of all watches (hung-watch.ts). */
   hungLookMs: 5000,
-  /** Ms after its client's deadline at which the proxy ends a watch that the backend has not ended. */
+  /** If the backend does not end a watch, the proxy ends it this many ms after the client's deadline. */
   overdueMs: 5000,
-  /** Ms without an event after which a watch hangs: two bookmarks are missing, each due in 62.3 s (watch.md §6.3). */
+  /** A watch without an event for this many ms hangs: two bookmarks are missing, each due in 62.3 s (watch.md §6.3). */
   hungMs: 130_000,
   stallLookMs: 1000,
   /** Ms between two searches for lagging caches: an eighth of the default time for which a PING may stay unanswered. */
   lagLookMs: 125,
   /** Minimum ms between two marks (cache-progress.ts) of a scope while one of its caches lacks the last mark. */
   lagMarkMs: 250,
-  /** A cache that lagged for less is ignored for `lagPauseMs`: hedges would burden an apiserver that lacks CPU. */
+  /** A cache that lagged for fewer ms is ignored for `lagPauseMs`: hedges would burden an apiserver that lacks CPU. */
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
   /**
@@ -69,13 +69,13 @@ export const watchLimits = {
    * cover `caughtUpMs`. A scope gets four a second, so its marks cover `sightMs`.
    */
   cacheMarks: 90,
-  /** Ms within which a watch of a working cache gets a bookmark: one is due every 62.3 s (watch.md §6.4). */
+  /** In this many ms, a watch of a working cache gets a bookmark: one is due every 62.3 s (watch.md §6.4). */
   caughtUpMs: 70_000,
   /** Timeout of a stream for one bookmark, which the apiserver sends 2 s before the timeout (watch.md §5.5). */
   bookmarkRefreshMs: 3000,
   /** Ms between two streams for one bookmark: when an apiserver comes back, many watches need a bookmark at once. */
   bookmarkRefreshPauseMs: 5,
-  /** Ms until a watch that could not open a stream for one bookmark, mostly because it is moving, tries again. */
+  /** Ms until the next try for a watch that could not open a stream for one bookmark, mostly because it is moving. */
   bookmarkRefreshAgainMs: 1000,
   /** Ms between two checks that each resource has a sentinel (D13, sentinels.ts). */
   sentinelLookMs: 500,
@@ -102,9 +102,12 @@ export const watchLimits = {
   historyUnreadMs: 60_000,
   /** Minimum ms for which a backend counts as having another etcd history after its events differed from another's. */
   historyUnlikeMs: 300_000,
-  /** Ms after which another etcd history is accepted if no backend with the right one answers: more than a restart. */
+  /**
+   * Another etcd history is accepted if no backend with the right history answers for this many ms: longer than a
+   * restart takes.
+   */
   historyAloneMs: 30_000,
-  /** An event that comes within this many ms after a stream was opened may be part of the stream's initial state. */
+  /** An event that comes within this many ms after its stream was opened may be part of the initial state. */
   sightMs: 2000,
   /** Ms for which a stalled cache is avoided, doubled for each further stall, up to `stallSpellMostMs`. */
   stallSpellMs: 60_000,
@@ -115,7 +118,10 @@ export const watchLimits = {
   watchServerMs: 1_800_000,
   /** Minimum ms between two lists that make a backend's watch cache of a resource follow etcd (watch.md §6.6). */
   progressRequestMs: 1000,
-  /** If a list that makes a cache follow etcd takes longer, the cache is stalled: the apiserver waits 3 s for it. */
+  /**
+   * If a list that makes a cache follow etcd takes longer, the cache counts as stalled: the apiserver waits 3 s for its
+   * cache.
+   */
   progressWaitMs: 2500,
   progressAnswerMs: 4500,
   /** Maximum number of clients whose identity is tried for one list, because a client may lack the permission. */
@@ -127,19 +133,20 @@ export const watchLimits = {
   /** Ms until the origin of an aggregated API is checked again, because the API may become a CRD's. */
   originAgainMs: 600_000,
   /**
-   * Budget for lists of one object, which show where the initial events of a watch without a version end. A list costs
-   * the apiserver less than the watch, but 5,000 clients may open watches at once.
+   * Budget for the lists of one object that limit the versions of a watch's initial events (initial-events.ts). Such a
+   * list costs the apiserver less than the watch, but 5,000 clients may open watches at once.
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
   /**
    * Maximum number of undelivered writes of a resource that are measured (write-delays.ts), at 80 bytes each. While
-   * more than `writeMarksClose` are undelivered, one in `writeMarkEveryMs` is measured, so that they cover 6 s.
+   * more than `writeMarksClose` of them are undelivered, only one write in `writeMarkEveryMs` is measured, so that they
+   * cover 6 s.
    */
   writeMarks: 64,
   writeMarksClose: 16,
   writeMarkEveryMs: 125,
-  /** Ms after which a write that a backend has not delivered is measured no more: its cache is stalled by then. */
+  /** Ms after which an undelivered write is no longer measured: the backend's cache counts as stalled by then. */
   writeMarkMs: 60_000,
   /** Maximum number of API groups of a backend with a histogram of their own. A cluster has 25, and those of its CRDs. */
   delayGroups: 32,
@@ -149,7 +156,7 @@ export const watchLimits = {
   delayLookMs: 500,
   /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
   lateMs: 2000,
-  /** A backend that was late stays late until it delivers all writes in fewer ms. */
+  /** A late backend counts as late until it delivers all writes in fewer ms than this. */
   stillLateMs: 1000,
   /** Number of checks in a row that must find a backend late. A garbage collection in its process is shorter. */
   lateLooks: 4,

@@ -4,7 +4,6 @@ import * as assert from "uvu/assert";
 import {
   type Acceptance,
   acceptanceOf,
-  acceptanceOfError,
   bookmarkedTarget,
   isInitialising,
   listTarget,
@@ -152,13 +151,6 @@ test("an answer is taken when it is 200 in the same form; the client itself is t
   ];
   for (const [answer, expected] of answers)
     assert.is(word(acceptanceOf({ ...json, ...answer }, json.contentType)), expected, JSON.stringify(answer));
-});
-
-test("after a 410 the version is requested from other backends, until no backend is left that may have it (row 17)", () => {
-  assert.is(word(acceptanceOfError(410, false)), "elsewhere");
-  assert.is(word(acceptanceOfError(410, true)), "end");
-  for (const code of [500, 504, 429, 0]) assert.is(word(acceptanceOfError(code, true)), "elsewhere");
-  for (const code of [401, 403]) assert.is(word(acceptanceOfError(code, false)), "end");
 });
 
 test("a 429 of storage that fills its cache is told from one of the filters before it", () => {

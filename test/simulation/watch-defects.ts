@@ -284,13 +284,13 @@ const ofEndings: readonly WatchDefect[] = [
     replace: 'if (status !== 200) return { kind: "end" };',
   }),
   defect("no other backend is asked for a version that is too old", ["ends"], {
-    file: resume,
-    find: "if (code === 410 && isForgotten)",
-    replace: "if (code === 410 || isForgotten)",
+    file: "watch/session/expired-version.ts",
+    find: "if (code === expired && isForgotten)",
+    replace: "if (code === expired || isForgotten)",
   }),
   defect("one cache's word that a client's version is too old is believed", ["ends"], {
     file: progress,
-    find: 'if (isFirst && event.code === 410 && this.#mayBeKnownElsewhere) return "refused";',
+    find: 'if (isFirst && this.phase === "opening" && isHeldBack(event, this.#refused)) return "refused";',
     replace: "",
   }),
   defect("a stream of a bookmark refresh is taken for a successor", ["ends", "deadline", "identity"], {

@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `notAfterMs`: NaN if no certificate is valid. `refused`: why the latest files were not loaded; "": they were. */
+/** A certificate in the list. `notAfterMs`: NaN if none is valid. `refused`: why the latest files were not loaded. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {

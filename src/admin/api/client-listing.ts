@@ -7,7 +7,7 @@ import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { age, count, type Fields, listingOf, oneOf, text, time, within, words } from "./fields.ts";
 
-/** `cluster`: "" if there is only one cluster. */
+/** The recorded clients of one cluster. `cluster`: the cluster's name; "" if there is only one cluster. */
 export type ClusterLedger = {
   readonly cluster: string;
   readonly ledgerTap: Pick<LedgerTap, "ledger" | "leases">;

@@ -164,7 +164,10 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
   return Object.fromEntries(views);
 }
 
-/** `by`: names of the fields to filter and sort by, separated by spaces. `columns`: further ones that no row shows. */
+/**
+ * `by`: names of the fields to filter and sort by, separated by spaces. `columns`: more fields to filter and sort by,
+ * which no row shows.
+ */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;

@@ -93,7 +93,7 @@ export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Tim
   );
 }
 
-/** Returns "free", "held", or "lapsed": for the lease's whole duration, no renewal has passed through this proxy. */
+/** Returns "free", "held" or "lapsed": no renewal has passed through this proxy for the lease's whole duration. */
 function stateOf({ lease: { holder, renewedAt, durationMs } }: LeaseRow, { now }: Times): string {
   if (holder === "") return "free";
   return durationMs > 0 && now() - renewedAt > durationMs ? "lapsed" : "held";

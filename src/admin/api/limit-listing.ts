@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import { clusterField } from "./client-listing.ts";
 import { count, type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `cluster`: "" if there is only one cluster, or if the limit applies to all clusters. */
+/** A limit in the list. `cluster`: "" if there is only one cluster, or if the limit applies to all clusters. */
 export type LimitRow = { readonly cluster: string; readonly limit: Limit };
 
 export const limitFields = {

@@ -63,7 +63,7 @@ export function openapiRoutes(pages: Pages, version: string): Routes {
 
 export function openapiOf(pages: Pages, version: string): Schema {
   const lists = Object.fromEntries(Array.from(pages, ([name, page]) => listPath(name, page)));
-  // A list and an operation may have the same path.
+  // Operations are added to an existing path, because a list and an operation may have the same path.
   const operations = operationPaths
     .map((one) => operationPath(one))
     .map(([path, operation]) => [path, { ...lists[path], ...operation }]);

@@ -110,7 +110,7 @@ export class ProcessMonitor {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // Without a free descriptor, reading /proc fails with EMFILE. The previous value is returned instead.
+      // Returns the previous value: without a free descriptor, reading /proc fails with EMFILE.
     }
     return this.#rssBytes;
   }

@@ -24,7 +24,10 @@ export type AuthorizationParts = {
   readonly pathPrefix?: string;
 };
 
-/** Without this prefix, the ClusterRole system:discovery, which allows /api/*, would open the API to every user. */
+/**
+ * Prefix of all paths in reviews. Without it, the ClusterRole system:discovery, which allows /api/*, would open the API
+ * to every user.
+ */
 const apiPrefix = "/watchkeeper";
 
 export type AccessRequest = {

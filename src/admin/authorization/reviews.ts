@@ -34,7 +34,7 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;
-  // `status.audiences` is empty if the apiserver does not check audiences (k8s.io/api, authentication/v1).
+  // An empty `status.audiences` means that the apiserver does not check audiences (k8s.io/api, authentication/v1).
   const named = textsIn(status["audiences"]);
   if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;
   const { username, uid, groups, extra } = fieldsOf(status["user"]);

@@ -1,6 +1,7 @@
 /**
- * The fields of a journal entry in the log and in the event stream. A thing has the same name in all entries. What
- * kube-apiserver's request log (httplog) has as well is named as there, so that queries can join both logs.
+ * The fields of a journal entry in the log and in the event stream. A field with the same meaning has the same name in
+ * all entries. Fields that kube-apiserver's request log (httplog) also has get their names from it, so that queries can
+ * join both logs.
  */
 import type { Entry } from "../../events/journal.ts";
 
@@ -23,7 +24,7 @@ export function fieldsOf(entry: Entry): [string, FieldValue][] {
   const own = namesByKind[kind] ?? {};
   return Object.entries<FieldValue>(rest).map(([name, value]) => {
     const written = own[name] ?? names[name] ?? name;
-    // A duration in Go's format, as httplog writes it.
+    // The latency is written as a duration in Go's format, as in httplog.
     return [written, written === "latency" ? `${String(value)}ms` : value];
   });
 }

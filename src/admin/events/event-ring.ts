@@ -6,11 +6,11 @@ import type { Times } from "../http/times.ts";
 import { fieldsOf } from "./entry-fields.ts";
 import { withoutSecrets } from "./log.ts";
 
-/** An entry is formatted only when a client reads it: most never are. */
+/** An entry is formatted only when a client reads it, because most entries are never read. */
 export type NumberedEntry = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
-  /** Start time of the process, the first part of each id: a client may still have ids of an earlier process. */
+  /** Start time of the process: the first part of each id. A client may still have ids of an earlier process. */
   readonly epoch: string;
   readonly #times: Times;
   readonly #entries: NumberedEntry[] = [];

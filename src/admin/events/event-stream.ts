@@ -46,7 +46,7 @@ export class EventStreams {
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'",
     });
-    // Ignored, because "close" follows, whose listener cleans up.
+    // The error itself is ignored, because "close" follows, and its listener cleans up.
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
@@ -82,7 +82,7 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (permission === "yes") allowedAt = now;
-      // While the cluster answers no reviews, the last permission stays valid for `accessAllowedMs`, as for requests.
+      // While the cluster answers no reviews, the client keeps its permission for `accessAllowedMs`, as for requests.
       if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

@@ -1,6 +1,6 @@
 /**
  * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts the lines
- * that stdout does not take, so that stdout never blocks requests (F20), as it would with the package pino.
+ * that stdout does not take, so that stdout never blocks requests (F20). The package pino would block them.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,7 +23,7 @@ export type LogOptions = {
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
-/** By kind of entry: the field with the error message. The log names it `err`, as klog does. */
+/** The field with the error message, for each kind of entry that has one. The log names it `err`, as klog does. */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["metrics.unprotected", "reason"],
@@ -51,7 +51,7 @@ export class Log {
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
-    // Without this listener, an EPIPE or ENOSPC would end the process. Each write's callback counts its error.
+    // Without this listener, an EPIPE or ENOSPC would end the process. The callback of each write counts its error.
     options.out.on("error", () => {});
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }

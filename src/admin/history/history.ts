@@ -84,7 +84,7 @@ export class History {
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
 
-  /** Schedules the end of each step by the start of the process, because the delays of timers would add up. */
+  /** Each step's end is scheduled relative to the process's start. Otherwise the delays of the timers would add up. */
   start(): void {
     const { clock } = this.#sources;
     const inMs = (this.#step(clock.now()) + 1) * historyStepMs - (clock.now() - this.#startedAt);

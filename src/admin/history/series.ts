@@ -1,4 +1,4 @@
-/** Declares the series of the history: one entry is all that a new series needs. docs/admin-api.md lists the series. */
+/** Declares the series of the history. A new series needs only an entry here. docs/admin-api.md lists the series. */
 import { clientKinds } from "../../ledger/client-kind.ts";
 
 /** A backend at the end of a step. `p50Ms` and `p99Ms` are of the requests that ended in the step; NaN: none did. */
@@ -12,7 +12,7 @@ export type BackendStep = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly pingMs: number;
-  /** Undefined: no watch of the backend shows all writes to a resource. */
+  /** The longest delay of a write on the backend's watches; undefined: no watch shows all writes to a resource. */
   readonly watchDelay: { readonly delayMs: number } | undefined;
   readonly watches: number;
   /** Number of watches that left the backend, and that came to it, in the step. */
@@ -35,7 +35,7 @@ export type ProcessStep = {
   readonly clientConnections: number;
 };
 
-/** `isRate`: true if `of` is a counter, whose growth per second is kept. */
+/** A series of the history. `isRate`: true if `of` is a counter; the history then has its growth per second. */
 export type Series<T> = {
   readonly name: string;
   readonly about: string;

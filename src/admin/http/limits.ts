@@ -10,7 +10,7 @@ export const adminLimits = {
   accessDeniedMs: 30_000,
   /** Maximum number of cached results of each kind of review: enough for each operator's token at each path. */
   reviewsKept: 2000,
-  /** Milliseconds for which all scrapes get the same text, because making it delays requests. */
+  /** Milliseconds for which all scrapes get the same text, because writing the text delays requests. */
   scrapeReuseMs: 1000,
   /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators connect. */
   adminSockets: 64,

@@ -5,7 +5,7 @@ export type Reply = {
   readonly text: string;
   /** Content-Security-Policy of the response; default: a page that may load nothing. */
   readonly policy?: string;
-  /** Value of the Location field; default: none. */
+  /** Value of the response's Location field; default: no such field. */
   readonly location?: string;
 };
 

@@ -13,10 +13,10 @@ function perBackendHistogram(
     });
 }
 
-/** Number of backends with a histogram of their own: more than the usual control planes have. */
+/** Number of backends that get a histogram of their own: more than usual control planes have. */
 const backendHistograms = 12;
 
-/** Three backends with a dozen API groups each. */
+/** Number of delay histograms: enough for three backends with a dozen API groups each. */
 const delayHistograms = 36;
 
 function byLabel(rows: Iterable<readonly [string, Histogram]>): ReturnType<HistogramMetric["cluster"]> {

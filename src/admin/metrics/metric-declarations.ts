@@ -329,7 +329,7 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // A series for each kind of incident, and eight for each kind that names a backend.
+    // Enough for one series for each kind of incident, and eight for each kind that names a backend.
     cap: 90,
     // A kind without an active incident has the value 0, so that its alert resolves.
     process: ({ incidents }) => [

@@ -19,7 +19,7 @@ import type {
 } from "./metric.ts";
 import { metrics } from "./metric-declarations.ts";
 
-/** Metrics of prom-client that would visit every open socket: with 50,000 watches they would delay requests. */
+/** Metrics of prom-client that are switched off: they would visit every open socket, and so delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}`,
   `nodejs_active_${what}_total`,
@@ -85,7 +85,7 @@ export class Metrics {
     return this.#past.get(metric) ?? [];
   }
 
-  /** Returns all series of one metric, however many there are. */
+  /** Returns all series of one metric, without a limit on their number. */
   read(name: string): readonly Sample[] {
     const views = this.#views();
     return this.#all.filter(({ metric }) => metric.name === name).flatMap((one) => this.#rows(one, views));
@@ -107,7 +107,10 @@ function rowsOf(values: Values): readonly Sample[] {
   return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
 }
 
-/** Returns undefined if the metric does not count the entry. Only `kind` connects function and entry for TypeScript. */
+/**
+ * Returns undefined if the metric does not count the entry. A function of its own, because only the type parameter
+ * `kind` connects the function with the entry for TypeScript.
+ */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
   kind: K,

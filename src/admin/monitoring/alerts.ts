@@ -118,7 +118,7 @@ export const alerts: readonly Alert[] = [
       because(`${readyBackends} == 0`, "no-ready-backend"),
       `label_replace(${active(["listener-lost", "internal-error"])} > 0, "reason", "$1", "kind", "(.*)")`,
     ].join(" or ")})`,
-    // A rolling update of the watchkeeper instances, and a reboot of one node, take less.
+    // Longer than a rolling update of the watchkeeper instances, and than a reboot of one node.
     holds: "5m",
     kinds: ["listener-lost", "internal-error"],
     by: ["cluster", "reason"],
@@ -139,7 +139,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperNoReadyBackends",
     severity: "critical",
     expr: `count by (cluster) (${readyBackends} == 0) / count by (cluster) (${readyBackends}) >= 0.5`,
-    // A watchkeeper instance that has just started has no ready backend until its first probes are answered.
+    // Longer than the start of a watchkeeper instance, which has no ready backend until its first probes are answered.
     holds: "30s",
     kinds: ["all-backends-down"],
     by: ["cluster"],
@@ -159,7 +159,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperBackendDown",
     severity: "warning",
     expr: `${instancesWith(downKinds, "cluster, backend")} unless on (cluster, backend) ${loopbackExpiry} < 0`,
-    // An apiserver that is upgraded or restarted is back within about a minute and a half.
+    // Longer than the upgrade or restart of an apiserver, which takes about a minute and a half.
     holds: "2m",
     kinds: downKinds,
     by: ["cluster", "backend"],
@@ -273,7 +273,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // Programs that write the certificate and the key one after the other need a moment.
+    // Longer than the time between the writes of a certificate and its key, which may come one after the other.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],
@@ -340,7 +340,7 @@ export const alerts: readonly Alert[] = [
       because("max by (cluster, instance) (watchkeeper_config_restart_required) > 0", "restart-required"),
       because(`${active(["discovery-failed"])} > 0`, "discovery-failed"),
     ].join(" or ")})`,
-    // After a change, the necessary restarts take a while, and a file that is being edited may be wrong for a while.
+    // Long enough for the necessary restarts after a change, and for an operator who is still editing the file.
     holds: "10m",
     kinds: ["config-refused", "discovery-failed"],
     by: ["cluster", "reason"],

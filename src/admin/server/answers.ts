@@ -28,7 +28,7 @@ export type AnswersParts = {
   readonly metrics: () => Promise<string>;
 };
 
-/** Kinds of journal entries after which a probe may have another result: whatever `readinessOf` depends on. */
+/** Kinds of journal entries after which a probe may have another result, because `readinessOf` depends on them. */
 const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",

@@ -16,7 +16,7 @@ export class ApiPort {
   #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
-  /** `isShared`: true if another process of this configuration may keep the port, as a node's second pod does. */
+  /** `isShared`: returns true if another process of this configuration may keep the port, as a second pod does. */
   constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
     this.#clock = clock;
@@ -28,7 +28,7 @@ export class ApiPort {
     return this.#admin?.address ?? "";
   }
 
-  /** Tries for the first time to open the port. After a failure, returns it, and goes on trying until `stop`. */
+  /** Tries for the first time to open the port. If that fails, returns the Failure, and tries again until `stop`. */
   async start(): Promise<Failure | undefined> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) {

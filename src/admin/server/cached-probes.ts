@@ -1,6 +1,6 @@
 /**
  * Answers probes in a thread of its own. If the main thread's event loop answers too late, returns the last known
- * result, because a busy loop is no reason to restart the process. If the loop leaves a question unanswered for
+ * result, because a busy loop is no reason to restart the process. If the main thread has not answered for
  * `standstillMs`, the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -35,7 +35,7 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Waits for the main thread, unless another probe is already waiting in vain. */
+  /** Returns the checks of a probe. Waits for the main thread, unless another probe has waited too long for it. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -61,7 +61,7 @@ export class CachedProbes implements ProbeSource {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // Without this handler, a rejection after the caller's timeout would be an unhandled rejection.
+    // Without this handler, a rejection after the caller's timeout would be an unhandled one, which ends the process.
     answer.catch(() => {});
     return answer;
   }

@@ -33,7 +33,7 @@ export class MovablePort<Settings extends { readonly address: Address }, Port ex
     this.#parts = parts;
   }
 
-  /** Undefined while the port cannot be opened again after a failed move. */
+  /** The open port; undefined while it cannot be opened again after a failed move. */
   get port(): Port | undefined {
     return this.#port;
   }

@@ -76,7 +76,7 @@ export class ProbeThread implements Admin {
   #worker: Worker | undefined;
   /** host:port. Stays while the thread is replaced; "" before the first address. */
   #address = "";
-  /** Undefined once the thread has ended: the kernel may then give the number to another socket. */
+  /** Descriptor of the listening socket. Undefined once the thread has ended: the kernel may use the number again. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -87,7 +87,7 @@ export class ProbeThread implements Admin {
     this.#parts = parts;
     const stops = [
       parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
-      // This entry is written just before the certificate is used.
+      // The journal announces a new certificate just before it is used. The probe thread then gets it, too.
       parts.journal.subscribe(({ kind }) => {
         if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
       }),
@@ -204,7 +204,7 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // If a thread ends before it listens, `#open` returns the failure to its caller.
+    // A thread that ends before it listens is not replaced here: `#open` returns its failure to the caller.
     if (wasOpen) this.#retry();
   }
 

@@ -27,7 +27,7 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // Node would accept an unusable pair, and every handshake would fail. This pair was checked when it was loaded.
+    // The pair was checked when it was loaded. Node would accept an unusable pair, and then fail every handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

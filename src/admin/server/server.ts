@@ -77,7 +77,7 @@ export type Guard = {
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** `isPublic`: true for paths that need no user. A browser loads the page before its user can enter a token. */
+/** Returns the guard of the API. `isPublic`: true for paths that need no user, as the page loads without one. */
 export function guardOf(
   authorization: Pick<Authorization, "admit">,
   isPublic: (path: string) => boolean,
@@ -87,7 +87,7 @@ export function guardOf(
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && isPublic(path)) return undefined;
       return authorization.admit({
-        // Any method but GET and HEAD counts as a POST. After the authorization, the router rejects other methods.
+        // Any method but GET and HEAD needs the permission for POST. After that, the router rejects other methods.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,
@@ -244,7 +244,7 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
 }
 
 function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
-  // Two Host headers are rejected (RFC 9112 §3.2). Node would use only the first.
+  // Two Host headers are rejected (RFC 9112 §3.2), because Node would use only the first.
   if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
   return isLocal && !isLocalHost(headers.host ?? "") ? foreignHost : undefined;
 }

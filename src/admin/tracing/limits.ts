@@ -2,7 +2,7 @@
 export const tracingLimits = {
   /** Maximum number of traces that wait for the export thread: as OpenTelemetry's batch processor, about 2 MiB. */
   waiting: 2048,
-  /** Traces in a message to the export thread: writing a message delays the data path by about 0.3 ms. */
+  /** Number of traces in a message to the export thread. Writing a message delays the data path by about 0.3 ms. */
   batch: 128,
   /** Maximum number of messages that the export thread has not answered. The others wait, so the thread's memory is bounded. */
   unanswered: 8,
@@ -12,7 +12,7 @@ export const tracingLimits = {
   exportMs: 10_000,
   /** Ms that a stopping process waits for the last batches. */
   stopMs: 2000,
-  /** Ms until a new export thread follows one that has died. */
+  /** Ms between the end of an export thread and the start of the next one. */
   restartMs: 5000,
   /** Heap limit of the export thread in MiB: the thread needs 20, and the unanswered batches a few more. */
   threadHeapMiB: 96,

@@ -7,7 +7,7 @@ import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import type { SpanRecord, TraceRecord } from "../../proxy/observe/request-trace.ts";
 import { withoutSecrets } from "../events/log.ts";
 
-/** One object, because the exporter groups the spans of the same scope. */
+/** The spans' scope: one object for all spans, because the exporter groups spans by it. */
 const scope = { name: "watchkeeper" };
 
 type Attributes = ReadableSpan["attributes"];
@@ -66,7 +66,7 @@ function rootOf(record: TraceRecord): Part {
 function partOf(span: SpanRecord, { method, auditId, spanId: parentId }: TraceRecord, spanId: string): Part {
   const { name, startMs, endMs, backend, reason, from, error } = span;
   const isAttempt = name === "attempt";
-  // A hedge that another attempt has overtaken is no error.
+  // An attempt that another attempt has overtaken is not marked as an error.
   const isError = error !== "" && error !== "superseded";
   return {
     name: isAttempt ? method : `watchkeeper.${name}`,

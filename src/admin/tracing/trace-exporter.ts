@@ -36,7 +36,7 @@ function spansIn({ spans }: TraceRecord): number {
 export class TraceExporter implements TraceSink {
   readonly #parts: Parts;
   readonly #counts = { exported: 0, failed: 0, dropped: 0 };
-  /** "": off. */
+  /** The collector's URL; "": no trace is exported. */
   #endpoint = "";
   #worker: Worker | undefined;
   #waiting: TraceRecord[] = [];
@@ -58,7 +58,7 @@ export class TraceExporter implements TraceSink {
     return this.#counts;
   }
 
-  /** `endpoint`: the collector's URL for OTLP over HTTP; "": no trace is exported. Applies to the traces that follow. */
+  /** Sets the collector's URL for OTLP over HTTP ("": no export), which applies to the traces that end from now on. */
   configure(endpoint: string): void {
     if (endpoint === this.#endpoint) return;
     this.#endpoint = endpoint;

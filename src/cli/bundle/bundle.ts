@@ -48,7 +48,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
-    // One list after another, to keep the load on the proxy low.
+    // Requests one list after another, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
     if (list instanceof Failure) return list;
     lists.set(kind, list);
@@ -118,7 +118,7 @@ export function tarOf(files: readonly ArchiveFile[], wallMs: number): Buffer {
     const body = Buffer.from(text);
     return [headOf(name, body.length, wallMs), body, Buffer.alloc((block - (body.length % block)) % block)];
   });
-  // Two empty blocks end the archive.
+  // The archive ends with two empty blocks.
   return Buffer.concat([...parts, Buffer.alloc(2 * block)]);
 }
 
@@ -134,7 +134,7 @@ function headOf(name: string, size: number, wallMs: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(Math.floor(wallMs / 1000), 136, 12);
-  // The checksum covers the head with eight spaces in place of the checksum.
+  // The checksum is computed with eight spaces in its own place.
   head.write(" ".repeat(8), 148);
   head.write("0", 156);
   head.write("ustar\u000000", 257);

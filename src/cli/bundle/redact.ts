@@ -71,7 +71,7 @@ export class Redactor {
       this.#alias("namespace", first);
       this.#alias("pod", second);
     }
-    // "alice (watchkeeper CLI) at 127.0.0.1"
+    // An operator's name may have the form "alice (watchkeeper CLI) at 127.0.0.1"; only "alice" gets an alias.
     if (kind === "operator") this.#alias(kind, name.split(" ")[0] ?? "");
     const mark = name.indexOf("_");
     if (kind === "holder" && mark > 0) this.#alias("pod", name.slice(0, mark));
@@ -91,10 +91,10 @@ export class Redactor {
 
   #field(text: string, field: string, own: string | undefined): string {
     if (text === "") return "";
-    // Redacted as a whole: a path contains namespaces, names and selectors.
+    // Redacts the whole text, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
-    // The text may be a sentence, such as an incident's subject that names a client and its watch.
+    // If the text is no known name, it may be a sentence with names, such as an incident's subject.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);

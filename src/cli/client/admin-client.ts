@@ -67,7 +67,7 @@ export class AdminClient {
         "client",
         `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
-    // A token that is sent over plain HTTP can be read on the network.
+    // Never sends a token over plain HTTP to another machine, because it could be read on the network.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",

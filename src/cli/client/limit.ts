@@ -36,7 +36,7 @@ function bodyOf(options: Given): Record<string, unknown> | Failure {
   for (const one of [burst, maxInFlight]) if (one instanceof Failure) return one;
   return {
     ...matched,
-    // JSON has no undefined fields.
+    // An undefined value is no problem, because JSON omits it.
     burst,
     maxInFlight,
     rate: options.text("rate"),

@@ -34,7 +34,7 @@ export function operator(): string {
   try {
     name = userInfo().username;
   } catch {
-    // In many containers, the user id has no entry in /etc/passwd.
+    // Returns no user name: in many containers, the user id has no entry in /etc/passwd.
   }
   const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
   return plain.slice(0, adminLimits.operatorChars);

@@ -38,7 +38,7 @@ async function follow(
       show(told);
     });
     if (stop.aborted) return undefined;
-    // If no event has come yet, the address is probably wrong.
+    // Does not reconnect if no event has come yet, because the address is probably wrong.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
       clock.after(retryMs, resolve);

@@ -54,7 +54,7 @@ function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",
-    // A file or a pipe gets only one measurement, because a file must not grow for ever.
+    // Prints only one measurement to a file or a pipe, because a file must not grow for ever.
     isOnce: given.has("once") || screen.lines === 0,
   };
 }

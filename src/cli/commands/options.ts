@@ -64,7 +64,7 @@ export function given(name: CommandName, args: readonly string[]): Given | Failu
 
 function wrongWord({ words, choices }: CommandSpec, taken: readonly string[]): string | undefined {
   const [first] = taken;
-  // A command with several placeholders, which are separated by spaces, takes any number of arguments.
+  // A command whose placeholders are separated by spaces takes any number of arguments.
   const most = words === "" ? 0 : words.includes(" ") ? taken.length : 1;
   if (taken.length > most) return `Unexpected argument ${quote(taken[most] ?? "")}`;
   if (first === undefined) return missingWord(words, choices);

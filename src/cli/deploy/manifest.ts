@@ -49,7 +49,7 @@ function deploymentPrinted(options: Given): Printed | Failure {
   const replicas = options.whole("replicas", 2, [2, 50]);
   if (replicas instanceof Failure) return replicas;
   const namespace = options.text("namespace") ?? "watchkeeper";
-  // A namespace must be an RFC 1123 label.
+  // Rejects a namespace that is no RFC 1123 label.
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(namespace))
     return usage(`${quote(namespace)} is not a valid namespace`);
   const { image, remarks } = imageOf(options);

@@ -4,7 +4,7 @@ import { docsPage } from "../../program/docs.ts";
 export type NamedBackend = {
   readonly name: string;
   readonly url: string;
-  /** Default: 1. */
+  /** Share of the load compared with other backends; default: 1. */
   readonly weight?: number;
 };
 

@@ -88,7 +88,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // At the service account's path, this volume keeps the admission plugin from mounting a token there.
+  // A volume at this path keeps the service account's admission plugin from mounting a token there.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {

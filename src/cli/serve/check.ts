@@ -183,7 +183,7 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // Without its CA bundle, the backend could not be verified. Another finding reports the missing bundle.
+  // Skips the backend, which cannot be verified without its CA bundle. Another finding reports the missing bundle.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -232,7 +232,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The warning begins at the same time as the alert whose runbook is `page`.
+  // The warning begins as early as the alert whose runbook is `page`.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,

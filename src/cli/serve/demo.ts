@@ -20,7 +20,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);
   if (options instanceof Failure) return failed(options);
-  // Handled before anything is started: a signal would otherwise leave files and apiservers behind.
+  // Signals are handled before anything is started. Otherwise a signal could leave files and apiservers behind.
   const { drain: signal, hurry } = listenForSignals();
   const isOver = (): boolean => signal.aborted;
   const started = await Demo.start(options.port);

@@ -1,6 +1,7 @@
 /**
  * Restarts the proxy without an interruption for clients. On SIGUSR2, the process starts a successor, which inherits
- * the listening sockets. It drains when the successor serves, and goes on serving if the successor does not start.
+ * the listening sockets. The process drains when the successor serves, and continues to serve if the successor does not
+ * start.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -22,7 +23,7 @@ export function isSuccessor(environment = process.env): boolean {
 /** Informs the predecessor that this process serves. From now on this process counts as no successor. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, envMark);
-  // If the predecessor has exited, sending fails. This process serves all the same.
+  // If the predecessor has exited, sending fails, which does not matter: this process serves in any case.
   if (process.connected) process.send?.(readyMessage, () => process.connected && process.disconnect());
 }
 
@@ -101,7 +102,7 @@ export class Handover {
 
   /** Starts the process of a successor. Resolves with its process id when it serves. */
   #start(descriptors: ReadonlyMap<string, number>, limits: string): Promise<number | Failure> {
-    // The exit of process 1 would end its container, and the successor in it.
+    // Process 1 cannot hand over: its exit would end its container, and the successor in it.
     if (process.pid === 1)
       return Promise.resolve(failed("Process 1 cannot hand over: start watchkeeper below another process"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
@@ -114,7 +115,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // Without `unref`, this process would not exit before its successor.
+        // Disconnects from the successor. Without that and `unref`, this process would not exit before its successor.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);

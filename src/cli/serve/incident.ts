@@ -19,8 +19,8 @@ const tellsLateMs = 250;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it missed one or the incident
- * could not be played, 2 usage error.
+ * Plays the incident. `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it missed
+ * one or the incident could not be played, 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {
   const options = given("incident", args);

@@ -20,7 +20,7 @@ export class Reloads {
   /** A configuration that was read while the proxy was still starting; undefined: none. */
   #early: Config | readonly Problem[] | undefined;
 
-  /** `adjust` is applied to each configuration that was read. */
+  /** Begins to watch the file. `adjust` is applied to each configuration that was read. */
   constructor(file: string, journal: Journal, adjust: (config: Config) => Config = (config) => config) {
     this.#file = file;
     this.#journal = journal;
@@ -61,10 +61,10 @@ export class Reloads {
       return;
     }
     const running = this.#running;
-    // One after another, because a reload opens and closes listeners.
+    // Reloads run one after another, because each opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#report(loaded, await running.reload(this.#configIn(loaded))))
-      // An exception here is a bug of watchkeeper. It only makes this reload fail.
+      // An exception here is a bug of watchkeeper. Only this reload fails because of it.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 

@@ -29,7 +29,7 @@ export async function run(args: string[]): Promise<number> {
   const loaded = await loadWhenComplete(options.text("config") ?? "", wishes.waitMs);
   if (isProblems(loaded)) return complain(loaded.map(lineOf).join("\n"), 2);
   const config = wishes.adjust(loaded);
-  // From here on, no signal and no file change is lost during the start.
+  // Signals and file changes are handled from here on, so that none is lost during the start.
   const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
   const { journal } = parts;
   const reloads = new Reloads(config.file, journal, wishes.adjust);

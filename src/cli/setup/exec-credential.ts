@@ -44,7 +44,7 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // kubectl always sets this variable, without which newer plugins do not run. The npm package does not set it.
+  // Sets the variable that kubectl always sets: newer plugins need it, and the npm package does not set it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

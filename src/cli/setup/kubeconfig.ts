@@ -22,7 +22,7 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns the files that kubectl reads: that of the flag, those of $KUBECONFIG, or the one in the home directory. */
+/** Returns the files that kubectl reads: that of its option, those of $KUBECONFIG, or the one in the home directory. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
@@ -79,7 +79,7 @@ function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
-  // A name without "/" is looked up in PATH. A relative path starts at the kubeconfig (client-go ResolveLocalPaths).
+  // A command without "/" is looked up in PATH. Another path is relative to the kubeconfig (ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }
@@ -130,7 +130,7 @@ export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ""),
     serverName: textAt(cluster, "tls-server-name") || undefined,
-    // If the kubeconfig has no CA, the system's CAs apply, as in client-go.
+    // Without a CA in the kubeconfig, the system's CAs apply, as in client-go.
     ca: fileOrText(cluster, "certificate-authority") ?? { text: rootCertificates.join("\n") },
   };
 }

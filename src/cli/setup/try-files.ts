@@ -74,7 +74,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // Discovered apiservers have different addresses, but all of their certificates have this name.
+            // For discovered apiservers, a name that all of their certificates have, because their addresses differ.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },

@@ -35,7 +35,7 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-keptStderrChars)));
   const ended = new Promise<string>((resolve) => {
     child.on("error", ({ message }) => resolve(message));
-    // "close" comes after the child's stderr was read to the end; "exit" may come before.
+    // Waits for "close", which comes after the child's stderr was read to the end; "exit" may come before that.
     child.on("close", (code, signal) =>
       resolve(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? signal ?? `exit code ${code}`),
     );
@@ -54,13 +54,13 @@ export function startServerProcess(file: string, order: object): ServerProcess {
 /** Called in the child process. Sends the outcome of the first order to the parent process. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
-  // Without a callback, Node would print the error if the parent was killed meanwhile.
+  // The callback ignores an error. Without it, Node would print the error if the parent was killed in the meantime.
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
 /** Called in the child process. Ends it when its parent ends, and not before. */
 export function endWithParent(): void {
-  // If the parent was killed while this process loaded its modules, "disconnect" was emitted already.
+  // Exits if the parent was killed while this process loaded its modules: "disconnect" was emitted already.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
   // Ctrl-C sends SIGINT to all processes of a terminal. Ignored: the parent needs this process while it drains.

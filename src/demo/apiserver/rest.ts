@@ -65,7 +65,7 @@ export class Rest {
   answer(request: ObjectRequest): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
-    // For a namespaced resource, only a read may omit the namespace.
+    // Rejects the request: only a read of a namespaced resource may omit the namespace.
     if (method !== "GET" && target.resource.isNamespaced && target.namespace === undefined)
       return methodNotAllowed();
     const verb = `${method} ${target.name === undefined ? "collection" : "object"}`;
@@ -129,7 +129,7 @@ export class Rest {
     if (body instanceof Refusal) return body;
     const existing = this.#find(target);
     if (existing instanceof Refusal) {
-      // A server-side apply creates a missing object; all other patches fail.
+      // Only a server-side apply creates a missing object; all other patches fail.
       if (contentType !== "application/apply-patch+yaml") return existing;
       const object = readObject(body, target, "");
       return object instanceof Refusal ? object : this.#add(target, object);

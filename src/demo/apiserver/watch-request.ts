@@ -32,7 +32,7 @@ export function isWatch(method: string, target: Target, query: URLSearchParams):
 
 export function watchRequestOf(target: Target, query: URLSearchParams): WatchRequest | Refusal {
   const version = query.get("resourceVersion") ?? "";
-  // A real apiserver answers 500 if the version is no number (storage/api_object_versioner.go).
+  // Answers 500 if the version is no number, as a real apiserver does (storage/api_object_versioner.go).
   if (!/^\d*$/.test(version)) return internalError(`strconv.ParseUint: parsing "${version}": invalid syntax`);
   const isAny = version === "" || version === "0";
   const match = query.get("resourceVersionMatch");
@@ -42,7 +42,7 @@ export function watchRequestOf(target: Target, query: URLSearchParams): WatchReq
   const selected = selectorOf(named(target, query), target.resource);
   if (selected instanceof Refusal) return selected;
   const wantsBookmarks = ["true", "1"].includes(query.get("allowWatchBookmarks") ?? "");
-  // Since 1.34 a watch from "" or "0" without other parameters counts as sendInitialEvents=true.
+  // Since 1.34, apiservers treat a watch from "" or "0" without other parameters like one with sendInitialEvents=true.
   const sendsState = initial === "true" || (initial === null && isAny);
   return {
     target,

@@ -42,7 +42,7 @@ export class WatchStream {
   #hasSentColumns = false;
   #stops = new Set<() => void>();
 
-  /** `onStop`: called when the watch ends, for any reason. */
+  /** Creates the stream of one watch. `onStop`: called when the watch ends, for any reason. */
   constructor(parts: Parts, onStop: () => void) {
     this.#parts = parts;
     this.#onStop = onStop;
@@ -52,7 +52,7 @@ export class WatchStream {
   start(): void {
     const refusal = this.#open();
     if (refusal !== undefined) this.#send("ERROR", refusal.status);
-    // With a negative timeoutSeconds, the stream contains no event.
+    // A watch with a negative timeoutSeconds ends at once, without an event.
     if (refusal !== undefined || this.#parts.timeoutMs <= 0) this.end();
     else this.#live();
   }

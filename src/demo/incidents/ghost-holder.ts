@@ -79,7 +79,7 @@ async function haunt(scene: Scene, side: Contender, token: string): Promise<void
   let version = versionOf((await ghost.read(`POST ${leases}`, leaseOf(lock))).body);
   const renew = async (): Promise<void> => {
     for (;;) {
-      // An apiserver accepts an update of a Lease only with the Lease's current version.
+      // The update carries the Lease's current version, because an apiserver accepts no other.
       const { status, body } = await ghost.read(`PUT ${leases}/${lock}`, leaseOf(lock, version));
       if (status === 0) ghost = connected();
       version = versionOf(status === 200 ? body : (await ghost.read(`GET ${leases}/${lock}`)).body);

@@ -25,7 +25,7 @@ export function formOf(accept: string): Form | undefined {
   return undefined;
 }
 
-/** `wallMs`: the time in ms since 1970, for the column Age. */
+/** How objects are rendered. `wallMs`: the time in ms since 1970, for the column Age. */
 export type Rendering = { readonly resource: Resource; readonly form: Form; readonly wallMs: number };
 
 export function renderObject(object: KubeObject, rendering: Rendering, hasColumns = true): JsonMap {

@@ -113,7 +113,7 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The remaining faults are played all the same: their results are valid.
+    // The remaining faults are played even so, because their results are valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;

@@ -84,7 +84,7 @@ function removeDead(): void {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // Ignored, because the directory belongs to another user.
+      // A directory of another user cannot be removed, which is no problem.
     }
   }
 }
@@ -93,7 +93,7 @@ function isRunning(pid: number): boolean {
   try {
     return process.kill(pid, 0);
   } catch (reason) {
-    // EPERM means that the process runs for another user.
+    // EPERM means that the process exists, but runs for another user.
     return reason instanceof Error && "code" in reason && reason.code !== "ESRCH";
   }
 }

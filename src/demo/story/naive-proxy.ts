@@ -183,7 +183,7 @@ class NaiveBackend {
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
     this.#sessionClosers.set(session, () => {
       session.destroy();
-      // Otherwise Node would keep a socket with an unanswered SYN for two more minutes, and only then report "close".
+      // Destroys the socket. Otherwise Node would keep a socket with an unanswered SYN for two more minutes.
       socket.destroy();
     });
     session.on("error", () => {}); // Ignored, because "close" follows.

@@ -80,7 +80,7 @@ export class Story {
     this.#count += 1;
     const count = String(this.#count);
     this.#sentAt.set(count, clock.now());
-    // A server-side apply, which creates the object or changes it.
+    // Sends a server-side apply, which creates the object or changes it.
     const { status, problem } = await client.read(
       `PATCH ${configmaps}/ticker?fieldManager=watchkeeper-demo`,
       { apiVersion: "v1", kind: "ConfigMap", metadata: { name: "ticker" }, data: { count } },

@@ -2,7 +2,7 @@
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
-  /** Called when an addition leaves the total above the limit. Must end the exchange that buffers the most bytes. */
+  /** Called when an addition raises the total above the limit. It must end the exchange that buffers the most bytes. */
   onOver: () => void = () => {};
 
   constructor(limitBytes: number) {
@@ -47,7 +47,7 @@ export class AccountedBuffer {
     return this.#length;
   }
 
-  /** Appends a copy of the bytes, because the caller reuses its chunk. */
+  /** Appends a copy of the bytes, because the caller will overwrite its chunk. */
   add(bytes: Buffer, start: number, end: number): void {
     const needed = this.#length + end - start;
     if (needed > this.#bytes.length) {

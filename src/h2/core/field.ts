@@ -22,8 +22,8 @@ export const role = {
   expect: 14,
   /**
    * `credential`: a field besides `authorization` that authenticates a client. `identity`: a field that asserts an
-   * identity. Neither may enter an HPACK table, because another client whose requests use the table could guess its
-   * value (RFC 7541 §7.1.3).
+   * identity. Such a field must not enter an HPACK table, because other clients use the same table and could guess the
+   * field's value (RFC 7541 §7.1.3).
    */
   credential: 15,
   identity: 16,
@@ -86,13 +86,13 @@ export class Field {
   nameIndex: number;
   /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
   readonly size: number;
-  /** True if no hop may add this field to an HPACK table (RFC 7541 §7.1.3): its sender forbade it, or it is a secret. */
+  /** True if no hop may add this field to an HPACK table (RFC 7541 §7.1.3): it is a secret, or its sender says so. */
   readonly isNeverIndexed: boolean;
   #key = "";
   /** The result of `fault`; null: not computed yet. */
   #fault: string | undefined | null = null;
 
-  /** `namesake`: another field with the same name, whose role is taken over without a lookup. */
+  /** `namesake`: another field with the same name. Its role is copied, which saves a lookup. */
   constructor(name: string, value: string, isNeverIndexed = false, namesake?: Field) {
     count = (count + 1) & 0x3fff_ffff;
     this.id = count;
@@ -104,7 +104,7 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** The rule of RFC 9113 §8.2.1 that this field violates by itself, without the field's value; undefined: none. */
+  /** The rule of RFC 9113 §8.2.1 that this field alone violates (the text omits the field's value); undefined: none. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;
@@ -138,7 +138,7 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-/** True if every field name with this role is known, and therefore well-formed. The others need a check. */
+/** True if all field names with this role are known to be well-formed. Other names must be checked. */
 function isKnownName(of: Role): boolean {
   return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
 }

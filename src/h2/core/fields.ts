@@ -1,9 +1,8 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
- * dropped or merged, because the backend would then get a request that the client did not send (A10, A27-A32). Only
- * blanks around a regular field's value are removed, because clients send `Bearer ` with an empty token and
- * kube-apiserver accepts it. An error text names the violated rule, but no value. No regular expression here can
- * backtrack (A59).
+ * dropped or merged, because the backend would then get another request than the client sent (A10, A27-A32). Only
+ * blanks around a regular field's value are removed: clients send `Bearer ` with an empty token, and kube-apiserver
+ * accepts it. An error text names the violated rule, but no value. No regular expression here can backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -98,12 +97,12 @@ export function readResponse(fields: Field[]): ResponseHead | string {
   const text = found[role.status];
   if (text === undefined) return "no :status";
   if (!isStatus(text)) return ":status is not a number from 100 to 599";
-  // 101 (Switching Protocols) exists only in HTTP/1.1 (RFC 9113 §8.6).
+  // Rejects 101 (Switching Protocols), which exists only in HTTP/1.1 (RFC 9113 §8.6).
   if (text === "101") return ":status is 101";
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids content-length here. A 204 with length 0 is accepted, because it has indeed no content.
+  // RFC 9110 §8.6 forbids content-length in these responses. A 204 with length 0 is accepted: it has no content.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
     return "content-length in a response without content";
   return { status, contentLength, fields };
@@ -115,7 +114,7 @@ export function trailersFault(fields: Field[]): string | undefined {
 
 type FoundByRole = (string | undefined)[];
 
-/** One list for all heads, because a head is read in one go. */
+/** One list for all heads, which is safe because a head is read without interruption. */
 const foundByRole: FoundByRole = Object.values(role).map(() => undefined);
 
 function noneFound(): FoundByRole {
@@ -141,7 +140,7 @@ const pseudoOfRequest = refused("pseudo-field of a request");
 const pseudoOfResponse = refused("pseudo-field of a response");
 const unknownPseudo = refused("unknown pseudo-field");
 const pseudoInTrailers = refused("pseudo-field in trailers");
-/** Fields that are forbidden in trailers, because a receiver that merges trailers into the head would obey them (A38). */
+/** Fields that are forbidden in trailers. A receiver that merges trailers into the head would obey them (A38). */
 const headOnly = refused("field in trailers that belongs in the head");
 
 /** Returns the rule of each role by the role's number. A role that is in no row gets the rule `free`. */
@@ -207,7 +206,7 @@ const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const longestIpv6Chars = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
-/** The comparison saves most responses the regular expression. */
+/** A comparison with common values comes first, so that most responses need no regular expression. */
 function isStatus(text: string): boolean {
   return text === "200" || statusForm.test(text);
 }

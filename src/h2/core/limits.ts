@@ -23,13 +23,16 @@ export const h2Limits = {
   /** Maximum number of streams in a row that are refused because too many are open. One more ends the session (A3). */
   refusedStreams: 100,
   /**
-   * Number of control frames beyond the budgets below that each request of a client permits once a backend has answered
-   * it (D16). The most active client sends four for each request; eight leave room for unanswered requests.
+   * For each request that a backend has answered, the client may send this many control frames more than the budgets
+   * below allow (D16). The most active client sends four for each request; eight leave room for unanswered requests.
    */
   framesPerAnswer: 8,
-  /** Maximum number of control frames that a client can save up in this way: enough for a hundred requests at once. */
+  /**
+   * Maximum number of additional control frames that a client can save up (see `framesPerAnswer`): enough for a hundred
+   * requests at once.
+   */
   earnedFrames: 390,
-  /** Number of control frames by which each open stream of a client raises the budgets below. */
+  /** Each open stream of a client adds this many control frames to the budgets below. */
   framesPerStream: 4,
   /** A frame of an unknown type costs as much as one control frame for each 256 bytes. GREASE frames are smaller. */
   unknownFrameBytes: 256,
@@ -44,8 +47,8 @@ export const h2Limits = {
   updateBurst: 1000,
   updatesPerSecond: 100,
   /**
-   * If the peer's window forces the proxy to send a DATA frame with fewer bytes than this, the frame does not raise the
-   * budget for WINDOW_UPDATE. Well-behaved receivers do not open their windows in such small steps (A19).
+   * A DATA frame with fewer bytes than this does not raise the budget for WINDOW_UPDATE if the peer's window was the
+   * reason for its size. Well-behaved receivers do not open their windows in such small steps (A19).
    */
   crumbBytes: 256,
   /** Budget for empty DATA frames without END_STREAM (A16). */
@@ -54,7 +57,7 @@ export const h2Limits = {
   /** Budget for useless frames of a backend: empty DATA frames, and frames for closed streams (A60). */
   connectionFramesBurst: 10_000,
   connectionFramesPerSecond: 1000,
-  /** Maximum number of bytes that a peer may send on streams that the proxy has reset: 80 windows of 4 MiB. */
+  /** Maximum number of bytes that a peer may still send on streams that the proxy has reset: 80 windows of 4 MiB. */
   strayBytes: 320 * MiB,
   /** Budget for the bytes in frames of unknown types: 1 MiB at once, then 1 MiB per 10 s (A17). */
   unknownBurst: MiB,

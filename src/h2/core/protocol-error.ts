@@ -15,7 +15,7 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
-/** Given to a StreamListener in place of an error code if the session ended: the peer may have processed the stream. */
+/** Given to a StreamListener in place of an error code if the session ended. The peer may have processed the stream. */
 export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 

@@ -9,7 +9,7 @@ import type { Field } from "./field.ts";
 export type StreamWriter = {
   /** Sends a head, an interim head (1xx) or trailers; order and `:status` distinguish them. `end`: no body follows. */
   sendHeaders(fields: readonly Field[], end: boolean): void;
-  /** Sends `bytes[start, end)`, which are valid only during the call. Copies the bytes that cannot be sent yet. */
+  /** Sends `bytes[start, end)`, which are valid only during the call. Bytes that cannot be sent yet are copied. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
   /** Sends RST_STREAM with an error code of RFC 9113 §7. On HTTP/1.1, destroys the socket. */
   reset(code: number): void;
@@ -26,7 +26,7 @@ export type StreamListener = {
   headers(fields: Field[], end: boolean): void;
   /** Called for body bytes, which are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called when the stream ends early, by a reset, a violation or the end of its session (`lost`). No call follows. */
+  /** Called when the stream ends early: by a reset, a violation, or the loss of its session (`lost`). Called last. */
   reset(code: number): void;
   /** Called when `count` bytes given to `sendData` have left the stream's queue. */
   sent(count: number): void;

@@ -16,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** A shorter part of an incomplete DATA frame is not passed on yet, because many tiny pieces would cost more time. */
+/** A shorter part of an incomplete DATA frame is held until more arrives, because many tiny pieces cost more time. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -142,7 +142,7 @@ export class FrameReader {
       this.#frame(joined, 0, length);
     } else {
       this.#carry = this.#startPiece(joined, 0, length) ? undefined : joined;
-      // A piece of DATA counts as progress, because a slow upload is legitimate as long as bytes arrive (A23).
+      // Each piece of DATA counts as progress: a slow upload is legitimate as long as bytes arrive (A23).
       if (u8(joined, 3) === frameType.DATA && this.#block.id === 0) this.#progress += 1;
     }
     return end;
@@ -221,7 +221,8 @@ export class FrameReader {
     switch (type) {
       case frameType.PRIORITY:
         if (id === 0) throw protocolError("PRIORITY on stream 0");
-        // RFC 9113 §6.3 makes a wrong size a stream error. Here it ends the session: only a broken peer sends it (A2).
+        // RFC 9113 §6.3 says that a wrong size is a stream error. Here it ends the session, because only a broken peer
+        // sends it (A2).
         if (length !== 5) throw sizeError("PRIORITY");
         return this.#session.priority(id, u31(bytes, start) === id);
       case frameType.RST_STREAM:

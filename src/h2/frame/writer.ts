@@ -2,9 +2,9 @@
  * Serialises frames into pooled buffers. All frames of one turn of the event loop are sent with one write (one TLS
  * record, one system call), which saves a quarter of the proxy's total cost.
  *
- * DATA is copied as well. If it were sent from the chunk in which it arrived, that chunk could not be reused, each read
- * would need a new one, and V8 would run a full collection for every 64 MiB outside its heap. Measurements showed that
- * this costs far more than a copy.
+ * DATA is copied as well, because a copy costs far less than the alternative (measured): if DATA were sent from the
+ * chunk in which it arrived, each read would need a new chunk, and V8 would run a full collection for every 64 MiB of
+ * chunks.
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
@@ -13,8 +13,8 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 
 const poolBufferBytes = 65_536;
 /**
- * Size of the buffer in which a session's output of one turn begins: room for a response of 2 kB. Without it, a turn in
- * which 256 clients get a response would need 16 MiB.
+ * Size of the buffer for the beginning of a session's output in one turn: enough for a response of 2 kB. With large
+ * buffers only, a turn in which 256 clients get a response would need 16 MiB.
  */
 const smallBufferBytes = 4096;
 /** Number of unused buffers that each pool keeps. The sessions that write in one turn seldom need more. */
@@ -30,7 +30,7 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
-  /** Position and stream of a DATA frame at the end of the buffer, which more DATA can extend; id 0: none. */
+  /** Position and stream of a DATA frame at the end of the buffer, to which more DATA can be added; id 0: none. */
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
@@ -55,7 +55,7 @@ export class FrameWriter {
 
   /**
    * Returns a function that puts the pooled buffers of the last `take` back into the pool; undefined: there are none.
-   * Call the function only after the socket has written these buffers, or after they were copied.
+   * Call it only after the socket has written these buffers, or after they were copied.
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;
@@ -81,8 +81,8 @@ export class FrameWriter {
   }
 
   /**
-   * Acknowledges the peer's SETTINGS. The frame is not sent before others of its turn, because frames written before it
-   * still obey the previous settings (RFC 9113 §6.5.3).
+   * Acknowledges the peer's SETTINGS. Not sent before the other frames of its turn: those were written under the
+   * previous settings (RFC 9113 §6.5.3).
    */
   settingsAcknowledgement(): void {
     this.#room(frameHeaderBytes);
@@ -167,7 +167,7 @@ export class FrameWriter {
     if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;
     this.#room(frameHeaderBytes + length);
     this.#dataAt = this.#at;
-    // A frame with END_STREAM must not be extended.
+    // A frame with END_STREAM must stay the stream's last one, so nothing is added to it.
     if (!endStream) this.#dataId = id;
     putFrameHeader(this.#out, this.#at, length, frameType.DATA, endStream ? flag.END_STREAM : 0, id);
     bytes.copy(this.#out, this.#at + frameHeaderBytes, start, end);

@@ -1,7 +1,7 @@
 /**
- * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because the decoder's table would then
- * differ from the peer's. A header list that is too large is cut, but its block is still decoded to the end, so that
- * both tables stay equal (A7).
+ * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because after it the decoder's table
+ * would differ from the peer's. A header list that is too large is cut, but its block is still decoded to the end, so
+ * that both tables stay equal (A7).
  */
 import { limits } from "../../base/limits.ts";
 import { holds, latin1, u8 } from "../core/bytes.ts";
@@ -34,7 +34,7 @@ export class HpackDecoder {
   #listBytes = 0;
   #listFields = 0;
 
-  /** `tableBytes`: the value that was advertised in SETTINGS_HEADER_TABLE_SIZE. */
+  /** `tableBytes`: the size of the table that was advertised in SETTINGS_HEADER_TABLE_SIZE. */
   constructor(tableBytes: number = h2Limits.hpackTableBytes) {
     this.#table = new DynamicTable(tableBytes);
     this.#advertisedBytes = tableBytes;
@@ -66,8 +66,9 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a never-indexed field. Returns the previous Field if its bytes are the same. Clients that do not index
-   * credentials (nghttp2, Rust's h2) send the whole token with each request, and decoding it again would be expensive.
+   * Reads a never-indexed field. If its bytes are the same as last time, returns the previous Field: clients that do
+   * not index credentials (nghttp2, Rust's h2) send the whole token with each request, and decoding it each time would
+   * be expensive.
    */
   #readNeverIndexed(bytes: Buffer, end: number, list: Field[]): void {
     const start = this.#at;
@@ -82,7 +83,7 @@ export class HpackDecoder {
     this.#at = start;
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
-    // A field whose name is in the dynamic table is not kept: the same index may mean another name in the next block.
+    // Not kept if the field's name is in the dynamic table: the same index may mean another name in the next block.
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;

@@ -4,7 +4,7 @@
  * Two kinds of fields never enter the table. The first are credentials and identities (`Field.isNeverIndexed`): clients
  * share upstream connections, and the size of a block would reveal to a client whether it has guessed another client's
  * value (RFC 7541 §7.1, as in CRIME). They are sent as 'never indexed', so that no later hop indexes them. The second
- * are fields that do not repeat, because they would evict fields that do.
+ * are fields that do not repeat: in the table, they would replace fields that repeat.
  *
  * Strings are sent without Huffman coding, because it costs more time than it saves. It would save 19 of the 67 bytes
  * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs; decoding takes two thirds of that time
@@ -30,7 +30,7 @@ const onceRoles: readonly Role[] = [
   role.forwardedFor,
   role.traceParent,
 ];
-/** By a field's role: true if its values do not repeat. An array, because it is read for every field. */
+/** True for each role whose values do not repeat. An array indexed by role, because it is read for every field. */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
 /** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */
@@ -38,8 +38,8 @@ const defaultTableBytes = 4096;
 const updateBound = 6;
 
 /**
- * Number of fields that an encoder finds without a Map lookup, a power of two: as many as the responses of an apiserver
- * repeat. An upstream connection encodes the fields of many clients.
+ * Number of fields that an encoder finds without a Map lookup; a power of two. An apiserver's responses repeat about as
+ * many fields. On an upstream connection, the encoder handles the fields of many clients.
  */
 const rememberedFields = 16;
 export const rememberedFieldsOfMany = 512;

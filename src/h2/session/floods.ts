@@ -1,9 +1,9 @@
 /**
  * Limits frames of a peer that cause work but no progress of a request: control frames, resets, empty frames. Each kind
  * has its own budget. An exhausted budget ends the session with ENHANCE_YOUR_CALM; the message names the kind for the
- * operator. Some clients send control frames with every request, for example PRIORITY (RFC 7540). Each request that a
- * backend has answered therefore earns credit for a few frames of any kind except resets (D16). A request that the
- * proxy itself answers earns none, because such a request costs a client as little as the frames.
+ * operator. Some clients send control frames with every request, for example PRIORITY (RFC 7540). So for each request
+ * that a backend has answered, the peer may send a few more frames of any kind except resets (D16). A request that the
+ * proxy itself answers does not count, because it costs a client as little as the frames.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -15,7 +15,7 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "connectio
 
 export class Floods {
   readonly #clock: Clock;
-  /** Each budget is created on first use: it takes a hundred bytes, and most sessions need few. */
+  /** Each budget is created when it is first used: it takes a hundred bytes, and most sessions need only a few. */
   readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
   /** Number of frames beyond the budgets that the peer may still send, because backends answered its requests (D16). */
   #earned = 0;

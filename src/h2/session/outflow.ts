@@ -1,4 +1,4 @@
-/** What a session's streams share when they send: the session's window, the socket's backlog, and their order. */
+/** What a session's streams share for sending: the session's window, the socket's backlog, and the streams' order. */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";

@@ -28,7 +28,7 @@ export type SessionOwner = StreamsOwner & {
    * after the socket has written the buffers, because the session then reuses them.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
-  /** Called when SETTINGS or GOAWAY arrived, or a stream closed: requests that wait for a stream must check again. */
+  /** Called when SETTINGS or GOAWAY arrived, or a stream closed. Requests that wait for a stream must check again. */
   changed(): void;
   /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
@@ -214,7 +214,7 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not raise this budget, because a change of the window size costs work for each open stream (A13).
+    // Open streams do not add to this budget, because a changed window size costs work for each open stream (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;
@@ -234,7 +234,7 @@ export class Session implements SessionFrames {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** Handles the answer to a PING. A client's answers cost budget: the proxy sends a client only one PING. */
+  /** Handles the answer to a PING. A client's answers cost budget: the proxy sends each client only one PING. */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));
@@ -243,7 +243,7 @@ export class Session implements SessionFrames {
   goAwayReceived(lastId: number): void {
     this.#chargeControl();
     this.#isPeerGoing = true;
-    // A client's GOAWAY concerns only streams that a server pushed, so the client's own streams continue (§6.8).
+    // A client's GOAWAY refers only to streams that a server has opened, so the client's own streams continue (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
     this.#changed();
   }

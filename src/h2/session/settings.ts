@@ -20,7 +20,7 @@ type PeerSettings = {
   initialWindow: number;
 };
 
-/** The settings until the peer's SETTINGS arrive. The number of streams is unlimited (RFC 9113 §6.5.2). */
+/** The settings that apply until the peer's SETTINGS arrive. The number of streams is unlimited (RFC 9113 §6.5.2). */
 export function defaultSettings(): PeerSettings {
   return {
     hasArrived: false,
@@ -35,7 +35,7 @@ export function applySettings(into: PeerSettings, bytes: Buffer, start: number, 
   into.hasArrived = true;
 }
 
-/** Validates and stores one parameter. MAX_FRAME_SIZE is ignored: the proxy sends only the smallest size. */
+/** Validates and stores one parameter. MAX_FRAME_SIZE is ignored: the proxy sends only frames of the smallest size. */
 function applyOne(into: PeerSettings, id: number, value: number): void {
   const [least, most] = ranges.get(id) ?? [0, 0xffff_ffff];
   if (value < least || value > most) {

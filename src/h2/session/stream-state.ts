@@ -50,8 +50,8 @@ function fromClosed(input: StreamInput): StreamState | undefined {
 }
 
 /**
- * Returns the next state; undefined: RFC 9113 §5.1 forbids the input in this state. Comparisons cost half as much as a
- * table of all states and inputs, and each request takes eight steps.
+ * Returns the next state; undefined: RFC 9113 §5.1 forbids the input in this state. Uses comparisons, because each
+ * request takes eight steps, and a lookup in a table of all states and inputs costs twice as much.
  */
 export function next(state: StreamState, input: StreamInput): StreamState | undefined {
   if (state === "open") return fromOpen(input);

@@ -40,7 +40,7 @@ type Piece = {
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** Waiting DATA of fewer bytes gets a separate Buffer: it is mostly one watch event, and would waste a block. */
+/** Waiting DATA of fewer bytes gets a separate Buffer: it is mostly one watch event, and a block would be wasted. */
 const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
@@ -65,7 +65,7 @@ export class Stream implements StreamWriter {
   readonly #isHeadRequest: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
-  /** The value of `Outflow.turn` when DATA of this stream last was written at once, not from the queue; -1: never. */
+  /** The value of `Outflow.turn` when DATA of this stream was last written directly, without the queue; -1: never. */
   #dataTurn = -1;
   /** True if the response's last frame is still queued, and RST_STREAM(NO_ERROR) must follow it to stop the upload. */
   #stopsAtEnd = false;
@@ -144,7 +144,7 @@ export class Stream implements StreamWriter {
       return;
     }
     this.#isAnswered = true;
-    // A response to HEAD and a 304 may state the length of a body that is not sent (RFC 9110 §8.6).
+    // These responses may state the length of a body that is not sent (RFC 9110 §8.6).
     const isBodiless = this.#isHeadRequest || head.status === 304 || head.status === 204;
     this.#expected = isBodiless ? 0 : head.contentLength;
     if (end && this.#expected > 0) throw malformed("content-length without a body");
@@ -219,13 +219,16 @@ export class Stream implements StreamWriter {
     if (isFirst) this.pump();
   }
 
-  /** True if this turn's output contains DATA of this stream that other frames follow, so it cannot be extended. */
+  /**
+   * True if this turn's output contains DATA of this stream that was followed by other frames, so that no DATA can be
+   * added to it.
+   */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;
     return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
   }
 
-  /** Keeps tiny DATA that alternates with other streams' DATA until the end of the turn, to send it in one frame. */
+  /** Keeps tiny DATA that alternates with DATA of other streams until the end of the turn, to send it in one frame. */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();
@@ -243,7 +246,7 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // In pieces of one frame each, because no block is larger.
+    // Splits the bytes into pieces of at most one frame, because no block is larger.
     do {
       const to = Math.min(end, from + frameBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);
@@ -279,7 +282,7 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /** Returns, and sets to 0, the number of bytes without credit: the session returns the credit of a closed stream. */
+  /** Returns the number of bytes without credit, and sets it to 0: the session returns a closed stream's credit. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -415,7 +418,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** Calls the owner last, because the owner may call this stream again. */
+  /** The owner is called last, because it may call this stream again. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.#owner.sent(count);

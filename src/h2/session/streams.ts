@@ -121,7 +121,7 @@ export class Streams implements StreamHost, StreamFrames {
   /** Ends every stream after the session has ended. Each stream's owner gets `lost`. */
   endAll(): void {
     for (const stream of this.open.all()) {
-      // Credit that the streams still owe is dropped: an ended session sends no WINDOW_UPDATE.
+      // The credit that the streams still owe is dropped, because an ended session sends no WINDOW_UPDATE.
       stream.settle();
       this.#end(stream, lost);
     }
@@ -134,7 +134,7 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  /** DATA below `crumbBytes` earns no budget for WINDOW_UPDATE, because tiny windows of the peer cause it (A19). */
+  /** DATA below `crumbBytes` does not raise the budget for WINDOW_UPDATE: tiny windows of the peer cause it (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -146,7 +146,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // If the peer has ended its side, it can send only frames that are ignored for any closed stream.
+    // Remembers the id if the peer may send frames that count. After its END_STREAM, its frames are ignored anyway.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -182,8 +182,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * Charges a reset of a closed stream as a control frame, not as a reset, because it cancels nothing. Go's client
-   * sends one for a response whose body it has not read to the end.
+   * A reset of a closed stream counts as a control frame, not as a reset, because it cancels nothing. Go's client sends
+   * one for a response whose body it has not read to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
@@ -233,7 +233,8 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // If the proxy has reset the stream itself, the client's first reset of it is free; a repeated one is not (A15).
+      // If the proxy has reset the stream itself, the client's first reset of that stream is free, and a further one is
+      // not (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
@@ -303,7 +304,7 @@ export class Streams implements StreamHost, StreamFrames {
       this.#lastId = id;
       return true;
     }
-    // The peer sent these trailers before it got the reset. They end the stream, so later frames are errors.
+    // The peer sent these trailers before it got the reset. They end the stream, so any later frame is an error.
     if (this.#resetIds.delete(id)) return false;
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }

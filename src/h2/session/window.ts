@@ -1,7 +1,7 @@
 /**
  * Flow-control arithmetic (RFC 9113 §6.9). A send window is the number of bytes that the peer accepts. It becomes
- * negative if the peer lowers INITIAL_WINDOW_SIZE while data is on its way: after 65535 of 65535 bytes, a setting of
- * 16384 leaves 16384 - 65535 = -49151. Nothing may be sent until WINDOW_UPDATEs raise the window above zero.
+ * negative if the peer lowers INITIAL_WINDOW_SIZE while data is on its way: if 65535 of 65535 bytes were sent, a
+ * setting of 16384 leaves 16384 - 65535 = -49151. Nothing may be sent until WINDOW_UPDATEs raise the window above zero.
  */
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 
@@ -70,7 +70,7 @@ export class ReceiveWindow {
     return this.#announce();
   }
 
-  /** Makes the window smaller by withholding credit, because an announced window cannot be reduced otherwise. */
+  /** Makes the window smaller by withholding credit. There is no other way to reduce an announced window. */
   shrink(size: number): void {
     this.#excess = Math.max(0, this.#size - size);
   }

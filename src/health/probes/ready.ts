@@ -1,7 +1,8 @@
 /**
- * Probes one backend's /readyz on a new socket: an open socket would not show that a firewall rejects new ones. The
- * prober sets all deadlines. The request has a padding header and the response lists all checks, so each takes a large
- * packet. The probe therefore also fails on a path that loses large packets (path MTU) only after the TLS handshake.
+ * Probes one backend's /readyz on a new socket, because an open socket would not show that a firewall rejects new ones.
+ * The prober sets all deadlines. The request has a padding header, and the response lists all checks, so each of them
+ * takes a large packet. So the probe fails even on a path that loses large packets (path MTU) only after the TLS
+ * handshake.
  */
 import { Agent, type IncomingMessage, type RequestOptions, request } from "node:http";
 import type { Socket } from "node:net";
@@ -58,7 +59,7 @@ export function createReadyProbe(parts: ReadyParts): Probe {
 
 /**
  * Requests /version on another socket, so that a slow response does not delay the probe. Every client may read /version
- * (ClusterRole `system:public-info-viewer`). If anonymous requests are disabled, the version stays unknown.
+ * (ClusterRole `system:public-info-viewer`). If the apiserver refuses anonymous requests, the version stays unknown.
  */
 function askVersion(socket: Socket, backend: string, versions: BackendVersions): void {
   socket.on("error", () => {});
@@ -151,7 +152,7 @@ async function answerOf(
 function responseTo(options: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const sent = request(options, resolve);
-    // The server may also answer with an upgrade, which ends the request without a response and without an error.
+    // A server may also answer with an upgrade. Node then closes the request without a response and without an error.
     sent.on("error", reject).on("close", () => reject(new Error("no response")));
     sent.end();
   });
@@ -170,7 +171,7 @@ function reasonOf({ status, body }: ProbeResponse): string {
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }
 
-/** Returns a few names of failing checks: "etcd" for "[-]etcd failed: reason withheld". The response is untrusted. */
+/** Returns the names of a few failing checks: "etcd" for "[-]etcd failed: reason withheld". Does not trust the text. */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
   return names.slice(0, healthLimits.probeChecks).join(", ");

@@ -14,8 +14,8 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns how often the kernel has retransmitted, by socket key. For an idle connection, the number is that of
- * unanswered keepalive probes plus one, because the kernel waits a second before each probe.
+ * Returns how often the kernel has retransmitted, by socket key. For an idle connection, the number is one more than
+ * its unanswered keepalive probes, because the kernel waits a second before each probe.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -60,7 +60,7 @@ async function readSome(file: string): Promise<string> {
     await using handle = await open(file);
     return await readFrom(handle);
   } catch {
-    // The system is not Linux, or the file may not be read.
+    // Returns no sockets, because the system is not Linux, or the file may not be read.
     return "";
   }
 }
@@ -69,7 +69,7 @@ async function readFrom(handle: FileHandle): Promise<string> {
   const bytes = Buffer.allocUnsafe(healthLimits.socketTableBytes);
   let length = 0;
   while (length < bytes.length) {
-    // The kernel returns at most one page for each read.
+    // Reads in a loop, because the kernel returns at most one page for each read.
     const { bytesRead } = await handle.read(bytes, length, bytes.length - length);
     if (bytesRead === 0) break;
     length += bytesRead;

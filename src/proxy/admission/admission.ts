@@ -1,13 +1,12 @@
 /**
- * Bounds the active requests without a bearer token, or with a token that no backend has accepted yet (*unproven*, D15):
- * in all, for each client address and for each token. A request counts until it ends or its token is accepted. Requests
- * above a bound wait here, unsent, and client addresses take turns. How many requests of one address may wait depends on
- * the free room, so that no address fills the queue.
+ * Bounds the active requests without a bearer token, or with a token that no backend has accepted yet (*unproven*,
+ * D15): in all, for each client address and for each token. A request counts until it ends or its token is accepted.
+ * Requests above a limit wait in the proxy, and client addresses take turns. The more of the queue is in use, the fewer
+ * requests of one address may wait, so that no address fills the queue.
  *
  * Only a few requests with a new token are sent before the token's first response. The token's other requests wait for
- * that response, because once the token is accepted, they use connections that no 401 ends. They wait only for a short
- * time, because the first request may hang. Then they queue for a place, behind the first requests of all other tokens
- * from the same address.
+ * that response: once the token is accepted, they use connections that no 401 ends. But the first request may hang, so
+ * after a short time they queue for a place, behind the first requests of all other tokens from the same address.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
@@ -22,15 +21,19 @@ export const admissionLimits = {
   unprovenPerBearer: 2,
   /** Maximum ms that requests wait for the first response to their token. A healthy apiserver rarely takes longer. */
   unprovenHeldMs: 250,
-  /** Maximum ms that a request waits for a place. After an earlier refusal, client-go would only send it again. */
+  /**
+   * Maximum ms that a request waits for a place. The wait is long, because after a refusal client-go would only send
+   * the request again.
+   */
   unprovenWaitMs: 60_000,
   /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
   /** Maximum number of requests that wait for a place. */
   unprovenWaiting: 62_500,
   /**
-   * How many requests of one address may wait for each request for which there still is room. One address alone gets
-   * 50,000 (5,000 pods at one address start with ten watches each) and leaves 12,500; a second one then leaves 2,500.
+   * The requests of one address that wait may be this many times as many as the requests for which there still is room.
+   * One address alone gets 50,000 (5,000 pods at one address start with ten watches each) and leaves 12,500; a second
+   * one then leaves 2,500.
    */
   unprovenWaitingShare: 4,
   /**
@@ -63,7 +66,7 @@ class Group {
   /** For a token: number of its requests that have a place, or wait for one in their address's queue. */
   firsts = 0;
   readonly all = new Set<Entry>();
-  /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: all of its others. */
+  /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: its other requests. */
   readonly queue = new Set<Entry>();
   /** For an address: requests that wait behind `queue`, because their token already has requests with a place. */
   readonly later = new Set<Entry>();
@@ -171,7 +174,7 @@ export class Admission {
     const free = admissionLimits.unprovenWaiting - this.#waitingSince.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
-    // All rejected addresses together never get more than half of the queue.
+    // Also, all rejected addresses together never get more than half of the queue.
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
@@ -186,7 +189,7 @@ export class Admission {
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Counted once for each accepted token: from then on, its entries are over.
+    // Only the first accepted response of a token is counted, because after it the token's entries are over.
     if (state !== "over") this.#rejections.accepted(source.key);
     // The queue is emptied first. Otherwise `#remove` would give a place to another request with this token.
     bearer.queue.clear();
@@ -209,7 +212,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // The token's first response was a 401, or there was none: one of the requests that waited for it is sent.
+    // If the token's first response was a 401, or there was none, one of the requests that wait for it is sent.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }
@@ -239,7 +242,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // The loop comes to this address again, because it is now the last of the set.
+      // Adds the address again, as the last of the set, so that the loop returns to it.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }

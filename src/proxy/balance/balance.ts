@@ -1,8 +1,7 @@
 /**
- * Evens the load after a backend has come back (F16), or if its clients cause more work than others: binds a few
- * clients to another backend, the heaviest first and at most 1 % of all clients each second. The watches of these
- * clients move first, and their next requests also go to the new backend (D2). No client moves while a backend is
- * still warming up.
+ * Evens the load out after a backend has come back (F16), or if some clients cause more work than others. Binds clients
+ * to another backend, the heaviest first, and each second at most 1 % of all clients. First the watches of such a
+ * client move, then its next requests go to the new backend (D2). No client moves while a backend is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -26,10 +25,10 @@ export type BalanceParts = {
 export type BalanceShares = {
   /** Returns the share of each ready backend (backend-shares.ts). */
   readonly of: () => ReadonlyMap<string, number>;
-  /** True if the backend may get clients of other backends: it is not warming up, and has not asked for a pause. */
+  /** True if clients of other backends may move to the backend: it is not warming up, and has not asked for a pause. */
   readonly mayGet: (backend: string) => boolean;
   readonly isNear: (backend: string) => boolean;
-  /** Called with the load of a backend that its open streams do not show, in streams. */
+  /** Called with the part of a backend's load that is not in the number of open streams, expressed in streams. */
   readonly measured: (backend: string, activity: number) => void;
 };
 
@@ -42,9 +41,9 @@ type ClientStreams = {
 
 export class Balance extends Interval {
   readonly #parts: BalanceParts;
-  /** Number of clients that may be moved now. Fractions add up: of 20 clients, one may move every 5 s. */
+  /** Number of clients that may move now. Fractions add up: with 20 clients, one may move every 5 s. */
   #allowance = 0;
-  /** True if the last look moved clients. */
+  /** True if the latest check moved clients. */
   #isMoving = false;
   readonly #rests = new Rests<Client>();
   #endWalk = (): void => {};
@@ -93,7 +92,7 @@ export class Balance extends Interval {
     const { mayGet, isNear } = this.#parts.shares;
     if (shares.size < 2 || !Array.from(shares.keys()).every((name) => mayGet(name))) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
-    // Unused allowance cannot be saved up for a burst.
+    // Limits the allowance, so that it cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const slack = this.#isMoving ? balanceLimits.restSlack : balanceLimits.rebalanceSlack;
     const moves = planMoves(loads, sharesByZone(loads, shares, isNear), Math.floor(this.#allowance), slack);
@@ -102,7 +101,7 @@ export class Balance extends Interval {
     for (const { client: one, to } of moves) this.#move(one, to);
   }
 
-  /** The next request of a client without watches goes to the new backend. Otherwise its watches go first. */
+  /** A client without watches goes to the new backend with its next request. If it has watches, they go first. */
   #move(streams: ClientStreams, to: string): void {
     const { client, watches } = streams;
     this.#rests.moved(client, this.#parts.clock.now());

@@ -7,11 +7,11 @@ export const balanceLimits = {
   balanceMs: 5000,
   /** Share of an even load by which a backend's load may deviate before clients are moved. */
   rebalanceSlack: 0.2,
-  /** Once clients move, they move until the load deviates by less than this: then it may change without new moves. */
+  /** Once clients move, they move until the load deviates by less than this. Small changes then cause no new moves. */
   restSlack: 0.1,
   /**
-   * Ms until a client that was moved may be moved again, doubled for each further move up to `restMostMs`, so that a
-   * client whose load varies does not wander.
+   * Ms until a client that was moved may be moved again. Doubles with each further move up to `restMostMs`, so that a
+   * client whose load varies is not moved to and fro.
    */
   restMs: 120_000,
   restMostMs: 3_600_000,

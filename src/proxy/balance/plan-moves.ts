@@ -1,4 +1,4 @@
-/** Plans which clients move to which backend, so that few moves make the load more even. Pure. */
+/** Plans which clients move to which backend, so that few moves make the load more even. No I/O. */
 import { upstreamLimits } from "../upstream/limits.ts";
 import { balanceLimits } from "./limits.ts";
 
@@ -6,7 +6,7 @@ export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
   readonly load: number;
-  /** True if another backend can continue all streams unnoticed. A client with an exec cannot be moved. */
+  /** True if another backend can continue all of the client's streams unnoticed. Not true of a client with an exec. */
   readonly isMovable: boolean;
 };
 
@@ -80,7 +80,7 @@ function excessOf(
 
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** Clients that can move, by backend and load. To search all 50,000 clients for each move would take a second. */
+/** Clients that can move, by backend and load. Searching 50,000 clients for each move would take a second. */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {

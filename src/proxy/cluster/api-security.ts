@@ -19,7 +19,7 @@ export type ApiSecurityParts = {
 
 export type ApiSecurity = {
   readonly name: string;
-  /** Undefined if the port uses plain HTTP. `certificate` may still have no valid certificate. */
+  /** The certificate and TLS options; undefined for plain HTTP. `certificate` may still have no valid certificate. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;
@@ -28,7 +28,10 @@ export type ApiSecurity = {
   readonly audiences: readonly string[];
 };
 
-/** Loads a port's certificate. An unusable one disables only this port, because ending the process would cost more. */
+/**
+ * Loads a port's certificate. If it is unusable, only this port is disabled: a certificate of the admin port must not
+ * end the process.
+ */
 export async function apiSecurityOf(
   { authorization, tls: files }: AccessConfig,
   { name, journal, clusterOf }: ApiSecurityParts,

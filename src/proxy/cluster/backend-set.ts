@@ -36,7 +36,7 @@ export type BackendSetParts = {
   readonly answers: (name: string) => boolean;
 };
 
-/** `caBundle`: undefined if all backends use plain HTTP, on loopback. */
+/** The settings in use. `caBundle`: undefined if all backends use plain HTTP, on loopback. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -55,7 +55,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Stays undefined until the set exists, which the CA bundle needs only later.
+    // Undefined until the set exists. The CA bundle uses the set only later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -142,7 +142,7 @@ export class BackendSet {
     }
     const { clock, journal, prefix } = this.#parts;
     const answers = (name: string): boolean => this.#parts.answers(prefix + name);
-    // The present backends stay until the first result, so that clients do not notice a change of the discovery's type.
+    // The present backends stay until the first result of the new discovery, so that clients do not notice the change.
     const found = Array.from(this.#addresses.values(), (one) => this.#foundOf(one));
     const source = sourceOf(config, { clock, access: () => this.access });
     const { intervalMs } = config;
@@ -165,7 +165,7 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to ask for the list of backends: those that are ready or, if none is, all: some may answer. */
+  /** The apiservers to ask for the list of backends: the ready ones; if none is ready, all, because some may answer. */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -228,7 +228,7 @@ export class BackendSet {
 
 const alike: BackendTraits = { weight: 1, isNear: true };
 
-/** `own`: the zone of this process. */
+/** Returns the weight and the nearness of a backend. `own`: the zone of this process. */
 function traitsIn({ weight = 1, zone }: Discovered, own: string | undefined): BackendTraits {
   return { weight, isNear: own === undefined || zone === undefined || zone === own };
 }

@@ -41,7 +41,7 @@ export type ClusterParts = {
   readonly bufferLimiter: BufferLimiter;
   readonly tracer?: Tracer | undefined;
   readonly operatorLimits: OperatorLimits;
-  /** The cluster's name in journal and metrics, which never changes; "" if no other cluster existed at its creation. */
+  /** The cluster's name in journal and metrics, which never changes; "" if it was the only one when it was created. */
   readonly label: string;
 };
 
@@ -108,7 +108,7 @@ export class Cluster {
   /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // The backends are created before the cluster, but call it only after they are started.
+    // Undefined until the cluster exists. Its backends are created before it, but use it only after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
@@ -137,7 +137,7 @@ export class Cluster {
       operatorLimits: this.#operatorLimits,
       versionOf: (backend) => this.#versions.of(backend),
       isPerClient: cluster.connectionPool.perClient,
-      // Address, credentials and CA are looked up at each dial, so that the next connection uses changed ones.
+      // Address, credentials and CA are looked up at each dial. A change thus applies to the next connection.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         return connectConnection(this.backends.addressOf(backend), owner, {
@@ -208,8 +208,8 @@ export class Cluster {
   }
 
   /**
-   * Prepares another configuration, and returns a function that applies its backends. Its certificates apply at once,
-   * because clients of a new listener may need them.
+   * Prepares another configuration, and returns a function that applies its backends. The configuration's certificates
+   * apply already before that call, because clients of a new listener may need them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -241,7 +241,7 @@ export class Cluster {
     return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
-  /** `backend`: its name in journal and metrics. */
+  /** True if the cluster has this backend. `backend`: the name in journal and metrics. */
   has(backend: string): boolean {
     return this.path.backends.stateOf(backend) !== undefined;
   }
@@ -254,7 +254,7 @@ export class Cluster {
     return this.path.backends.stateOf(backend) === "ready";
   }
 
-  /** True if the backend is ready or suspect: after an outage of etcd, a suspect one answers before it is ready. */
+  /** True if the backend is ready or suspect: after an outage of etcd, a backend answers while it is still suspect. */
   answers(backend: string): boolean {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }

@@ -16,7 +16,7 @@ import type { Sheddable } from "../overload/heap-pressure.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Share of the heap limit for buffers of slow clients. Above half of this, flow-control windows shrink (D2). */
+/** Share of the heap that buffers of slow clients may use. Above half of it, flow-control windows shrink (D2). */
 const bufferShare = 0.25;
 
 /** A removed cluster whose clients have not left yet. `stay` cancels the removal. */
@@ -24,7 +24,7 @@ type Leaving = { readonly cluster: Cluster; readonly stay: () => void };
 
 export type Preparation = {
   readonly take: () => void;
-  /** Discards what was created for the reload. Called instead of `take`. */
+  /** Discards what was created for the reload. Called instead of `take` if the reload fails. */
   readonly drop: () => void;
 };
 
@@ -40,7 +40,7 @@ export class Clusters {
   readonly #journal: Journal;
   readonly #tracer: Tracer | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** Undefined unless a reload is being prepared. */
+  /** The clusters after the reload that is being prepared; undefined while there is none. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
@@ -78,7 +78,7 @@ export class Clusters {
     return this.#byName.get(name);
   }
 
-  /** `backend`: its name in journal and metrics. */
+  /** Returns the cluster of a backend. `backend`: the name in journal and metrics. */
   ownerOf(backend: string): Cluster | undefined {
     return this.all.find((cluster) => cluster.has(backend));
   }
@@ -109,7 +109,7 @@ export class Clusters {
   async prepare(config: Config): Promise<Preparation | Failure> {
     const next: NextClusters = { byName: new Map(), changes: [], made: [] };
     for (const one of configsByCluster(config)) {
-      // One after the other, so that the first Failure is returned.
+      // Prepares the clusters one after the other, so that the first Failure is returned.
       // oxlint-disable-next-line no-await-in-loop
       const failure = await this.#prepareOne(one, config, next);
       if (failure === undefined) continue;

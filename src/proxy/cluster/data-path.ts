@@ -70,17 +70,17 @@ import { SlowStart } from "../upstream/slow-start.ts";
 
 /** The settings that a reload may change. */
 export type PathSettings = OriginRules & {
-  /** Default: true. */
+  /** True if the proxy requests bookmarks even if clients did not; default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** Default: "Observe". */
+  /** Whether stale reads are ignored, reported or prevented; default: "Observe". */
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
-  /** Default: true. */
+  /** True if requests avoid a backend that cannot reach their API; default: true. */
   readonly avoidUnreachableAPIs?: boolean;
   /** The limits of the configuration; default: none. */
   readonly limits?: readonly LimitConfig[];
-  /** Default: no shield. */
+  /** Settings of the shield of weak backends; default: no shield. */
   readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
@@ -92,10 +92,13 @@ export type PathOptions = PathSettings & {
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
-  /** How backends are compared (D13): by one watch of each resource on two of them; "all" (default): also by lists. */
+  /**
+   * How backends are compared (D13). "watches": by one watch of each resource that has streams on two of them. "all"
+   * (default): also by lists.
+   */
   readonly compares?: "all" | "watches" | "nothing";
   readonly bufferLimiter: BufferLimiter;
-  /** Default: no request is traced. */
+  /** Decides which requests are traced; default: none is. */
   readonly tracer?: Tracer | undefined;
   /** The limits that operators set at run time; default: none. */
   readonly operatorLimits?: OperatorLimits;
@@ -111,7 +114,7 @@ export type PathOptions = PathSettings & {
 
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
-  /** Ms for which the backend's watches lack a write; undefined: no watch there shows all writes to a resource. */
+  /** Ms for which the backend's watches lack a write; undefined: no watch of it shows all writes to a resource. */
   readonly watchLagMs: number | undefined;
   /** The longest delay of a write on watches in the last 10 to 20 s. */
   readonly watchDelay: BackendDelay | undefined;
@@ -315,6 +318,7 @@ export class DataPath {
     });
   }
 
+  /** Every detector that runs periodically is registered here. */
   #createDetectors(compares: PathOptions["compares"]): readonly PeriodicDetector[] {
     const { clock, journal, backends, caches, exchanges, migrations, refresher } = this;
     return [
@@ -449,7 +453,7 @@ export class DataPath {
     this.limits.stop();
   }
 
-  /** Called when a backend has become ready after it had no clients. */
+  /** Called when a backend has become ready after a time in which it had no clients. */
   #returned(name: string): void {
     this.refresher.returned(name);
     this.shields.returned(name);
@@ -464,7 +468,7 @@ export class DataPath {
     this.shields.judged({ name, state });
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
-      // When this backend comes back, its watch caches are new.
+      // A backend that comes back has new watch caches.
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);

@@ -1,6 +1,6 @@
 /**
- * What an operator may do at runtime: drain and undrain a backend, move a watch, limit requests, reload the
- * configuration. Each operation is journaled with the operator's name, whether the operation was done or refused.
+ * The operations of an operator at run time: drain and undrain a backend, move a watch, limit requests, reload the
+ * configuration. Each one is journaled with the operator's name, also if it was refused.
  */
 import { dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -10,7 +10,7 @@ import { titleOf } from "../limits/limit.ts";
 import type { OperatorLimits } from "../limits/operator-limits.ts";
 import type { DataPath } from "./data-path.ts";
 
-/** `by`: the operator's name and origin, as the operator gave them. */
+/** Who runs an operation, and why. `by`: the operator's name and origin, as the operator stated them. */
 export type Operator = { readonly by: string; readonly reason: string };
 
 type OperatedPath = Pick<DataPath, "backends" | "exchanges" | "migrations">;
@@ -91,7 +91,7 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // Without another ready backend, new requests would still go to this one, but the operator might stop it now.
+    // New requests would still go to this backend, and the operator, who sees it drained, might stop it.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });

@@ -28,7 +28,7 @@ export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs:
 
 const endCheckMs = 50;
 
-/** Resolves when no request and no tunnel is left. `times.timeoutMs`, or `hurry` (a second signal), ends the rest. */
+/** Resolves when no request and no tunnel is left. `times.timeoutMs`, or a second signal (`hurry`), ends the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   journal.write({ kind: "drain.started" });
@@ -52,7 +52,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 
 /**
  * Ends watches evenly over the given number of checks, so that their clients do not all reconnect elsewhere at once
- * (F17). Each check counts the watches anew, because a client that has not read the GOAWAY yet may open another one.
+ * (F17). Each check counts the watches again, because a client that has not read the GOAWAY yet may open another watch.
  */
 class WatchDrainSchedule {
   readonly #exchanges: LiveRequests;

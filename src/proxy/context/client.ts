@@ -26,7 +26,7 @@ export type ClientOptions = {
   readonly ends?: Ends;
 };
 
-/** The caller of the latest request and what it was looked up by: the next request mostly has the same caller. */
+/** The caller of the latest request, and the key by which it was found. The next request mostly has the same caller. */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -58,13 +58,13 @@ export class Client {
   readonly mayAsk: (authority: string) => boolean;
   readonly leavesAt: number;
   readonly ends: Ends | undefined;
-  /** One object for all of the client's requests, so that HPACK sends the field's text only once. */
+  /** One Field object for all of the client's requests. HPACK thus sends the field's text only once. */
   readonly forwardedFor: Field;
   #session: ClientSession | undefined = undefined;
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** Work since `#workSince`, and its average per second before. */
+  /** Work since `#workSince`, and its average per second before that. */
   #work = 0;
   #workPerSecond = 0;
   #workSince = 0;
@@ -104,7 +104,7 @@ export class Client {
     this.#connection.isOpen = false;
   }
 
-  /** An object of its own, because observers keep it longer than they need the rest of the client. */
+  /** A separate object, because observers keep it longer than the rest of the client. */
   get connection(): { readonly isOpen: boolean } {
     return this.#connection;
   }
@@ -117,7 +117,7 @@ export class Client {
     this.#caller = caller;
   }
 
-  /** The backend that gets the client's requests (D2). It rarely changes, because backends' caches differ. */
+  /** The backend that gets the client's requests (D2). It rarely changes, because the caches of backends differ. */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -126,7 +126,7 @@ export class Client {
     this.#backend = backend;
   }
 
-  /** The backend to which first the client's watches move, and then its requests; undefined: none. */
+  /** The backend to which the client is being moved, its watches first and then its requests; undefined: none. */
   get rebound(): string | undefined {
     return this.#rebound;
   }
@@ -153,7 +153,7 @@ export class Client {
     return this.#workPerSecond;
   }
 
-  /** Binds the client to `to`, unless it is bound to another backend than `from` by now. */
+  /** Binds the client to `to`, unless it is no longer bound to `from`. */
   follow(from: string, to: string): void {
     if (this.#backend === from) this.#backend = to;
   }

@@ -43,8 +43,8 @@ export function isSafe(context: RequestContext): boolean {
 }
 
 /**
- * True if the request may be sent to two backends at once (watch.md §10). A long-running request never is: a GET of exec
- * or of the proxy subresource has side effects, and each copy of a log costs the kubelet a connection.
+ * True if the request may be sent to two backends at once (watch.md §10). Never true for a long-running request: a GET
+ * of exec or of the proxy subresource has side effects, and each copy of a log costs the kubelet a connection.
  */
 export function isRepeatable({ method, kind, isBodiless }: RequestContext): boolean {
   return isBodiless && kind !== "long-running" && isSafeMethod(method);

@@ -1,10 +1,10 @@
 /**
- * Decides with which identity a request goes upstream.
+ * Decides which identity and which header fields the backend gets with a request.
  *
- * A bearer token passes unchanged. The fields that go upstream are the client's own, in their order and number, with
- * X-Forwarded-For and Audit-ID set. For a client with a certificate, the proxy adds the identity in the certificate
- * (asserted-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields of all its
- * clients.
+ * A bearer token is forwarded unchanged. The backend gets the client's own header fields, in the same order and number,
+ * with X-Forwarded-For and Audit-ID set. For a client with a certificate, the proxy adds the identity in the
+ * certificate (asserted-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields
+ * of all its clients.
  */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -30,7 +30,7 @@ export type Identified = {
 
 const https = new Field(":scheme", "https");
 const anyAuditId = new Field("audit-id", "");
-/** Random for each process, so that ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
+/** A random part for each process: ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -51,16 +51,16 @@ export function identify(
   const asserted = assertedIn(request.fields, client.identity, clock);
   if (asserted instanceof Failure) return asserted;
   const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
-  // Any client may write X-Forwarded-For, so only that of a configured forwarder is kept. All entries go into one
+  // X-Forwarded-For is kept only from a configured forwarder, because any client may write it. All entries go into one
   // field, because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list
-  // above `limits.fieldBytes` is dropped: it would end an upstream connection that many clients share (A7).
+  // longer than `limits.fieldBytes` is dropped: it would end an upstream connection that many clients share (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;
   fields.push(isBelieved ? new Field(name, forwardedFor + value) : client.forwardedFor);
   const id = auditId === "" ? newAuditId() : auditId;
   if (auditId === "") fields.push(new Field(anyAuditId.name, id, false, anyAuditId));
-  // Added after the client's fields are filtered, so that no field of the client removes the identity fields (A40).
+  // Added after the client's fields were filtered, so that nothing in them can remove the identity fields (A40).
   if (asserted !== undefined) fields.push(...asserted.fields);
   return { fields, auditId: id, asserted };
 }

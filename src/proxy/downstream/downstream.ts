@@ -13,8 +13,8 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**
- * Milliseconds from the answer to the PING after the first GOAWAY to the second GOAWAY, as in Go's server. Without this
- * pause, the proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
+ * Ms between the client's answer to the PING that follows the first GOAWAY, and the second GOAWAY; as in Go's server.
+ * Without this pause, the proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
  */
 export const goAwayGraceMs = 1000;
 const goAwayPongWaitMs = 3000;
@@ -101,7 +101,7 @@ export class Downstream implements WireOwner {
     const now = this.#parts.clock.now();
     if (this.session.openCount > 0) this.idleSince = now;
     else if (now - this.idleSince > limits.idleSessionMs) this.drain();
-    // If the client has not answered the PING of the first step, the second GOAWAY follows all the same.
+    // If the client has not answered the PING after the first GOAWAY in time, the second GOAWAY is sent anyway.
     if (this.#drainingSince !== undefined && now - this.#drainingSince > goAwayPongWaitMs)
       this.session.goAway();
   }
@@ -111,8 +111,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * The client has answered the PING of the first step. The second GOAWAY must not follow at once: a client with
-   * nghttp2 answers before it sends its queued requests, which the GOAWAY would refuse.
+   * Called when the client has answered the PING after the first GOAWAY. The second GOAWAY must not follow at once: a
+   * client with nghttp2 answers the PING before it sends its queued requests, which the GOAWAY would refuse.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

@@ -16,7 +16,7 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
-/** Maximum number of idle HTTP/1.1 parsers that Node keeps (default: 1,000). Each keeps its longest parsed head. */
+/** Maximum number of idle HTTP/1.1 parsers that Node keeps (default: 1,000). Each keeps the longest head it parsed. */
 const h1IdleParsers = 16;
 /** Maximum number of parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
@@ -43,7 +43,7 @@ export class Http1Connection implements H1End {
   /** Clock reading of the latest response; before the first, of the time when the connection was accepted. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /** The writer for the request whose response is due, or for the previous one while its upload goes on (A26). */
+  /** The writer of the next response, or of the previous one while the upload of its request continues (A26). */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;
@@ -57,7 +57,7 @@ export class Http1Connection implements H1End {
     this.client = client;
     this.idleSince = parts.clock.now();
     client.attach(this);
-    // Added at once: an "error" event without a listener would end the process (A52).
+    // The listener is added at once, because an "error" event without a listener would end the process (A52).
     socket.on("error", () => {});
     socket.on("close", () => {
       client.disconnected();
@@ -74,7 +74,7 @@ export class Http1Connection implements H1End {
 
   take(request: IncomingMessage, response: ServerResponse): void {
     for (const each of [request, response]) each.on("error", () => {});
-    // After the proxy's FIN no response can follow, so this request is not executed. Its client may repeat it.
+    // The proxy has sent FIN, so no response can follow. The request is not executed, and its client may repeat it.
     if (this.#isRefused || this.#socket.destroyed || this.#socket.writableEnded)
       return stopParsing(this.#socket);
     this.#waiting.push({ request, response });
@@ -92,7 +92,7 @@ export class Http1Connection implements H1End {
   upgrade(request: IncomingMessage, head: Buffer): void {
     request.on("error", () => {});
     if (this.#socket.writableEnded) return this.destroy();
-    // Otherwise the responses to the Upgrade and to the open request would mix on one socket (A33).
+    // An Upgrade during another request is refused. Otherwise the two responses would mix on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade while another request is unanswered");
     this.#isBusy = true;
     this.#stopTimer();
@@ -127,7 +127,7 @@ export class Http1Connection implements H1End {
     abort(this.#socket);
   }
 
-  /** HTTP/1.1 has no control frames that would have to be limited. */
+  /** Does nothing: HTTP/1.1 has no control frames that would have to be limited. */
   answered(): void {}
 
   /** Ends an idle connection now. A busy or new connection ends after its next response. */
@@ -211,7 +211,7 @@ export class Http1Connection implements H1End {
     });
   }
 
-  /** Called when the client has closed its half of the socket. It counts as gone, as in Go's server: its watch ends. */
+  /** Called when the client has closed its half of the socket. As in Go's server, it counts as gone; its watch ends. */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
   }
@@ -240,7 +240,8 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
-    // Node's own deadlines need a listening server, so Http1Connection has some. Its Host check would send no Status.
+    // Node's own deadlines work only with a listening server, so Http1Connection has its own. Node's check of `Host`
+    // would send no Status.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,

@@ -15,7 +15,10 @@ import { sendLocalReply } from "../request/local-reply.ts";
 /** Maximum number of buffered upload bytes. With Node's own buffer and one read, the total is below 200 KiB (A19). */
 const h1HeldBytes = 32 * 1024;
 
-/** State of the response: no final head yet, in its body, passed to Node as a whole, or the socket is gone. */
+/**
+ * State of the response. waiting: no final head yet. answering: in its body. ended: passed to Node as a whole. gone:
+ * the socket is gone.
+ */
 type State = "waiting" | "answering" | "ended" | "gone";
 
 export type H1End = {
@@ -40,7 +43,7 @@ export class Http1StreamWriter implements StreamWriter {
   readonly #socket: H1End;
   #owner: StreamListener | undefined;
   #state: State = "waiting";
-  /** Number of body bytes that the owner has received and has not returned credit for. */
+  /** Number of received body bytes for which the owner has not returned flow-control credit yet. */
   #ungranted = 0;
   #isReceived = false;
 
@@ -114,7 +117,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#owner = undefined;
     if (this.#state === "gone") return;
     if (this.#state === "waiting") return this.#answerReset(code);
-    // The response is complete, and the rest of the request is not needed. The socket may stay open, as in Go's server.
+    // The response is complete, and the rest of the request is not needed. As in Go's server, the socket may stay open.
     if (this.#state === "ended" && (code === errorCode.NO_ERROR || this.#response.writableFinished)) {
       this.#request.resume();
       return;
@@ -145,7 +148,8 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   grant(count: number): void {
-    // If a backend refused the first attempt, the body is sent twice, and credit comes twice.
+    // If a backend refused the first attempt, the body is sent twice. Credit then comes twice, too, so the count must
+    // not become negative.
     this.#ungranted = Math.max(0, this.#ungranted - count);
     if (this.#ungranted < h1HeldBytes) this.#request.resume();
   }
@@ -169,7 +173,8 @@ export class Http1StreamWriter implements StreamWriter {
   #sendInterim(status: number, fields: readonly Field[]): void {
     // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
-    // Without writeContinue, Node closes the connection after a response to `Expect`, although a body may follow.
+    // Node must write the 100 itself. Otherwise it would close the connection after a response to `Expect`, although a
+    // body may follow.
     if (status === 100) return this.#response.writeContinue();
     this.#request.socket.write(writeHead([`HTTP/1.1 ${status} ${phrases.get(status) ?? ""}`], fields));
   }

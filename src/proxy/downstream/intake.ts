@@ -1,6 +1,6 @@
 /**
- * Accepts new clients only while the process has enough descriptors (A24) and memory (A26). /readyz fails meanwhile and
- * for some time after, so that a load balancer does not remove and add this proxy again and again.
+ * Accepts new clients only while the process has enough file descriptors (A24) and memory (A26). While it has not, and
+ * for some time after, /readyz fails, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
@@ -22,7 +22,7 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** Clock reading at which a client was refused last, or would have been; undefined: not recently. */
+  /** Clock reading at which a client was last refused or would have been refused; undefined: not recently. */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {
@@ -42,7 +42,7 @@ export class Intake {
     };
   }
 
-  /** Why clients should go to another watchkeeper instance; "": they should not. */
+  /** The reason why clients should use another watchkeeper instance; "": there is none. */
   get complaint(): string {
     const { clock, most, isShort } = this.#parts;
     if (isShort()) {

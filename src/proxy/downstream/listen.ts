@@ -29,7 +29,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** When connections are cut: milliseconds from their last responses to the end of the sockets. */
+/** Ms between the last responses on cut connections and the end of their sockets. */
 const cutGraceMs = 50;
 
 /** The way into one cluster: what a listener needs to pass sockets and requests to it. */
@@ -99,7 +99,7 @@ export class Listener {
       this.#accept(socket),
     );
     this.#server.on("error", (error) => {
-      // Before the server listens, `start` returns the error.
+      // An error before the server listens is returned by `start` instead.
       if (this.#server.listening) this.#contained(error);
     });
   }
@@ -203,7 +203,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // Closes an unwanted socket at once. Left in the kernel's queue, it would take the next free descriptor (A24).
+    // A socket above the limit is closed at once. In the kernel's queue, it would take the next descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -247,14 +247,14 @@ export class Listener {
   }
 
   /**
-   * True if the source is a trusted load balancer itself, because no PROXY header names its client. All of its clients
-   * then have its address, so a limit for the address would refuse clients that open few connections.
+   * True if the source is a trusted load balancer that sends no PROXY header. All clients of the balancer then have one
+   * address, so a limit for that address would refuse clients that have only a few connections.
    */
   #isBalancer(socket: net.Socket, source: string): boolean {
     return this.#proxyProtocol.trusted.has(source) && source === withoutMapping(socket.remoteAddress ?? "");
   }
 
-  /** Ends the connection even if the client does not, because it would keep its descriptor. */
+  /** Ends the connection even if the client does not, because the connection keeps a descriptor. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);
@@ -285,7 +285,7 @@ export class Listener {
       isTrustedForwarder: this.#trustedForwarders.has(source.address),
       ...(identity && { identity, leavesAt: leavesAt(identity, this.#parts.clock.wall()) }),
       ...(host && { host: host.name }),
-      // Only a listener with several hosts has to check the authority.
+      // The authority of requests is checked only on a listener with several hosts.
       ...(host && this.#hosts?.hasSeveral === true && { mayAsk: this.#hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.cluster ?? this.#config.cluster);
@@ -351,7 +351,7 @@ const preface = "PRI * HTTP/2.0";
 export function detect(socket: net.Socket, clock: Clock, done: (protocol: Protocol) => void): void {
   peek(socket, clock, look, (protocol) => {
     done(protocol);
-    // For TLS, another object takes over the socket's handle. Otherwise the socket itself is read from now on.
+    // A TLS socket is read by another object, which takes over its handle. Any other socket is read from now on.
     if (protocol !== "tls") socket.resume();
   });
 }

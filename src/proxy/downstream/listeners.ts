@@ -43,7 +43,7 @@ export class Listeners {
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
   readonly #draining = new Set<Listener>();
-  /** Listeners that could not be bound again after a failed reload. The value ends the tries. */
+  /** Listeners that could not be bound again after a failed reload. Calling the value ends the tries. */
   readonly #lost = new Map<Listener, () => void>();
 
   constructor(parts: ListenersParts, inherited = new Descriptors()) {
@@ -74,7 +74,7 @@ export class Listeners {
     };
   }
 
-  /** The clients without an open request. The one that became idle latest comes first. */
+  /** The clients without an open request, those that became idle last first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
@@ -145,7 +145,7 @@ export class Listeners {
     this.#forgetLost(listener);
     const forget = (): void => {
       this.#draining.delete(listener);
-      // Kept here, because the metric must not fall when a listener is gone.
+      // Kept after the listener is closed, because the metric must never fall.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };
@@ -198,7 +198,7 @@ export class Listeners {
     const { name } = config;
     const { clock, journal, intake, keepalive } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
-    // Stays undefined until the hosts are loaded; a host's CA may change before that.
+    // Undefined until the hosts are loaded. The CA of a host may already change before that.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
     if (hosts instanceof Failure)

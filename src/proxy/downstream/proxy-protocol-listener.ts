@@ -1,6 +1,6 @@
 /**
- * Determines both ends of a new connection: the socket's own addresses, or those that a trusted load balancer names in
- * a PROXY header. A header from any other peer is refused, never skipped.
+ * Determines the addresses of a new connection's two ends: the socket's own, or those in a PROXY header of a trusted
+ * load balancer. If any other peer sends such a header, the connection is refused.
  */
 import type net from "node:net";
 import { type Networks, withoutMapping } from "../../base/address.ts";
@@ -15,7 +15,10 @@ export type ProxyProtocolRules = {
   readonly trusted: Networks;
 };
 
-/** Calls `done` when the header is read, or at once if none is expected; never if the peer ends or sends nothing. */
+/**
+ * Calls `done` when the header is read, or at once if none is expected. Never calls it if the peer ends the connection
+ * or sends nothing.
+ */
 export function readProxyHeader(
   socket: net.Socket,
   { mode, trusted }: ProxyProtocolRules,

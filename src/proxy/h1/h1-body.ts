@@ -1,6 +1,6 @@
 /**
- * Finds where the body of a relayed HTTP/1.1 response ends. Bytes are counted and checked but never changed: the client
- * gets the framing that the backend wrote.
+ * Finds where the body of a forwarded HTTP/1.1 response ends. Bytes are counted and checked but never changed: the
+ * client gets the backend's own framing.
  */
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
@@ -10,7 +10,7 @@ const h1LineBytes = 8 * 1024;
 
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 
-/** Follows one body. `take` returns how many of the bytes belong to it, or what is wrong with them. */
+/** Follows one body. `take` returns how many of the bytes belong to the body, or why the bytes are malformed. */
 export type BodyEnd = {
   take(bytes: Buffer): number | BodyFault;
   /** True if the body is complete; undefined: only the end of the connection shows it. */
@@ -40,7 +40,7 @@ class Length implements BodyEnd {
   }
 }
 
-/** `crlf`: the CRLF after a chunk; `nothing`: the body has ended. */
+/** What follows in a chunked body. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /** Eight digits are enough for a chunk of 4 GiB. Extensions of a chunk are forwarded (RFC 9112 §7.1.1). */

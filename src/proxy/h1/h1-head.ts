@@ -1,6 +1,6 @@
 /**
  * HTTP/1.1 heads as bytes, for Upgrades to a backend (upgrade-handler.ts): writes the request's head and parses the
- * response's head. A head that two parsers could read differently is refused (A37).
+ * response's head. Refuses a head that two parsers could understand in different ways (A37).
  */
 
 import { limits } from "../../base/limits.ts";
@@ -45,7 +45,7 @@ export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer
   return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
 }
 
-/** Parses the head at the start of `bytes`. Undefined: the head is incomplete. A string says what is malformed. */
+/** Parses the head at the start of `bytes`. Undefined: the head is incomplete. A string: it is malformed, and why. */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head is too large";
@@ -69,7 +69,7 @@ function readFields(lines: readonly string[]): Field[] | string {
     const parts = fieldLine.exec(line);
     if (parts === null) return "field line is malformed";
     const field = new Field(String(parts[1]).toLowerCase(), withoutBlanks(String(parts[2])));
-    // A bare CR or LF is still in the value. `fault` reports it like any control character.
+    // The value may still contain a bare CR or LF. `fault` reports it like any other control character.
     if (field.fault !== undefined) return field.fault;
     fields.push(field);
   }
@@ -80,7 +80,7 @@ function readFields(lines: readonly string[]): Field[] | string {
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
-  // HTTP/2 has no status 101, so the head is checked as if its status were 103.
+  // HTTP/2 has no status 101, so the head is checked as if its status were 103 (also an interim response).
   const head = readResponse([new Field(":status", isSwitch ? "103" : status), ...kept]);
   if (typeof head === "string") return head;
   const codings = valuesOf(fields, "transfer-encoding");

@@ -1,10 +1,10 @@
 /**
  * HTTP/1.1 responses to bytes that are not a request. They are written to the socket directly, always as its last
- * bytes. Bodies are Kubernetes `Status` objects, so that kubectl prints the message instead of "unknown".
+ * bytes. Their bodies are Kubernetes `Status` objects, because kubectl then prints the message instead of "unknown".
  */
 import { statusJson } from "../../kube/status.ts";
 
-/** By status code: the reason phrase (RFC 9110 §15), and the reason of the apiserver's `Status`. */
+/** The reason phrase (RFC 9110 §15) and the reason of the apiserver's `Status`, for each status code. */
 const reasons = {
   400: ["Bad Request", "BadRequest"],
   405: ["Method Not Allowed", "MethodNotAllowed"],
@@ -17,7 +17,7 @@ export type RefusalCode = keyof typeof reasons;
 /** Returns a response after which the connection ends. `message` must not quote field values, which may be secret. */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  // The message names the proxy, as in local-reply.ts, so that its reader does not blame an apiserver.
+  // The message begins with the proxy's name, as in local-reply.ts, so that its reader does not blame an apiserver.
   const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,

@@ -1,7 +1,7 @@
 /**
  * Turns an HTTP/1.1 head into the fields of an HTTP/2 request, so that the same rules apply to both kinds of client.
- * Names become lower case; values, order and multiplicity stay. The input is `rawHeaders`, because node's header
- * objects merge repeated fields: two Impersonate-Group fields would become one group "a, b".
+ * Names become lower case; the values, the order and the number of fields stay. The input is Node's `rawHeaders`,
+ * because its header objects merge repeated fields: two Impersonate-Group fields would become one group "a, b".
  */
 import type { IncomingMessage } from "node:http";
 import { limits } from "../../base/limits.ts";
@@ -72,8 +72,8 @@ export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonl
 
 /**
  * Checks a request that may switch protocols. A body is refused: this proxy would treat the bytes after the head as
- * tunnel data, other proxies as a second request (A34, CVE-2026-58055). `Content-Length: 0` is allowed because Go sends
- * it on kubectl's POST.
+ * tunnel data, but another proxy might treat them as a second request (A34, CVE-2026-58055). `Content-Length: 0` is
+ * allowed, because Go sends it with kubectl's POST.
  */
 export function readUpgrade(raw: H1Head): H1Upgrade | string {
   const request = readHead(raw);
@@ -84,7 +84,7 @@ export function readUpgrade(raw: H1Head): H1Upgrade | string {
   return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
-/** Checks trailers, which may describe the body, but not the identity or the message's end (A38, RFC 9110 §6.5.1). */
+/** Checks trailers. They may describe the body, but not the identity or the message's end (A38, RFC 9110 §6.5.1). */
 export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
   const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));

@@ -59,7 +59,7 @@ export class Messages {
     if (this.#headerLeft === 0) this.#beginPayload();
   }
 
-  /** Counts a mask's four bytes as payload, so that they are skipped with it. */
+  /** Adds the mask's four bytes to the payload's length, so that they are skipped with it. */
   #beginPayload(): void {
     this.#payloadLeft = this.#length + (this.#isMasked ? 4 : 0);
   }

@@ -1,6 +1,6 @@
 /**
- * Decides which identity the proxy asserts for a client with a certificate, and which fields such a client may not send
- * itself (D9, A39-A42). Makes one Identity per connection, from the policy and the certificate.
+ * Decides which identity the proxy asserts for a client with a certificate, and which header fields such a client may
+ * not send itself (D9, A39-A42). Creates one Identity per connection, from the policy and the certificate.
  */
 
 import { Failure } from "../../base/failure.ts";
@@ -11,13 +11,13 @@ import { subjectOf } from "./subject.ts";
 
 /**
  * A client is disconnected this many ms before its certificate expires. It then connects with its renewed certificate,
- * and never gets 401 for the old one. Kubelets renew after 70 to 90 % of a certificate's lifetime.
+ * and gets no 401 for the old one. Kubelets renew a certificate after 70 to 90 % of its lifetime.
  */
 export const certificateLeaveMs = 5000;
 
 /**
- * Unidentified: the client's own credential goes upstream. Asserted: the proxy states who the client is. Refused: the
- * client's certificate is not accepted.
+ * Unidentified: the client's own credential is forwarded. Asserted: the proxy states the client's identity. Refused:
+ * the client's certificate is not accepted.
  */
 export type Identity = Unidentified | Refused | Asserted;
 
@@ -25,17 +25,17 @@ export type FieldRule = (field: Field) => boolean;
 
 type Common = {
   /**
-   * True for a field that names an identity (X-Remote-* and the configured names, in any spelling). Where the listener
-   * or host asserts identities, no client may send such a field, with or without a certificate. Undefined: all fields
-   * pass.
+   * True for a header field that names an identity (X-Remote-* and the configured names, in any spelling). If the
+   * listener or host asserts identities, the proxy drops such fields of every client, with or without a certificate.
+   * Undefined: no field is dropped.
    */
   readonly strips: FieldRule | undefined;
 };
 
-/** A client without a certificate, or with a certificate without a common name. The apiserver treats both alike. */
+/** A client without a certificate, or with a certificate that has no common name. The apiserver treats both alike. */
 export type Unidentified = Common & { readonly kind: "none" };
 
-/** `mayUseBearer`: true if the client's bearer token counts instead of its refused certificate, as at the apiserver. */
+/** `mayUseBearer`: true if the client's bearer token replaces its refused certificate, as at the apiserver. */
 export type Refused = Common & {
   readonly kind: "refused";
   readonly failure: Failure;
@@ -52,7 +52,7 @@ export type Asserted = Common & {
   readonly fields: readonly Field[];
   /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence over it. */
   readonly drops: FieldRule;
-  /** True for an impersonation field of the client, if the apiserver could not check the client's right to send it. */
+  /** True for an impersonation field that the apiserver could not authorize for this client. */
   readonly isPresumptuous: FieldRule;
   /** The earliest expiry in the client's certificate chain, in ms since 1970. */
   readonly notAfter: number;
@@ -152,7 +152,7 @@ export function leavesAt(identity: Identity, wallMs: number): number {
 
 type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
-/** The apiserver puts an impersonated user of this name into system:unauthenticated, whatever groups are named. */
+/** The apiserver puts an impersonated user of this name into system:unauthenticated and ignores the stated groups. */
 const anonymous = "system:anonymous";
 
 type User = {
@@ -173,9 +173,9 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
   fields.push(...groupFields(groupName, groups));
-  // No field name may have a slash. The key has one, which is escaped; the apiserver reverses the escape.
+  // A header field's name may have no slash. This key has one, so it is percent-encoded; the apiserver decodes it.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
-  // The apiserver gets the client's identity, so it checks itself whether the client may impersonate.
+  // The apiserver gets the client's identity, so it checks itself whether the client may impersonate another user.
   return { user: name, groups, trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 
@@ -188,14 +188,15 @@ function impersonation({ name, uid, groups }: User): Assertion {
   if (uid !== undefined) fields.push(fieldOf("impersonate-uid", uid));
   const own = groupFields("impersonate-group", groups);
   fields.push(...own);
-  // For a service account without groups, the apiserver would add the account's own groups, which a certificate does
-  // not grant (endpoints/filters/impersonation, groupsSpecified). Naming a group that all users have prevents that.
+  // For a service account without groups, the apiserver would add the account's usual groups, which the certificate
+  // does not grant (endpoints/filters/impersonation, groupsSpecified). To prevent that, the proxy names a group that
+  // all users have.
   if (own.length === 0 && name.startsWith("system:serviceaccount:"))
     fields.push(fieldOf("impersonate-group", "system:authenticated"));
   return { user: name, groups, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/** Asserts no user: the request carries only the proxy's credential. Every client with a certificate may use it. */
+/** Asserts no user: the request carries only the proxy's own credential. Every client with a certificate may use it. */
 const lent: Assertion = {
   user: "impersonator",
   groups: [],
@@ -209,14 +210,15 @@ function groupFields(name: string, groups: readonly string[]): Field[] {
   return groups.filter((group) => group !== "").map((group) => fieldOf(name, group));
 }
 
-/** Returns a field whose latin1 text has the bytes of `value` in UTF-8, as the apiserver reads them. */
+/** Returns a field whose latin1 text has the same bytes as `value` in UTF-8, because the apiserver reads UTF-8. */
 function fieldOf(name: string, value: string): Field {
   return new Field(name, Buffer.from(value).toString("latin1"), true);
 }
 
 /**
- * Returns the name with "-" in place of all characters but letters and digits. A server behind the apiserver may read
- * `x_remote_user` as `x-remote-user`, as CGI does (RFC 3875 §4.1.18), and older Apaches do so with any other character.
+ * Returns the name with "-" in place of all characters that are no letters or digits. A server behind the apiserver may
+ * read `x_remote_user` as `x-remote-user`, as CGI does (RFC 3875 §4.1.18); older versions of Apache do so with any
+ * other character.
  */
 function plain(name: string): string {
   return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");
@@ -247,7 +249,7 @@ function identityRule(names: HeaderNames): FieldRule {
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
   const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
-  // The decoder has already given the usual names the role `identity`, so most fields need no comparison of names.
+  // The decoder has already given the usual names the role `identity`. So their names need not be compared.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
   const words = new Set(own);
   return (field) => {

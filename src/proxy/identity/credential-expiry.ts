@@ -1,14 +1,17 @@
 /**
- * Reads from a bearer token when it expires. The proxy checks this before it sends a token again for a client: the 401
- * for an expired token would make the apiserver close a whole upstream connection (watch.md §8, W7).
+ * Reads from a bearer token when it expires. The proxy checks this before it sends a client's token again: an expired
+ * token gets 401, after which the apiserver would close the whole upstream connection (watch.md §8, W7).
  */
 import { isRecord, parseJson } from "../../base/json.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 
-/** Expiry by Authorization field. Kept, because a watch is checked every 5 s, and parsing 64 KiB takes 0.3 ms. */
+/**
+ * The expiry of each Authorization field. Cached, because it is checked for each watch every 5 s, and parsing a token
+ * of 64 KiB takes 0.3 ms.
+ */
 const known = new WeakMap<Field, { readonly end: number | undefined }>();
 
-/** In ms since 1970; undefined: the request has no token, or the token states no expiry. */
+/** Returns the token's expiry in ms since 1970; undefined: there is no token, or it does not state its expiry. */
 function bearerExpiresAt(fields: readonly Field[]): number | undefined {
   const field = fields.find((one) => one.role === role.authorization);
   if (field === undefined) return undefined;
@@ -29,14 +32,17 @@ export function bearerEndsAt(value: string): number | undefined {
   return typeof exp === "number" ? exp * 1000 : undefined;
 }
 
-/** Returns the payload of the JWT after "Bearer", or "". Uses no regular expression: clients can send 64 KiB. */
+/**
+ * Returns the second part of a JWT in `Bearer <header>.<payload>.<signature>`; "" if there is none. Uses no regular
+ * expression, because a client can send 64 KiB.
+ */
 function payloadIn(value: string): string {
   if (value.slice(0, 7).toLowerCase() !== "bearer ") return "";
   const parts = value.slice(7).split(".", 4);
   return parts.length === 3 && parts.every((part) => part.trim() !== "") ? (parts[1] ?? "") : "";
 }
 
-/** `wallMs`: the present time in ms since 1970. */
+/** True if the request's bearer token has expired. `wallMs`: the present time in ms since 1970. */
 export function isCredentialOver({ fields, asserted }: Identified, wallMs: number): boolean {
   const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;

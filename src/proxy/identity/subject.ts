@@ -1,7 +1,7 @@
 /**
- * Reads the subject of a certificate from its DER by the rules of Go's crypto/x509, as the apiserver does: every
- * organisation is a group, the last common name is the user name. Node's text form of a subject is not used, because it
- * joins and escapes the parts, so that two different subjects could become one user.
+ * Reads the subject of a certificate from its DER encoding by the rules of Go's crypto/x509, as the apiserver does:
+ * every organisation is a group, and the last common name is the user name. Node's text form of a subject is not used:
+ * Node joins and escapes the parts, so two different subjects could have the same text.
  */
 import { Failure } from "../../base/failure.ts";
 
@@ -9,7 +9,7 @@ export type Subject = {
   /** The last common name; "" if the subject has none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Values of Kubernetes' own attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
+  /** Values of Kubernetes' own certificate attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
   readonly uids: readonly string[];
 };
 
@@ -18,7 +18,7 @@ type Element = { readonly tag: number; readonly start: number; readonly end: num
 const sequence = 0x30;
 const set = 0x31;
 const objectIdentifier = 0x06;
-/** The tag of the version, which certificates of version 1 do not have (RFC 5280 §4.1). */
+/** The DER tag of the field `version`, which certificates of version 1 do not have (RFC 5280 §4.1). */
 const version = 0xa0;
 
 /** The attributes to read, by the DER encoding of their object identifiers: 2.5.4.3, 2.5.4.10, 1.3.6.1.4.1.57683.2. */
@@ -28,7 +28,7 @@ const attributes = new Map<string, "commonName" | "organization" | "uid">([
   ["2b0601040183c25302", "uid"],
 ]);
 
-/** Returns a certificate's subject; a Failure if a name has an encoding that parsers decode differently. */
+/** Returns a certificate's subject. A Failure if a name has an encoding that parsers decode in different ways. */
 export function subjectOf(der: Uint8Array): Subject | Failure {
   const found = { commonName: "", organizations: [] as string[], uids: [] as string[] };
   for (const { kind, value } of namesOf(der)) {
@@ -65,7 +65,7 @@ function nameOf(der: Uint8Array, attribute: Element): Name | undefined {
   return kind && { kind, value };
 }
 
-/** Returns the elements inside an element; none if any of them is cut off or too long. */
+/** Returns the elements inside an element; an empty list if any of them is cut off or too long. */
 function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
   const elements: Element[] = [];
   for (let at = start; at < end; ) {
@@ -77,7 +77,10 @@ function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
   return elements;
 }
 
-/** In DER, a length below 128 is one byte; otherwise the byte counts the length's bytes (X.690 §8.1.3, §10.1). */
+/**
+ * In DER, a length below 128 is one byte. Otherwise the first byte states how many bytes of length follow (X.690
+ * §8.1.3, §10.1).
+ */
 function elementAt(der: Uint8Array, at: number): Element | undefined {
   const [tag, first] = [der[at], der[at + 1]];
   if (tag === undefined || first === undefined) return undefined;
@@ -89,7 +92,7 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/** NumericString, PrintableString, IA5String. Parsers decode T61String and BMPString differently: both are refused. */
+/** NumericString, PrintableString, IA5String. T61String and BMPString are refused: parsers decode them differently. */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -17,7 +17,10 @@ import { bearerEndsAt } from "./credential-expiry.ts";
 export const provenMs = 600_000;
 /** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
-/** Apiservers accept a JWT for this many ms after its expiry (go-jose). `endedBearerMs` then replaces `provenMs`. */
+/**
+ * After its expiry, apiservers accept a JWT for this many ms (go-jose). In that time the token stays proven only for
+ * `endedBearerMs`, not `provenMs`.
+ */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
@@ -30,12 +33,12 @@ export type TrustClass = (typeof trustClasses)[number];
 
 /**
  * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). With any other value the
- * request is anonymous and often gets 403. If a 403 proved such a value, the GOAWAYs that its sender causes would hit
- * clients with proven tokens.
+ * request is anonymous and often gets 403. Such a value must not become proven by a 403: its sender's requests cause
+ * GOAWAYs, which would affect clients with proven tokens.
  */
 const bearerForm = /^bearer [^ ]/i;
 
-/** True for a bearer token, also in the field that a browser must use for a websocket (websocket/protocol.go). */
+/** True for a bearer token, also in the field that a browser has to use for a websocket (websocket/protocol.go). */
 export function isBearer({ role: of, name, value }: Field): boolean {
   if (of === role.authorization) return bearerForm.test(value);
   return name === "sec-websocket-protocol" && value.includes("base64url.bearer.authorization.k8s.io.");
@@ -53,12 +56,12 @@ export type Bearer = {
 /** The bearer token of a request; undefined: anonymous. */
 export type Credential = Bearer | undefined;
 
-/** True if the token is proven according to this object. Another object of the same token may know a later proof. */
+/** True if the token is proven as far as this object knows. A newer object of the same token may have a later proof. */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
 
-/** The latest token of a connection, kept so that a client that repeats its token costs no hash. */
+/** The latest token of a connection. It is kept, so that a client that repeats its token costs no hash. */
 export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 
 export class Trust {
@@ -74,7 +77,7 @@ export class Trust {
     for (const field of request.fields) {
       if (field.role !== role.authorization) continue;
       if (!bearerForm.test(field.value)) return undefined;
-      // The memo lives as long as the connection, which may be idle, so an overlong token is not kept in it (A26).
+      // The memo lives as long as the connection, which may be idle, so no overlong token is kept in it (A26).
       if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);
       if (memo.value !== field.value) {
         memo.bearer = this.#bearer(field.value);
@@ -95,14 +98,14 @@ export class Trust {
     if (credential === undefined) return;
     const known = this.#known(credential);
     known.provenUntil = status === 401 ? 0 : this.#clock.now() + this.#provenMs(known);
-    // Only accepted tokens are kept: ten thousand invented tokens cannot evict a valid one (A43).
+    // Only accepted tokens are stored, so that ten thousand invented tokens cannot displace a valid one (A43).
     if (status !== 401 && !this.#bearers.has(known.key)) this.#bearers.set(known.key, known);
   }
 
   /**
-   * Returns for how many ms an accepted token stays proven. The proof ends with the token's own expiry, so that tokens
-   * that expire together cause no 401s on connections of proven tokens. If a token is accepted long after its expiry,
-   * the proxy's wall clock is wrong, and the expiry is ignored.
+   * Returns for how many ms an accepted token stays proven: at most until its own expiry. Otherwise tokens that expire
+   * together would cause 401s on connections of proven tokens. If a token is accepted long after its expiry, the
+   * proxy's wall clock must be wrong, so the expiry is ignored.
    */
   #provenMs({ endsAt }: Bearer): number {
     const leftMs = endsAt - this.#clock.wall();
@@ -110,7 +113,7 @@ export class Trust {
     return Math.min(provenMs, Math.max(endedBearerMs, leftMs));
   }
 
-  /** Returns the stored object of this token. A request may still have an object from before the proof. */
+  /** Returns the stored object of this token. A request may hold an older one, from before the token was proven. */
   #known(credential: Bearer): Bearer {
     return this.#bearers.get(credential.key) ?? credential;
   }
@@ -119,7 +122,7 @@ export class Trust {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
     if (known === undefined) {
-      // An overlong token is not parsed. No real client has one, and parsing it costs more than a missed expiry.
+      // An overlong token is not parsed: no real client has one, and parsing it costs more than not knowing its expiry.
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }

@@ -1,18 +1,18 @@
 /**
- * Waiting requests of many users, of which each user in turn gets the next place. When the queue is full, the user with
- * the most waiting requests loses one of them. So no user can fill the queue: a user with fewer requests than another one
- * always gets in.
+ * A queue of requests of many users. Users take turns: each in turn gets the next free place. When the queue is full,
+ * the user with the most waiting requests loses one of them. So no user can fill the queue, and a user with fewer
+ * requests than another one always gets in.
  */
 
 export type Waiting = {
-  /** The user, by whatever the proxy has verified of the client. */
+  /** The user, identified by what the proxy has verified about the client. */
   readonly user: string;
 };
 
 /** The requests of one user that wait, and the number of those that have a place. */
 class Group<T extends Waiting> {
   readonly user: string;
-  /** Oldest first. */
+  /** The user's waiting requests, oldest first. */
   readonly waiting = new Set<T>();
   placed = 0;
 
@@ -53,7 +53,7 @@ export class FairQueue<T extends Waiting> {
     if (this.#size <= this.#most) return undefined;
     const longest = this.#bySize.get(this.#largest);
     const [other] = longest?.has(group) === true ? [group] : (longest ?? []);
-    // The newest request of a user cannot be found at once, but its oldest can.
+    // Removes the oldest request of that user, because its newest one cannot be found at once.
     const [oldest = request] = other === group ? [request] : (other?.waiting ?? []);
     this.remove(oldest);
     return oldest;
@@ -69,8 +69,8 @@ export class FairQueue<T extends Waiting> {
   }
 
   /**
-   * Returns the next request, which no longer waits but has a place. `mostEach`: number of places that one user may have
-   * while other users wait.
+   * Removes the next request from the queue, gives it a place, and returns it. `mostEach`: number of places that one
+   * user may have while other users wait.
    */
   next(mostEach: number): T | undefined {
     for (const group of this.#turns) {
@@ -86,12 +86,12 @@ export class FairQueue<T extends Waiting> {
     return undefined;
   }
 
-  /** Counts a place of a request that has not waited. */
+  /** Counts a place for a request that did not have to wait. */
   place(user: string): void {
     this.#groupOf(user).placed += 1;
   }
 
-  /** Called when a request leaves its place. */
+  /** Called when a request gives its place back. */
   leave(user: string): void {
     const group = this.#groups.get(user);
     if (group === undefined) return;

@@ -13,7 +13,7 @@ export type LimitOrigin = {
   readonly endsMs: number;
 };
 
-/** What a limit compares with its lists. `user` is undefined, and `groups` empty, if no one has verified the identity. */
+/** The properties of a caller that a limit compares. An unverified caller has no user and no groups. */
 export type LimitedCaller = {
   readonly user: string | undefined;
   readonly groups: readonly string[];
@@ -25,7 +25,7 @@ export type LimitedInfo = Pick<RequestInfo, "verb" | "group" | "resource">;
 
 export class Limit {
   readonly config: LimitConfig;
-  /** Undefined: the limit is one of the configuration. */
+  /** The operator who set the limit at run time; undefined for a limit of the configuration. */
   readonly origin: LimitOrigin | undefined;
   /** Number of requests that have begun and not ended; counted only if `maxInFlight` is set. */
   inFlight = 0;
@@ -64,7 +64,8 @@ export class Limit {
   /** True if the limit counts requests with this verb and resource. */
   counts(info: LimitedInfo): boolean {
     if (this.#verbs.size > 0 && !this.#verbs.has(info.verb)) return false;
-    // A limit that hits the renewal of a lease ends a controller's leadership, or makes a node NotReady.
+    // A limit must not refuse the renewal of a lease unless it names the resource: a controller would lose its
+    // leadership, or a node would become NotReady.
     if (this.#resources.size === 0) return !isLeaseRenewal(info);
     const { resource, group } = info;
     if (resource === "") return false;

@@ -1,6 +1,6 @@
 /**
- * The limits that operators have set at run time, for all clusters of the process. Each ends at its time. A handover
- * passes them to the successor; a restart drops them.
+ * The limits that operators have set at run time, for all clusters of the process. Each limit ends at a set time. A
+ * handover passes the limits to the successor process; a restart drops them.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -97,7 +97,7 @@ export class OperatorLimits {
     for (const run of this.#subscribers) run();
   }
 
-  /** Returns the limits for a successor, and refuses changes until `thaw`: the successor would not learn of them. */
+  /** Returns the limits for a successor. Until `thaw`, refuses changes, because the successor would not get them. */
   freeze(): string {
     this.#isFrozen = true;
     return this.#state;
@@ -126,7 +126,7 @@ export class OperatorLimits {
   }
 
   #restoreOne(one: JsonRecord): void {
-    // The predecessor may be another version of the program, so its limits are checked again.
+    // The predecessor may be another version of the program, so its limits are validated again.
     const written = limitIn(recordAt(one, "written"));
     const endsMs = countAt(one, "endsMs");
     if (typeof written === "string" || endsMs <= this.#clock.wall()) return;

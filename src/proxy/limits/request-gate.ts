@@ -1,6 +1,6 @@
 /**
- * What a request has to pass before it is sent: the admission of unproven credentials, the limits that count it, and its
- * turn at the shield of a backend.
+ * The checks that a request must pass before it is sent: the admission of unproven credentials, the limits that count
+ * the request, and the shield of its backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { detach } from "../../base/detach.ts";
@@ -21,13 +21,13 @@ export type GateParts = {
 };
 
 export type GateRequest = {
-  /** Undefined if the client's credential was proven when the request arrived. */
+  /** The client's address and token, for admission; undefined if its credential was proven when the request arrived. */
   readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
   readonly info: RequestInfo;
   readonly start: "exact" | "state" | "now" | undefined;
   readonly awaitsMarker: boolean;
   readonly isSelected: boolean;
-  /** What is known of the caller now: it changes when a backend accepts the token. */
+  /** The present knowledge about the caller, which changes when a backend accepts the token. */
   readonly caller: () => LimitedCaller;
   /** The hash of a token that a backend has accepted, or else the client's address. */
   readonly credential: () => string;
@@ -46,7 +46,7 @@ export type GateOwner = {
 /** A DNS subdomain (the group) has at most 253 characters, and a DNS label (the resource) 63. */
 const maxKindLength = 253 + 1 + 63;
 
-/** A watch without a new event for this many ms has got its initial events, if no bookmark ends them. */
+/** A watch whose initial events do not end with a bookmark counts as listed after this many ms without an event. */
 const initialPauseMs = 250;
 
 /** Leases are exempt, because leader election and the health of nodes depend on them. */
@@ -66,7 +66,7 @@ export class RequestGate {
   #place: ShieldPlace | undefined;
   /** The request's place in the admission of unproven credentials. */
   #entry: Entry | undefined;
-  /** Clock reading at which admission gave the request a place, from which retries are timed; 0: none needed. */
+  /** Clock reading at which admission gave the request a place; retries are timed from it. 0: no place was needed. */
   admittedAt = 0;
 
   constructor(parts: GateParts, request: GateRequest, limits: readonly Limit[]) {
@@ -98,7 +98,10 @@ export class RequestGate {
     return this.#place?.shield.backend ?? bound;
   }
 
-  /** Returns the backends from which one is chosen. A client without a backend gets one where its list need not wait. */
+  /**
+   * Returns the backends from which one is chosen. If the client has no backend yet, these are backends where its list
+   * need not wait.
+   */
   choice(views: readonly BackendView[], bound: string | undefined): readonly BackendView[] {
     return this.#isLimited && this.boundTo(bound) === undefined ? this.#parts.shields.roomy(views) : views;
   }
@@ -130,12 +133,16 @@ export class RequestGate {
     return place?.state === "placed";
   }
 
-  /** Lists of the same kind take about the same time. "": unknown; a watch's response begins before its events. */
+  /**
+   * A key that is equal for lists that take about the same time. "": unknown, as for a watch, whose response begins
+   * before its events.
+   */
   get #kind(): string {
     const { info, start, isSelected } = this.#request;
     if (start !== undefined) return "";
     const resource = `${info.group}/${info.resource}`;
-    // The client chooses the names. Kinds are remembered beyond the request, so they must be short and own their text.
+    // The client chooses these names. The shield remembers them after the request, so they must be short and must not
+    // refer to the request's buffer.
     if (resource.length > maxKindLength) return "";
     return detach(`${resource} ${info.namespace !== ""} ${isSelected}`);
   }

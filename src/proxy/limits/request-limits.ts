@@ -1,6 +1,6 @@
 /**
- * Refuses requests above a limit before a backend gets them: 429 with Retry-After, as API Priority and Fairness answers.
- * The limits are those of the cluster's configuration, and those that operators have set at run time.
+ * Refuses requests above a limit before they are sent to a backend: with 429 and Retry-After, as API Priority and
+ * Fairness does. The limits are those of the cluster's configuration, and those that operators have set at run time.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -17,8 +17,8 @@ export type LimitedRequest = {
   readonly client: Client;
   readonly caller: Caller;
   /**
-   * True if the proxy has verified the caller's identity, or a backend has accepted its token. Otherwise anyone could
-   * use up the limit of a user by naming the user in an invented token.
+   * True if the proxy has verified the caller's identity, or a backend has accepted its token. Otherwise a client could
+   * use up another user's limit with an invented token that names the user.
    */
   readonly isVerified: boolean;
 };
@@ -74,8 +74,8 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request that begins. Returns the limits that count it until it ends, for `end`, or the refusal. Called only
-   * if limits are in force.
+   * Counts a request that begins. Returns the limits that count the request until `end` is called with them, or the
+   * refusal. Called only if limits are in force.
    */
   begin(request: LimitedRequest): readonly Limit[] | Failure {
     const applying = this.#applyingTo(request);

@@ -1,18 +1,18 @@
 /**
  * The shield of one backend that has just started, or that is overloaded. A list, or a watch with initial events, costs
  * an apiserver as much as hundreds of other requests, and after a restart thousands of clients list at once. While the
- * shield is up, a limited number of them is under way at the backend, and the others wait here, before TLS and
- * authentication of the apiserver.
+ * shield is up, only a limited number of these requests (the cap) is under way at the backend. The others wait in the
+ * proxy, where they cost the apiserver nothing.
  *
- * The limit adapts as a TCP congestion window does: it begins small and grows with every list, until a list is slow or
- * gets 429. Then it shrinks, and grows by one in the time of `cap` lists.
+ * The cap adapts as a TCP congestion window does: it begins small and grows with every list, until a list is slow or
+ * gets 429. Then it shrinks, and from then on grows by one with every `cap` lists.
  */
 import { Lru } from "../../base/lru.ts";
 import { FairQueue } from "./fair-queue.ts";
 import { shieldLimits } from "./limits.ts";
 
 export type ShieldedRequest = {
-  /** The user that shares the backend with others, by whatever the proxy has verified of the client. */
+  /** The user, identified by what the proxy has verified about the client. Users share the backend fairly. */
   readonly user: string;
   /** Lists of the same kind take about the same time. */
   readonly kind: string;
@@ -59,18 +59,21 @@ export class Shield {
   /** Milliseconds until the response of the fastest list of each kind began. */
   readonly #fastest = new Lru<string, number>(shieldLimits.kinds);
   #cap: number = shieldLimits.firstCap;
-  /** True until the first sign of overload: the cap grows by one with each list, so it doubles. */
+  /**
+   * True until the first sign of overload. Until then the cap grows by one with each list, so it doubles with every
+   * `cap` lists.
+   */
   #isGrowing = true;
   /** True while reads of one object are late, so that the cap must not grow. */
   #areReadsLate = false;
   #decreasedAt = Number.NEGATIVE_INFINITY;
   #upUntil = 0;
   #refusalsSeen = 0;
-  /** Average time of the backend's reads while it is not overloaded; 0: unknown. */
+  /** Average time of the backend's reads while the backend is not overloaded; 0: unknown. */
   #usualMs = 0;
-  /** Number of requests that were refused here, since the start. */
+  /** Number of requests that this shield has refused since the start. */
   refused = 0;
-  /** True if the backend has to start before it is ready: it was down, or it was added while the proxy ran. */
+  /** True if the backend must start before it can be ready: it was down, or it was added while the proxy ran. */
   isStarting: boolean;
 
   /** `soon` runs a function in a later tick. */
@@ -106,8 +109,8 @@ export class Shield {
   }
 
   /**
-   * Puts the shield up if the backend has just started. A backend that is ready when the proxy starts has been up for
-   * long, as far as the proxy knows.
+   * Puts the shield up if the backend has just started. No shield for a backend that is ready when the proxy itself
+   * starts: that backend has probably been up for long.
    */
   warm(now: number): void {
     if (!this.isStarting) return;
@@ -125,8 +128,8 @@ export class Shield {
   }
 
   /**
-   * Called every second: puts the shield up while the backend answers 429, or its reads are slow. While the shield is up
-   * and reads of one object are late, the cap shrinks: renewals of Leases are late for the same reason.
+   * Called every second. Puts the shield up while the backend answers 429, or its reads are slow. While the shield is
+   * up and reads of one object are late, the cap shrinks, because renewals of Leases are then late for the same reason.
    */
   judge(now: number, { refusals, gets }: ShieldedLoad, slowness: number): void {
     this.#areReadsLate = gets.latestMs >= shieldLimits.lateMs;
@@ -174,7 +177,7 @@ export class Shield {
     this.#soon(place.request.refuse);
   }
 
-  /** Called when the request has ended, wherever it was. */
+  /** Called when the request has ended, whether it waited or had a place. */
   leave(place: ShieldPlace, now: number): void {
     const { state } = place;
     place.state = "over";
@@ -218,7 +221,7 @@ export class Shield {
     }
   }
 
-  /** Refuses requests that have waited for `queueMs`, and frees the places of those that have listed. */
+  /** Refuses requests that have waited for `queueMs`, and frees the places of requests whose list is complete. */
   look(now: number, queueMs: number): void {
     for (const place of Array.from(this.#placed))
       if (now - place.since >= shieldLimits.placeMs || !place.request.isListing()) this.leave(place, now);
@@ -230,7 +233,7 @@ export class Shield {
     this.#next(now);
   }
 
-  /** Lets all waiting requests look for another backend, because this one takes no more requests. */
+  /** Makes all waiting requests choose another backend, because this one takes no more requests. */
   release(): void {
     for (const place of this.#waiting) {
       this.#queue.remove(place);

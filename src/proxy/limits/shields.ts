@@ -7,7 +7,7 @@ import { shieldLimits } from "./limits.ts";
 import { Shield, type ShieldedLoad, type ShieldedRequest, type ShieldPlace } from "./shield.ts";
 
 export type ShieldsParts = {
-  /** Stands still while the event loop is blocked, so that a stall refuses no request. */
+  /** A clock that stops while the event loop is blocked, so that a stall does not refuse waiting requests. */
   readonly clock: Clock;
   readonly loads: {
     readonly of: (backend: string) => ShieldedLoad | undefined;
@@ -53,7 +53,7 @@ export class Shields extends Interval {
         this.#refusedBefore += shield.refused;
         this.#shields.delete(name);
       }
-    // The first list has the backends that the proxy found at its start.
+    // The first call passes the backends that exist when the proxy starts. Only later ones count as added.
     const isAdded = this.#hasBackends;
     this.#hasBackends ||= backends.length > 0;
     for (const name of backends)
@@ -86,7 +86,7 @@ export class Shields extends Interval {
     this.#update();
   }
 
-  /** Called with each new verdict. Requests do not wait at a backend that takes no new ones. */
+  /** Called with each new health state. If the backend takes no new requests, the waiting ones leave it. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): void {
     const shield = this.#shields.get(name);
     if (shield === undefined) return;

@@ -1,7 +1,7 @@
 /**
- * The load of each backend, as far as this process can see it: the requests under way, how long reads take, how often
- * the backend answers 429, and the utilisation that it reports. The counters are raised by each request; averages are
- * updated once a second. Pure.
+ * The load of each backend as far as this process can measure it: its requests under way, the duration of reads, the
+ * number of 429s, and the utilisation that the backend reports. Counters change with each request, averages once a
+ * second. No I/O.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -12,7 +12,7 @@ import { loadLimits } from "./limits.ts";
 import { reportIn, utilizationOf } from "./load-report.ts";
 import type { RequestObserver } from "./request-observer.ts";
 
-/** The average time until the final response head of one kind of reads. Old reads lose their weight. */
+/** The average time until the final response head, for one kind of reads. Old reads lose weight with time. */
 export class ReadTimes {
   #sum = 0;
   #count = 0;
@@ -61,7 +61,7 @@ export type LoadFacts = {
   /** Average ms until the head of the response; 0: not measured. */
   readonly getMs: number;
   readonly listMs: number;
-  /** Load that open streams do not show, in streams. */
+  /** Load that is not in the number of open streams, expressed as a number of streams. */
   readonly activity: number;
   /** The utilisation that the backend reports; undefined: it reports none. */
   readonly utilization: number | undefined;
@@ -77,7 +77,10 @@ export class BackendLoad {
   requestsPerSecond = 0;
   /** Number of 429s since the process started, except those of evictions. */
   refusals = 0;
-  /** Load that open streams do not show, in streams: requests per second, and bytes of responses and events. */
+  /**
+   * Load that is not in the number of open streams, expressed in streams: requests per second, and bytes of responses
+   * and events.
+   */
   #activity = 0;
   capacity = new Capacity();
   gets = new ReadTimes();
@@ -102,7 +105,8 @@ export class BackendLoad {
   }
 
   ended(info: RequestInfo): void {
-    // A backend that was removed and added again also gets the ends of its earlier requests.
+    // Only decreases a positive count: a backend that was removed and added again is also told of the ends of its
+    // earlier requests.
     if (info.kind === "plain" && this.requestsActive > 0) this.requestsActive -= 1;
   }
 
@@ -134,7 +138,7 @@ export class BackendLoad {
     return now - this.#reportedAt < loadLimits.reportMs ? this.#utilization : undefined;
   }
 
-  /** Forgets how the backend compared with the others. */
+  /** Forgets the comparison of the backend with the others. */
   forget(): void {
     this.capacity = new Capacity();
     this.gets = new ReadTimes();
@@ -176,7 +180,7 @@ export class BackendLoads extends Interval implements RequestObserver {
   readonly #loads = new Map<string, BackendLoad>();
   #looks = 0;
 
-  /** `isWarm`: true if the backend is ready, and has been for so long that its caches are filled. */
+  /** `isWarm`: returns true if the backend has been ready for so long that its caches are filled. */
   constructor(clock: Clock, isWarm: (backend: string) => boolean) {
     super(clock, loadLimits.lookMs, () => this.#update());
     this.#clock = clock;
@@ -221,8 +225,7 @@ export class BackendLoads extends Interval implements RequestObserver {
 
   /**
    * Returns how many times longer reads take here than at the other backends, at least 1. A backend is slow only if
-   * both its reads of one object and its lists are slow, because lists of one client may be longer than those of all
-   * others.
+   * both its reads of one object and its lists are slow: longer lists alone may come from one client with large lists.
    */
   slowness(backend: string): number {
     const load = this.#loads.get(backend);
@@ -243,12 +246,12 @@ export class BackendLoads extends Interval implements RequestObserver {
     return own.ms - median < loadLimits.slowReadMs ? 1 : own.ms / median;
   }
 
-  /** Returns the share of its weight that a backend can serve. */
+  /** Returns the part of its weight that a backend can serve. */
   capacity(backend: string): number {
     return this.#loads.get(backend)?.capacity.share ?? 1;
   }
 
-  /** Called when a backend has come back: its process, and maybe its machine, is another one. */
+  /** Called when a backend has come back: it has a new process, and maybe another machine. */
   returned(backend: string): void {
     this.#loads.get(backend)?.forget();
   }
@@ -265,7 +268,10 @@ export class BackendLoads extends Interval implements RequestObserver {
     for (const [name, { capacity }] of warm) capacity.regulate(this.#pressure(name, warm));
   }
 
-  /** If all backends report their utilisation, that is compared, because it includes the clients of other proxies. */
+  /**
+   * If all backends report their utilisation, the utilisations are compared, because they include the load of other
+   * proxies' clients.
+   */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();
     const reports = new Map(warm.map(([name, load]) => [name, load.utilization(now)]));

@@ -3,29 +3,29 @@
 export const loadLimits = {
   /** Ms between two updates of the averages. */
   lookMs: 1000,
-  /** Ms in which an average follows two thirds of a change: so many that one slow LIST does not count. */
+  /** Ms in which an average follows two thirds of a change. The value is so large that one slow LIST changes little. */
   averageMs: 10_000,
-  /** Number of reads in `lookMs` from which on their mean has its full weight in the average. */
+  /** If a period of `lookMs` has at least this many reads, their mean has its full weight in the average. */
   fullReads: 5,
-  /** Averages of fewer reads are not compared with those of other backends. */
+  /** Averages of fewer reads than this are not compared with those of other backends. */
   comparedReads: 20,
   /** A read that takes at most this many ms more than at other backends is not slow: the backend may be far away. */
   slowReadMs: 5,
-  /** A utilisation that differs by less from that of the other backends does not count. */
+  /** A utilisation that differs by less than this from the other backends' utilisation counts as equal. */
   alikeUtilization: 0.1,
-  /** Number of `lookMs` between two changes of a capacity: until then moved clients have changed the averages. */
+  /** Number of `lookMs` between two changes of a capacity. In this time, moved clients have changed the averages. */
   capacityLooks: 15,
   /** A backend whose reads take this many times longer than at the others has too many clients (capacity.ts). */
   highPressure: 2,
-  /** Below this, a backend may get more clients. Between both limits its capacity stays. */
+  /** Below this pressure, a backend may get more clients. Between `lowPressure` and `highPressure`, nothing changes. */
   lowPressure: 1.25,
-  /** Share by which one step changes a capacity at first: clients move as fast, at 1 % of all a second. */
+  /** Share by which one step changes a capacity at first. Clients follow in time: 1 % of them move per second. */
   capacityStep: 0.15,
-  /** Smallest step: several steps in a row are less than the balance ignores (balance.ts). */
+  /** Smallest step. It is so small that the balance ignores the effect of several steps in a row (balance.ts). */
   leastCapacityStep: 0.01,
-  /** Number of steps with full capacity (10 minutes) after which the steps are large again. */
+  /** After this many steps with full capacity (10 minutes), the steps are large again. */
   calmSteps: 40,
-  /** A slow backend keeps this share of its weight, so that a wrong comparison does little harm. */
+  /** Minimum capacity. Even if the comparison was wrong, the backend still gets this share of its weight. */
   leastCapacity: 0.25,
   /** Maximum ms for which a Retry-After keeps new clients away from its backend. kube-apiserver says 1 s. */
   mostPauseMs: 30_000,

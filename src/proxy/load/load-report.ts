@@ -19,8 +19,8 @@ export function reportIn(head: readonly Field[]): Field | undefined {
 }
 
 /**
- * Returns the utilisation that a report states: the application's own if it is positive, else the CPU's, as gRPC does
- * (gRFC A58). 1: as much as the backend can serve. Undefined: the report states none, or is not valid.
+ * Returns the utilisation in a report: the application's own if it is positive, else the CPU's, as gRPC does (gRFC
+ * A58). 1 is all that the backend can serve. Undefined if the report has no utilisation or is invalid.
  */
 export function utilizationOf({ name, value }: Pick<Field, "name" | "value">): number | undefined {
   if (value.length > loadLimits.reportChars) return undefined;
@@ -64,7 +64,7 @@ function readerOfJson(text: string): Reader | undefined {
   if (typeof report !== "object" || report === null) return undefined;
   const values = new Map(Object.entries(report));
   return (name) => {
-    // protojson writes `cpuUtilization`, and reads `cpu_utilization` as well.
+    // Reads both spellings: protojson writes `cpuUtilization`, and also accepts `cpu_utilization`.
     const value: unknown =
       values.get(name) ?? values.get(name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase()));
     return typeof value === "number" ? value : undefined;

@@ -1,4 +1,7 @@
-/** Observers of the requests at each backend. The request path need not know what they measure and decide. */
+/**
+ * Observers that get each request's begin, response and end at a backend. The request path does not depend on what they
+ * measure.
+ */
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 

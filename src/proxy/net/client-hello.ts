@@ -37,7 +37,7 @@ const earlyDataExtension = 42;
 
 class Malformed extends Error {}
 
-/** `seen`: all bytes that the client has sent so far. */
+/** Parses a ClientHello. `seen`: all bytes that the client has sent so far. */
 export function readHello(seen: Buffer): Hello {
   if (seen.length > 0 && seen[0] !== handshakeRecord) return { state: "foreign" };
   try {
@@ -77,7 +77,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("not all of its records are handshake records");
-  // RFC 8446 §5.1 forbids empty records. One would also make the loop of `findMessage` endless.
+  // Rejects empty records, which RFC 8446 §5.1 forbids. One would also make the loop of `findMessage` endless.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }

@@ -15,9 +15,9 @@ export type BackendAddress = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
-  /** Undefined: h2c without TLS, which the configuration allows on loopback only. */
+  /** The CA and the name to verify; undefined for h2c without TLS, which the configuration allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
-  /** Set if a load balancer in front of the backend needs a PROXY header that names each connection's client. */
+  /** Set if a load balancer in front of the backend needs a PROXY header that states each connection's client. */
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
@@ -46,7 +46,7 @@ export function openSocket(
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
-  // Runs before all other listeners, so that they get the error message in the proxy's own words.
+  // Runs before all other listeners, so that they get the reworded message (untrusted-certificate.ts).
   socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
 }
@@ -64,7 +64,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Opens a TCP socket. Without a client's `ends`, a PROXY header says that the connection is the proxy's own. */
+/** Opens a TCP socket. Without `ends`, a PROXY header states that the connection is the proxy's own. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -72,7 +72,7 @@ function openTcp(
   const { host, port, proxyProtocol } = address;
   const { ends, allowHalfOpen = false } = options;
   if (proxyProtocol === undefined) return net.connect({ host, port, allowHalfOpen });
-  // Without `autoSelectFamily`, which would replace the TCP socket's handle even while TLS is using it.
+  // `autoSelectFamily` is off, because it would replace the TCP socket's handle even while TLS is using it.
   const socket = net.connect({ host, port, allowHalfOpen, autoSelectFamily: false });
   socket.write(writeHeader(proxyProtocol, ends));
   return socket;
@@ -83,7 +83,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports an error of the TCP socket on the TLS socket, too, and a failed dial twice. Repeats are ignored.
+  // Node reports an error of the TCP socket on the TLS socket, too, and a failed dial twice. Ignores the repeats.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());
@@ -97,7 +97,7 @@ type CachedContext = {
   readonly context: tls.SecureContext;
 };
 
-/** TLS contexts, the latest first. Kept, because parsing a CA at each dial costs more than the handshake. */
+/** TLS contexts, the latest first. They are cached, because parsing a CA at each dial costs more than the handshake. */
 let contexts: readonly CachedContext[] = [];
 
 function contextFor(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {

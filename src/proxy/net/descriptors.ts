@@ -1,7 +1,7 @@
 /**
- * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor passes them to the proxy, which
- * passes them on to its successor. The kernel's accept queue stays with such a socket. With SO_REUSEPORT instead, the
- * clients in the queue of the process that ends would be reset.
+ * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor process passes them to the
+ * proxy, and the proxy passes them on to its successor. Clients in the kernel's accept queue of such a socket are not
+ * lost. With SO_REUSEPORT instead, the clients in the queue of the ending process would get a reset.
  */
 import { closeSync } from "node:fs";
 
@@ -54,7 +54,7 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
     Reflect.deleteProperty(environment, name);
-  // systemd names the process that gets the sockets. A predecessor does not: it cannot know its successor's pid.
+  // systemd states which process gets the sockets. A predecessor does not, because it cannot know its successor's pid.
   const isOurs = owner === undefined || owner === String(pid);
   if (!isOurs || !/^\d{1,3}$/.test(count)) return new Descriptors();
   const called = names.split(":");

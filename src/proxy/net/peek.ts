@@ -1,13 +1,13 @@
 /**
- * Reads the first bytes of a new socket before its protocol is known. Puts back the bytes that the decision does not
- * consume. A deadline bounds the time (A22), the function that decides bounds the bytes of one socket, and
- * `peekedBytes` bounds the bytes of all sockets.
+ * Reads the first bytes of a new socket before its protocol is known, and puts back the bytes that the decision does
+ * not consume. A deadline limits the time (A22). The function that decides limits the bytes of one socket, and
+ * `peekedBytes` limits the bytes of all sockets.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 
-/** Maximum number of bytes held back for all sockets whose first message is incomplete. */
+/** Maximum number of bytes that are kept for all sockets whose first message is incomplete. */
 export const peekedBytes = 16 * 1024 * 1024;
 
 /** A decision (`verdict`), and how many of the bytes it consumes. */
@@ -16,7 +16,7 @@ export type Decision<T> = { readonly verdict: T; readonly taken: number };
 /** Decides from all bytes so far. Undefined: too few; the function is called again when more have arrived. */
 export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 
-/** Bytes that are held back now, over all sockets. */
+/** Number of bytes that are kept now, over all sockets. */
 let waitingBytes = 0;
 
 /** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */
@@ -35,7 +35,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
     socket.off("data", take);
     socket.off("close", leave);
   };
-  // Not "readable", which fires again at once for bytes that are put back, and would loop for ever.
+  // The event "readable" is not used: it fires again at once for bytes that are put back, so the loop would never end.
   const take = (chunk: Buffer): void => {
     room = length === 0 ? chunk : joined(room, length, chunk);
     length += chunk.length;
@@ -53,7 +53,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
   };
   socket.on("close", leave);
   socket.on("data", take);
-  // An earlier call of `peek` may have paused the socket.
+  // Restarts the socket, which an earlier call of `peek` may have paused.
   socket.resume();
 }
 

@@ -1,13 +1,13 @@
 /**
- * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): the header in which a load
- * balancer names its client, ahead of the client's own bytes. The proxy reads such headers from load balancers in front
- * of it, and writes them to backends behind a load balancer. No decision depends on the TLVs of version 2.
+ * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): a header that a load balancer
+ * sends before the client's own bytes, with the client's address. The proxy reads such headers from load balancers in
+ * front of it, and writes them to backends behind a load balancer. No decision depends on the TLVs of version 2.
  */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 
 /**
- * Maximum length of a PROXY header. Version 1 has at most 107 bytes. What cloud providers add to version 2 (link and
- * endpoint names, the subject of a client certificate) stays under 1 KiB.
+ * Maximum length of a PROXY header. Version 1 has at most 107 bytes. Cloud providers add TLVs to version 2, such as
+ * link and endpoint names or the subject of a client certificate; these headers stay below 1 KiB.
  */
 export const proxyHeaderBytes = 4 * 1024;
 
@@ -16,7 +16,7 @@ export type Endpoint = { readonly address: string; readonly port: number };
 
 export type Ends = { readonly source: Endpoint; readonly destination: Endpoint };
 
-/** What a socket's first bytes are. `ends` is undefined if the sender itself is the client (LOCAL, UNKNOWN). */
+/** What a socket's first bytes are. `ends` is undefined if the header states no client (LOCAL, UNKNOWN). */
 export type Header =
   | { readonly state: "absent" }
   | { readonly state: "partial" }
@@ -29,7 +29,7 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Version 2, by IP family: bytes of one address, and of both addresses with both ports. Others are skipped. */
+/** Version 2, by IP family: bytes of one address, and of both addresses with both ports. Other families are ignored. */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -120,7 +120,7 @@ const ownHeaders = {
   V2: Buffer.concat([signature2, Buffer.from([local, 0, 0, 0])]),
 };
 
-/** Returns a header that names both ends; without IP addresses, one that says that the connection is the proxy's. */
+/** Returns a header with both ends. Without IP addresses, the header states that the connection is the proxy's own. */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);

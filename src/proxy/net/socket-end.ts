@@ -1,6 +1,6 @@
 /**
- * Three ways to end a socket: after the peer has read the last bytes; so that the peer sees a broken response; or
- * without parsing what the socket has already received.
+ * Three ways to end a socket: after the peer has read the last bytes; in such a way that the peer sees a broken
+ * response; or without parsing what the socket has already received.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -23,9 +23,9 @@ export function closeAfterFlush(socket: Socket, clock: Clock): void {
 }
 
 /**
- * Destroys a socket in the middle of a response so that the peer sees the response as truncated. Resets plain TCP: if
- * the end of the connection ends the body, a FIN would look like a complete response. On TLS destroy() is enough,
- * because it does not send close_notify.
+ * Destroys a socket in the middle of a response so that the peer sees the response as truncated. A plain TCP socket is
+ * reset: if a response ends where its connection ends, a FIN would make it look complete. On TLS, destroy() is enough,
+ * because it sends no close_notify.
  */
 export function abort(socket: Socket): void {
   if ("encrypted" in socket || socket.remoteFamily === undefined) socket.destroy();

@@ -12,8 +12,8 @@ import { isShort, TlsWriter } from "./tls-writer.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
- * While a client has left more than this many bytes of responses unread, the proxy does not read its requests. Flow
- * control keeps DATA to half of this, so only response heads can exceed it (CVE-2019-9517).
+ * If a client has left more than this many bytes of responses unread, the proxy stops reading its requests. Flow
+ * control limits DATA to half of this, so only response heads can exceed the limit (CVE-2019-9517).
  */
 export const unreadBytes = 2 * 1024 * 1024;
 /** Ms between checks of a closing socket, which is destroyed when the peer has read nothing for `endLooks` checks. */
@@ -28,7 +28,7 @@ export function setKeepalive(socket: net.Socket, keepalive: Keepalive): void {
   socket.setKeepAlive(true, keepalive.idleMs, keepalive.intervalMs, keepalive.count);
 }
 
-/** `origin`: which side is blamed for a failure. */
+/** Returns the wire of a socket. `origin`: the side that counts as the cause of a failure. */
 export function wireOf(
   socket: net.Socket,
   owner: WireOwner,
@@ -60,8 +60,8 @@ export function wireOf(
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
   });
-  // The peer's FIN ends the session in both directions. Its owner is notified at once: a peer that does not read the
-  // rest would keep the session's streams for seconds (D17).
+  // The peer's FIN ends the session in both directions. The session is notified at once: if it waited until the peer
+  // has read the rest, its streams would stay open for seconds (D17).
   socket.on("end", () => {
     guarded(() => owner.closed(failure));
     if (!socket.writableEnded) output.end();
@@ -70,7 +70,7 @@ export function wireOf(
   return output;
 }
 
-/** What is written to a socket: by a TlsWriter as soon as the handshake is over, before that and without TLS by Node. */
+/** Writes to a socket: through a TlsWriter after the TLS handshake, otherwise through Node's stream. */
 class Output implements Wire {
   readonly #socket: net.Socket;
   /** True for a client: the proxy stops reading from it while it leaves too many bytes unread. */
@@ -78,7 +78,7 @@ class Output implements Wire {
   readonly #onDrained: () => void;
   #writer: TlsWriter | undefined;
   #isEnding = false;
-  /** True if `write` has returned false, so that `drained` must be called. */
+  /** True if `write` has returned false, so that `drained` must be called later. */
   #isFull = false;
 
   constructor(socket: net.Socket, isClient: boolean, onDrained: () => void) {
@@ -99,7 +99,8 @@ class Output implements Wire {
     if (this.#isClient && waitingBytes > unreadBytes) socket.pause();
     // Node emits "drain" only after a write that returned false. Writes beyond this number of bytes return false.
     const isTaken = waitingBytes <= limits.socketBacklogBytes;
-    // A later write that is taken must not take back the promise of a `drained`: the socket may be paused until then.
+    // Only set here, never reset: even if a later write is taken, `drained` must be called, because the socket may be
+    // paused until then.
     if (!isTaken) this.#isFull = true;
     return isTaken;
   }
@@ -132,7 +133,7 @@ class Output implements Wire {
   }
 
   /**
-   * Destroys the socket after the peer has had time to read. Otherwise a peer that keeps its side open would keep the
+   * Destroys the socket after the peer has had time to read. A peer that keeps its side open would otherwise keep the
    * descriptor and the unread bytes in use.
    */
   #endSoon(): void {

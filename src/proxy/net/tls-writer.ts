@@ -1,7 +1,7 @@
 /**
  * Writes to a TLS socket's handle without Node's stream. OpenSSL encrypts the bytes during the call, so the caller may
- * reuse its buffer at once. A stream would keep the buffer until the kernel has taken the bytes, copy several buffers
- * into a new ArrayBuffer, and run a third of the JavaScript that a small response needs.
+ * reuse its buffer at once. A stream would keep the buffer until the kernel has taken the bytes, and would copy several
+ * buffers into a new ArrayBuffer. Its code is also a third of all JavaScript that runs for a small response.
  *
  * Node has no public way to do this, so this file makes the internal call that Node's stream makes, with the same
  * request object. In a Node version with other internals, the proxy writes to the stream and is only slower.
@@ -15,11 +15,12 @@ type WriteRequest = { oncomplete: (status: number) => void };
 type Handle = { writeBuffer(request: WriteRequest, bytes: Buffer): number };
 
 /**
- * Shorter buffers are copied if they must wait. Otherwise 10,000 slow readers would hold the 64 KiB of a pooled buffer
- * each (A16). Copies of longer buffers would cost more than the memory.
+ * A shorter buffer is copied if it must wait, because the caller's buffer is part of a pooled 64 KiB buffer: 10,000
+ * slow readers would otherwise hold 64 KiB each (A16). A copy of a longer buffer would cost more than the memory that
+ * it saves.
  */
 const copiedBytes = 16_384;
-/** Waiting buffers are joined up to this size, because a handle takes one write in each turn of the event loop. */
+/** Waiting buffers are joined up to this size, as a TLS handle takes one write in each turn of the event loop. */
 const joinedBytes = 65_536;
 
 function zero(): number {
@@ -55,11 +56,14 @@ const requests = requestClass();
 export class TlsWriter {
   readonly #socket: tls.TLSSocket;
   readonly #handle: Handle;
-  /** Two request objects, used in turn: Node still needs the request of a write while it calls `oncomplete`. */
+  /**
+   * Two request objects, used in turn: while Node calls `oncomplete` of one, it still needs that object, and the next
+   * write may begin.
+   */
   #request: WriteRequest;
   #otherRequest: WriteRequest;
   readonly #onProgress: () => void;
-  /** Bytes in the present write. Invariant: not 0 from each call of `writeBuffer` to its `oncomplete`. */
+  /** Number of bytes in the present write. Invariant: not 0 from each call of `writeBuffer` to its `oncomplete`. */
   #writingBytes = 0;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
@@ -91,7 +95,7 @@ export class TlsWriter {
     if (requests === undefined || !isReady(socket)) return undefined;
     const handle: unknown = Reflect.get(socket, "_handle");
     if (!isTlsHandle(handle)) return undefined;
-    // Node would end the socket when the peer ends it, even with bytes in the queue.
+    // Otherwise Node would end the socket when the peer ends its half, even if the queue has bytes.
     socket.allowHalfOpen = true;
     return new TlsWriter(socket, handle, requests, onProgress);
   }
@@ -104,7 +108,7 @@ export class TlsWriter {
   /** Writes the buffers in order. `written` is called when the caller may reuse them, in most cases before the return. */
   write(buffers: readonly Buffer[], written: (() => void) | undefined): void {
     for (const buffer of buffers) {
-      // Node would abort the process at a second write during one that has no bytes.
+      // A write without bytes is skipped: Node would abort the process at the next write.
       if (buffer.length === 0) continue;
       if (this.#writingBytes === 0) this.#submit(buffer);
       else this.#keep(buffer, written !== undefined);
@@ -121,7 +125,7 @@ export class TlsWriter {
 
   #submit(bytes: Buffer): void {
     if (this.#socket.destroyed) return;
-    // Set first: a write that fails completes during the call.
+    // Set before the write, because a write that fails completes during the call.
     this.#writingBytes = bytes.length;
     const request = this.#request;
     this.#request = this.#otherRequest;
@@ -170,7 +174,7 @@ export class TlsWriter {
   }
 }
 
-/** True if a copy of the buffer is cheaper than the memory that the caller lends. */
+/** True if copying the buffer costs less than keeping the caller's memory. */
 export function isShort({ length }: Buffer): boolean {
   return length < copiedBytes;
 }

@@ -1,11 +1,11 @@
 /** The CA and the name with which a backend's certificate is verified. */
 export type Trusted = {
   readonly serverName: string;
-  /** The CA file, and whether the configuration sets tls.serverName. Undefined: messages name no file. */
+  /** The CA file, and whether the configuration sets tls.serverName. If undefined, messages name no file. */
   readonly source?: { readonly caFile: string; readonly isNamed: boolean } | undefined;
 };
 
-/** OpenSSL's codes for a chain that leads to none of the CAs. */
+/** OpenSSL's error codes for a chain that leads to none of the CAs. */
 const unsigned: readonly string[] = [
   "UNABLE_TO_GET_ISSUER_CERT",
   "UNABLE_TO_GET_ISSUER_CERT_LOCALLY",
@@ -18,12 +18,12 @@ const unsigned: readonly string[] = [
 /** Maximum length of certificate names in a message: a hostile backend can put any text into its certificate. */
 const mostChars = 160;
 
-/** Replaces Node's message about an untrusted certificate: names the keys of the configuration. Other errors stay. */
+/** Replaces Node's message about an untrusted certificate by one with the configuration's keys. Other errors stay. */
 export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)
     reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
-  // After the semicolon, Node's message has advice about Node's command line.
+  // Cuts Node's message at the semicolon: what follows is advice about Node's command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 

@@ -1,4 +1,4 @@
-/** A socket as the request path sees it. `socket.ts` makes a Wire from a real socket; the simulation makes its own. */
+/** A socket as the request path uses it. `socket.ts` makes a Wire of a real socket; the simulation has its own. */
 import type { Failure } from "../../base/failure.ts";
 
 export type Wire = {

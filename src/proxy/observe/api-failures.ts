@@ -12,13 +12,13 @@ import { resourceKey } from "../../watch/session/watch-context.ts";
 import { type Outlier, PeerOutcomes } from "./peer-outcomes.ts";
 
 export const apiFailureLimits = {
-  /** Ms for which requests avoid a backend that cannot reach an API. Then one request finds out whether it can now. */
+  /** Ms for which requests avoid a backend that cannot reach an API. Then one request tests the backend again. */
   avoidMs: 30_000,
   /** Ms that the proxy waits for the result of the request that tests an avoided backend. */
   trialMs: 10_000,
-  /** Ms after which a backend is forgotten if there were no requests of the API. The incident ends as soon. */
+  /** Ms without any request of the API after which a backend's failures are forgotten, and its incident ends. */
   forgetMs: 300_000,
-  /** Number of requests in a row that must reach the API before the backend gets all requests again. */
+  /** Number of requests in a row that must reach the API through the backend before it gets all of them again. */
   trials: 3,
   /** Maximum number of pairs of backend and API that are avoided at once. */
   avoided: 64,
@@ -32,15 +32,15 @@ export const apiFailureLimits = {
   nameChars: 253,
 } as const;
 
-/** `refused`: the backend answers that it cannot reach the server. `unanswered`: a copy elsewhere was answered first. */
+/** `refused`: the backend answers that it cannot reach the server. `unanswered`: a hedge was answered first. */
 export type ApiFailure = "refused" | "unanswered";
 
-/** `successes`: number of requests in a row that have reached the API again. */
+/** A backend that requests of an API avoid. `successes`: number of consecutive requests that have reached the API. */
 type Grey = { readonly backend: string; readonly api: string; until: number; successes: number };
 
 /**
- * The text of an error of admission (k8s.io/apiserver, admission/plugin/webhook/errors), in the Status's JSON, where
- * quotes are escaped, or in its protobuf.
+ * The error text of kube-apiserver's webhook admission (k8s.io/apiserver, admission/plugin/webhook/errors): in a JSON
+ * Status, where quotes are escaped, or in a protobuf Status.
  */
 const ofWebhook = /Internal error occurred: failed calling webhook \\?"([^"\\]{1,253})\\?":/;
 const ofTimeout = /context deadline exceeded|Client\.Timeout|i\/o timeout/;
@@ -57,7 +57,7 @@ export class ApiFailures {
   #lookedAt = 0;
   /** Failures since the start, by backend, API group and kind. */
   readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
-  /** False: a backend that cannot reach an API is reported, but still gets the API's requests. */
+  /** If false, a backend that cannot reach an API is reported, but still gets the API's requests. */
   mayAvoid = true;
 
   constructor(clock: Clock, journal: Journal) {
@@ -71,7 +71,7 @@ export class ApiFailures {
 
   ended(): void {}
 
-  /** Counts a success. A 503 or 504 is none: the caller reports it, once it has read the response's body. */
+  /** Counts a success. A 503 or 504 may be a failure: the caller reports it once it has read the response's body. */
   answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
     if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
     this.#forgetOld(this.#clock.now());
@@ -96,7 +96,7 @@ export class ApiFailures {
     const grey = this.#grey.get(key);
     if (grey === undefined) return;
     grey.successes += 1;
-    // The next request finds out whether this was chance.
+    // One failure may be chance, so the next request tests the backend.
     grey.until = this.#clock.now();
     if (grey.successes < apiFailureLimits.trials) return;
     this.#grey.delete(key);
@@ -130,8 +130,9 @@ export class ApiFailures {
   }
 
   /**
-   * Returns the backends that a new request of this API avoids. Some time after the last failure, one request avoids the
-   * other backends, to find out whether the backend reaches the API again. If it does not, the request is sent again.
+   * Returns the backends that a new request of this API avoids. Some time after a backend's last failure, one request
+   * avoids all other backends instead, to test whether this backend reaches the API again. If it does not, the request
+   * is sent again.
    */
   avoided({ group }: Pick<RequestInfo, "group">): readonly string[] {
     if (this.#grey.size === 0 || !this.mayAvoid || isBuiltIn(group)) return none;
@@ -227,7 +228,7 @@ function isWrite({ isResource, kind, verb }: RequestInfo): boolean {
   return isResource && kind === "plain" && verb !== "get" && verb !== "list";
 }
 
-/** Identifies the writes that most probably call the same webhooks. */
+/** Returns a key that is equal for writes that most probably call the same webhooks. */
 function writeKey(info: RequestInfo): string {
   const { verb, namespace, subresource } = info;
   return cleaned(`${verb}/${resourceKey(info)}/${subresource}/${namespace}`);
@@ -237,7 +238,7 @@ function keyOf(backend: string, group: string): string {
   return `${backend} ${cleaned(group)}`;
 }
 
-/** Webhooks, resources and groups have DNS names. A client may write anything into a path. */
+/** Returns the name without characters that DNS names do not have: a client may write anything into a path. */
 function cleaned(name: string): string {
   return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
 }

@@ -21,8 +21,8 @@ const KiB = 1024;
 
 export const ledgerTapLimits = {
   /**
-   * Minimum number of lists in a relist storm: at least `stormCallers` callers list, within `stormMs`, resources that
-   * they had watched before. A single restarted client, which may send as many lists, is no storm.
+   * A relist storm has at least this many lists within `stormMs`, by at least `stormCallers` callers, of resources that
+   * these callers had watched before. A single restarted client may send as many lists, but causes no storm.
    */
   stormRelists: 40,
   stormCallers: 5,
@@ -59,8 +59,8 @@ function assertedSubject({ user }: Asserted): Subject {
 }
 
 /**
- * Copies a request's body, up to a limit, and passes the copy on when a backend has accepted the request. Only for
- * requests that show which clients hold leader leases or which pods are gone.
+ * Copies a request's body, up to a limit, and passes the copy on when a backend has accepted the request. Only requests
+ * that show which client holds a leader lease, or which pods are gone, are copied.
  */
 export class BodyCopy {
   readonly #taken: (body: Buffer) => void;
@@ -68,7 +68,7 @@ export class BodyCopy {
   #length = 0;
   #isOver = false;
 
-  /** `taken` is called once, with the whole body. */
+  /** `taken` is called once, with the whole copied body. */
   constructor(taken: (body: Buffer) => void) {
     this.#taken = taken;
   }
@@ -105,7 +105,7 @@ export class LedgerTap {
     this.ledger = new Ledger(clock.now());
   }
 
-  /** `word`: the request's bearer token, or the identity that the proxy asserts. */
+  /** Returns who sends the request. `word`: its bearer token, or the identity that the proxy asserts. */
   callerOf(client: Client, fields: readonly Field[], word: Bearer | Asserted | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
@@ -118,7 +118,7 @@ export class LedgerTap {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // The memo lives as long as the connection, so no caller with an overlong User-Agent is kept in it (A26).
+    // The connection remembers its caller as long as it lives, but no caller with an overlong User-Agent (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
@@ -131,7 +131,7 @@ export class LedgerTap {
     } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
       const query = target.slice(target.indexOf("?") + 1);
       const resource = resourceKey(info);
-      // A request for a list's next page is no other list.
+      // A request for the next page belongs to the same list, and does not count as another one.
       if (firstValue(query, "continue") === undefined && caller.listed(resource))
         this.#relisted(caller, resource);
     }
@@ -157,7 +157,7 @@ export class LedgerTap {
         if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
       });
     }
-    // The scheduler's binding, or a kubelet's write of the status, shows that the pod exists.
+    // A pod exists if the scheduler binds it or a kubelet writes its status.
     const isThere = (subresource === "status" || subresource === "binding") && writes.has(verb);
     return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
   }
@@ -242,9 +242,9 @@ function mostOf(relists: readonly Relist[]): string {
 }
 
 /**
- * Returns the product of a User-Agent (RFC 9110 §10.1.5), so that all builds and hosts of a program count as one:
- * "kubelet/v1.36.1 (linux/amd64)" is "kubelet"; "unknown": there is none. Controllers of client-go append a component
- * (`.../leader-election`), which is kept because it distinguishes a controller's two clients.
+ * Returns the program's name in a User-Agent (RFC 9110 §10.1.5), so that all builds and hosts of a program count as
+ * one: "kubelet" for "kubelet/v1.36.1 (linux/amd64)"; "unknown" if there is none. client-go's controllers append a
+ * component (`.../leader-election`), which is kept: it distinguishes two clients of one controller.
  */
 export function agentOf(userAgent: string): string {
   const product = /^[^\s/()]+/.exec(clipped(userAgent, limits.userAgentChars))?.[0] ?? "";

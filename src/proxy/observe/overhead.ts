@@ -3,8 +3,9 @@
  * backend, in phase "response" until the response's head was written to the client. A request that had to wait for a
  * connection, for a ready backend or for its admission counts in phase "queued" instead of "request".
  *
- * All heads that are forwarded in one turn of the event loop are written together, so one clock reading at the end of
- * the turn serves all of them. The beginnings are clock readings that the data path needs anyway.
+ * All heads that are forwarded in one turn of the event loop are written together, so one clock reading at the turn's
+ * end is the end time of all of them. Their begin times are clock readings that the data path takes for other purposes
+ * anyway.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Histogram, overheadBounds } from "../../base/histogram.ts";
@@ -20,7 +21,7 @@ export class Overhead {
     queued: new Histogram(overheadBounds),
     response: new Histogram(overheadBounds),
   };
-  /** The heads of this turn, in three arrays, so that a head costs no object. They are as long as the longest turn was. */
+  /** The heads of this turn in three parallel arrays, so that no object is created for a head. They never shrink. */
   readonly #phases: OverheadPhase[] = [];
   readonly #beginnings: number[] = [];
   readonly #auditIds: string[] = [];

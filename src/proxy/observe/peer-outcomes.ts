@@ -1,21 +1,27 @@
 /**
- * Counts how requests of one subject, such as an API group, have ended at each backend, in a sliding window, and compares
- * a backend with the others. Pure.
+ * Counts how many requests of one subject, such as an API group, have failed and succeeded at each backend in a sliding
+ * window, and finds a backend at which they fail although they succeed at another one. No I/O.
  */
 import { Lru } from "../../base/lru.ts";
 
 export const outcomeLimits = {
   /** Maximum number of subjects counted at once. A cluster has a dozen aggregated APIs, and as many webhooks. */
   subjects: 32,
-  /** Ms of one part of the window, and the number of its parts. A controller may send only one request in 15 s. */
+  /**
+   * Ms of one part of the window, and the number of parts. The window is that long because a controller may send only
+   * one request in 15 s.
+   */
   partMs: 10_000,
   parts: 6,
-  /** Number of the latest parts that are also compared alone, so that an outage for all backends is forgotten soon. */
+  /**
+   * The latest parts are also compared alone, so that an outage that affected all backends is soon forgotten. This is
+   * their number.
+   */
   recentParts: 2,
-  /** A backend stands out from this many failures on, if they are this share of its requests. */
+  /** A backend is reported after this many failures, if they are at least this share of its requests. */
   failures: 4,
   failingShare: 0.7,
-  /** Another backend proves that the request can succeed by this many successes, and at most this share of failures. */
+  /** Requests count as possible if another backend has this many successes, and at most this share of failures. */
   successes: 3,
   healthyShare: 0.1,
 } as const;
@@ -37,7 +43,7 @@ class Window {
     if (hasFailed) this.#failed[at] = (this.#failed[at] ?? 0) + 1;
   }
 
-  /** Counts of the latest `parts` parts. */
+  /** Returns the sums of the latest `parts` parts of the window. */
   sums(
     now: number,
     parts: number = outcomeLimits.parts,
@@ -68,7 +74,7 @@ class Window {
 export class PeerOutcomes {
   readonly #subjects = new Lru<string, Map<string, Window>>(outcomeLimits.subjects);
 
-  /** True if no subject is counted, so that successes need not be reported. */
+  /** True if no failures are counted, so that successes need not be reported. */
   get isEmpty(): boolean {
     return this.#subjects.size === 0;
   }
@@ -77,10 +83,10 @@ export class PeerOutcomes {
     return this.#subjects.keys();
   }
 
-  /** Counts a failure. Returns how the backend stands out, if it does. */
+  /** Counts a failure. Returns the counts beside those of a better backend, if the difference is large enough. */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
-    // The subject that has failed last is the newest.
+    // Makes this subject the newest entry, because it has failed last.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
     const { parts, recentParts } = outcomeLimits;
@@ -89,7 +95,7 @@ export class PeerOutcomes {
     );
   }
 
-  /** Counts a success, from the first failure of the subject on. */
+  /** Counts a success. Successes before the subject's first failure are not counted. */
   succeeded(subject: string, backend: string, now: number): void {
     const windows = this.#subjects.get(subject);
     if (windows !== undefined) windowOf(windows, backend).add(false, now);

@@ -1,6 +1,7 @@
 /**
- * Reports clients that request one watch from one version again and again (incident 001), each at most once a minute.
- * Either an old event has set such a client back, or the client cannot process the events that it gets.
+ * Reports clients that request the same watch from the same version again and again (incident 001), each at most once a
+ * minute. An old event has made such a client go back to an old version, or the client cannot process the events that
+ * it gets.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -18,12 +19,12 @@ export class ReplayLoop {
   /** Number of requests in the `replayMs` before `#since`. */
   #countBefore = 0;
   #isTold = false;
-  /** Number of ended watches that the client has not requested again yet. */
+  /** Number of ended watches that the client has not replaced by a new request yet. */
   #over = 0;
 
   /**
-   * Records an answered request. If there were too many, returns their number, at most once a minute: that of the last
-   * whole minute if it was higher, because the current minute is reported as soon as it reaches the limit.
+   * Records an answered request. If there were too many, returns their number, at most once a minute. If the last whole
+   * minute had more requests than the current minute until now, returns the last minute's number.
    */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
@@ -32,7 +33,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // A client with several informers requests equal watches at the same time, which is no loop.
+    // Does not count the request: a client with several informers opens equal watches at the same time.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;
@@ -65,7 +66,7 @@ export class ReplayLoopDetector {
     { client, fields }: Pick<RequestContext, "client" | "fields">,
   ): ReplayLoop | undefined {
     if (request.start !== "exact") return undefined;
-    // The hash gives all keys the same size, whatever clients send.
+    // Keys are hashed, so that each has the same size, whatever clients send.
     const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
     const replayLoop = this.#replays.get(key) ?? new ReplayLoop();
     this.#replays.set(key, replayLoop);

@@ -10,7 +10,7 @@ import { type TraceParent, withTraceParent } from "./trace-parent.ts";
 export const traceLimits = {
   /** Maximum number of spans below a request's span. A watch of a week moves less often. */
   spans: 64,
-  /** Shorter waits, in ms, get no span of their own: every request waits for its turn of the event loop. */
+  /** A shorter wait (ms) gets no span, because every request waits a little for its turn of the event loop. */
   waitMs: 1,
 };
 
@@ -83,7 +83,7 @@ export class RequestTrace {
     this.#idleSince = at;
   }
 
-  /** Returns the fields with the request's span as the parent of the backend's spans. */
+  /** Returns the header fields, with the request's span as the parent span for the backend. */
   into(fields: readonly Field[]): Field[] {
     return withTraceParent(fields, this.#ids);
   }
@@ -114,7 +114,7 @@ export class RequestTrace {
     this.#idleSince = span.endMs;
   }
 
-  /** Called when this attempt's response is forwarded: all others are given up. */
+  /** Called when this attempt's response is forwarded. The other attempts end without a response. */
   answered(attempt: object): void {
     for (const other of this.#attempts.keys()) if (other !== attempt) this.lost(other, "superseded");
   }

@@ -1,10 +1,11 @@
 /**
  * Detects or prevents stale reads: responses with older data than the client has already received (k/k 59848, G8). One
- * backend's cache may be behind another's, and a list, or a watch from version 0, returns whatever the cache contains.
+ * backend's cache may be older than another's, and a list, or a watch from version 0, returns whatever the cache
+ * contains.
  *
  * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard requests at least the version
- * that the client has received, so that a backend that is behind waits or refuses. Responses with unreadable versions
- * are ignored, and after several refusals requests pass unchanged.
+ * that the client has received, so that a backend with an older cache waits or refuses. Responses with unreadable
+ * versions are ignored. After several refusals, the client's requests are forwarded unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -25,7 +26,7 @@ import { clientKey } from "../context/request-context.ts";
 export const staleReadLimits = {
   /** Maximum number of remembered versions: one for each client and resource, at 250 bytes. A kubelet has five. */
   seenVersions: 50_000,
-  /** After this many refusals in a row (504 after 3 s each), a client's requests pass without a minimum version. */
+  /** After this many refusals in a row (504 after 3 s each), a client's requests demand no minimum version. */
   refusals: 3,
   /** Minimum time in ms between two reports of stale responses to one client. */
   reportMs: 60_000,
@@ -34,8 +35,8 @@ export const staleReadLimits = {
 type ClientConnection = { readonly isOpen: boolean };
 
 /**
- * The newest version of one resource that one client has received. No later response should be older. But a client that
- * reads again after a move or a restart may reach a backend that is behind.
+ * The newest version of one resource that one client has received. No later response should be older, but if a client
+ * reads again after a move or a restart, it may reach a backend with an older cache.
  */
 export class SeenVersion {
   readonly client: string;
@@ -43,12 +44,12 @@ export class SeenVersion {
   #version = "";
   #latest: ClientConnection | undefined;
   /**
-   * The newest version of each connection since the client first had two open ones, which may belong to several
-   * processes at one address. They are never merged again, because a new connection may replace any of the old ones.
-   * Undefined: the client never had two open connections.
+   * Versions by connection, since the client first had two open connections: they may belong to several processes at
+   * one address. These versions are never merged into one again, because a new connection may belong to any of the
+   * processes. Undefined: the client never had two open connections.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
-  /** Number of refusals in a row of requests that demanded this version. */
+  /** Number of refusals in a row, by backends that did not reach this version in time. */
   #refusals = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -62,7 +63,7 @@ export class SeenVersion {
     return this.#version;
   }
 
-  /** Records a request on this connection. If the client's previous one is closed, one process had both connections. */
+  /** Records a request on this connection. If the client's previous one is closed, both belonged to one process. */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -133,7 +134,7 @@ export class GuardedRead {
   readonly #connection: ClientConnection;
   /** The newest version that the client had received when the request was sent. */
   readonly #before: string;
-  /** The `:path` that goes upstream: the client's own, or the same with a minimum version. */
+  /** The `:path` that is sent to the backend: the client's own, or the same with a minimum version. */
   readonly target: string;
   readonly isDemanded: boolean;
   readonly #isList: boolean;
@@ -151,7 +152,7 @@ export class GuardedRead {
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
-  /** Returns true if the backend is behind the enforced version. */
+  /** Returns true if the backend's data is older than the version that the proxy demands. */
   answered(backend: string, head: readonly Field[]): boolean {
     this.#answeredBy = backend;
     const isBehind = this.isDemanded && head[0]?.value === "504";
@@ -192,10 +193,13 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  /** By client and resource. */
+  /** The newest seen version by client and resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
-  /** Since the process started: stale responses, requests that demanded a minimum version, and their refusals. */
+  /**
+   * Counts since the process started: stale responses, requests with a demanded minimum version, and refusals of these
+   * requests.
+   */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
   constructor(parts: StaleReadGuardParts) {
@@ -266,8 +270,9 @@ function showsState(info: RequestInfo, target: string): boolean {
 }
 
 /**
- * True if the query requests a list of a past state, by the apiserver's ShouldDelegateList (storage/cacher/delegator):
- * a later page, an exact version, or a version with a limit and without a match, which also means exact.
+ * True if the query requests a list of a past state, by the rules of the apiserver (ShouldDelegateList in
+ * storage/cacher/delegator): a later page, an exact version, or a version with a limit and without a match, which also
+ * means that exact version.
  */
 function asksForPast(query: string): boolean {
   if ((firstValue(query, "continue") ?? "") !== "") return true;
@@ -280,10 +285,10 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * True if the guard can demand a newer version. Only for version "0" does the apiserver return its cache unchecked. A
- * watch must itself request the initial state: servers before 1.34 refuse `sendInitialEvents` from clients that do not
- * support it, and all servers refuse it without `resourceVersionMatch`. Lists of events are exempt, because etcd
- * answers them.
+ * True if the guard can demand a minimum version. Only for version "0" does the apiserver return its cache without a
+ * check. A watch must also request the initial state itself, because the guard cannot add `sendInitialEvents`: servers
+ * before 1.34 refuse it from clients that do not support it, and all servers refuse it without `resourceVersionMatch`.
+ * Lists of events are exempt, because etcd answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

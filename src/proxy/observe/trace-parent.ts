@@ -30,7 +30,7 @@ function parsed(value: string): TraceParent | undefined {
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & sampledFlag) !== 0 };
 }
 
-/** Returns the fields with this span as the parent of what follows. */
+/** Returns the header fields with this span as the parent of the spans that follow. */
 export function withTraceParent(
   fields: readonly Field[],
   { traceId, spanId }: Pick<TraceParent, "traceId" | "spanId">,

@@ -1,6 +1,7 @@
 /**
- * Decides which requests are traced: those whose client's span is sampled, and a share of those without a client's span.
- * A request whose client has decided against it is never traced, and its trace context is forwarded unchanged.
+ * Decides which requests are traced: those whose client has sampled its own span, and a share of those without a
+ * client's span. If a client decided not to sample, the request is not traced, and its trace context is forwarded
+ * unchanged.
  */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -19,7 +20,7 @@ export class Tracer {
     this.#sink = sink;
   }
 
-  /** `share`: between 0 and 1; undefined: tracing is off. Applies to the requests that follow. */
+  /** Sets the share of requests to trace, from 0 to 1, for requests from now on; undefined: tracing is off. */
   configure(share: number | undefined): void {
     this.#share = share;
   }

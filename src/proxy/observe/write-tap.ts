@@ -1,4 +1,7 @@
-/** Reads from the response to a write which version the write has created, so that its delay on watches is measured. */
+/**
+ * Reads from the response to a write which version the write has created. With it, the proxy measures how long the
+ * write takes to arrive on watches.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { firstValue } from "../../kube/query.ts";
@@ -57,6 +60,6 @@ export function writeTapFor(
 
 function writesVersion({ isResource, kind, verb, subresource }: RequestInfo): boolean {
   if (!writes.has(verb) || !isResource || kind !== "plain") return false;
-  // The response to another subresource, such as `binding`, is not the object, or has no version.
+  // Responses to other subresources, such as `binding`, contain another object, or no version.
   return subresource === "" || subresource === "status";
 }

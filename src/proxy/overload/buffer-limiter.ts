@@ -49,7 +49,7 @@ export class BufferLimiter {
           ...namesOf(exchange.context),
         });
         exchange.cut();
-        // The first cut ends a watch after the bytes that its client has not read. A second one drops those bytes.
+        // The first cut ends a watch, but keeps the bytes that its client has not read. A second cut drops those bytes.
         if (exchange.queuedBytes > 0) exchange.cut();
       }
     });

@@ -45,7 +45,7 @@ type Collect = NonNullable<typeof globalThis.gc>;
 
 let made: Collect | undefined;
 
-/** Returns V8's gc(). The flag is set at run time, so only a context created afterwards has gc(). */
+/** Returns V8's gc(). The flag that provides it is set at run time, so only a context created after that has gc(). */
 function make(): Collect {
   setFlagsFromString("--expose-gc");
   const found: unknown = runInNewContext("gc");
@@ -58,9 +58,9 @@ function isCollect(found: unknown): found is Collect {
 }
 
 /**
- * Runs a full collection that returns free pages to the kernel. The process stops meanwhile: 70 ms with 150 live MiB.
- * V8 itself runs such a collection only when its heap grows, or when the process is nearly idle, which after a peak may
- * take a hundred seconds.
+ * Runs a full collection that returns free pages to the kernel. The process stops during the collection: 70 ms with 150
+ * live MiB. V8 itself runs such a collection only when its heap grows or the process is nearly idle, which after a peak
+ * may take a hundred seconds.
  */
 export function collect(): void {
   made ??= make();

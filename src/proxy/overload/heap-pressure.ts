@@ -1,10 +1,10 @@
 /**
- * Sheds load when memory runs short (A26): first new clients are refused, then idle clients are drained, then requests
- * are cut, watches last. Each check sheds only a little, so that clients do not all reconnect at once. Only the heap
- * after a full collection counts, because between two collections most of the heap is garbage.
+ * Sheds load when memory runs short (A26): first it refuses new clients, then it drains idle clients, then it ends
+ * requests, watches last. Each check ends only a few, so that clients do not all reconnect at once. Only the heap after
+ * a full collection counts, because between two collections most of the heap is garbage.
  *
- * After the heap was full, this class also requests a collection that returns free pages to the kernel. V8 would keep
- * them until the process is nearly idle: a hundred MiB after an attack.
+ * After a time of high load, this class also requests a collection that returns free pages to the kernel. V8 alone
+ * would keep these pages, a hundred MiB after an attack, until the process is nearly idle.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -18,8 +18,9 @@ const MiB = 1024 * KiB;
 
 export const heapLimits = {
   /**
-   * Live share of the heap limit. Above `heapFull` new clients are refused, above `heapCrowded` idle sessions are
-   * drained, above `heapCritical` requests are cut, watches last. Below `heapEasy` normal operation resumes (A26).
+   * Shares of the heap limit that are live after a full collection (A26). Above `heapFull`, new clients are refused.
+   * Above `heapCrowded`, idle sessions are drained. Above `heapCritical`, requests are cut, watches last. Below
+   * `heapEasy`, normal operation resumes.
    */
   heapFull: 0.85,
   heapCrowded: 0.92,
@@ -60,7 +61,7 @@ export type HeapPressureParts = {
   readonly collect: () => void;
 };
 
-/** Returns the load for this share of the heap. Once memory is short, it stays short until `heapEasy` is reached. */
+/** Returns the load for this share of the heap. Once memory is short, it counts as short until `heapEasy`. */
 export function loadOf(share: number, before: Load): Load {
   if (share >= heapLimits.heapCritical) return "critical";
   if (share >= heapLimits.heapCrowded) return "crowded";
@@ -80,7 +81,7 @@ export class HeapLoad {
     return this.#level !== "normal";
   }
 
-  /** `share`: the share of the heap limit that is live after a full collection. */
+  /** Stores a measurement. `share`: the share of the heap limit that is live after a full collection. */
   measure(share: number): void {
     this.#level = loadOf(share, this.#level);
   }
@@ -121,7 +122,10 @@ export class HeapPressure {
     if (this.load === "critical") this.#endRequests();
   }
 
-  /** Called every `limits.heapLookMs`, because V8 may collect nothing once clients that filled the heap have left. */
+  /**
+   * Called every `limits.heapLookMs`. Without it, V8 might run no collection after the clients that filled the heap
+   * have left.
+   */
   beat(): void {
     const now = this.#parts.clock.now();
     const isReleasing = this.#hasPagesToReturn && now - this.#releasedAt >= heapLimits.heapPagesMs;
@@ -162,7 +166,7 @@ export class HeapPressure {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);
     for (const [index, { context }] of all.entries()) times[index] = context.at;
-    // Sorting 50,000 numbers takes 4 ms; sorting the exchanges themselves takes five times as long.
+    // Sorts the times and not the exchanges: 50,000 numbers take 4 ms, exchanges five times as long.
     const oldest = times.toSorted()[Math.max(0, all.length - left)] ?? 0;
     inSlices(
       this.#parts.clock,

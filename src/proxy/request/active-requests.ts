@@ -7,7 +7,7 @@ import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 import { requestLimits } from "./limits.ts";
 
-/** All other verbs are "other": clients must not be able to create any number of label values (A54). */
+/** All other verbs share the metric label "other". Otherwise clients could create any number of label values (A54). */
 const verbs = new Set(
   "get list watch create update patch delete deletecollection proxy head post put options".split(" "),
 );
@@ -30,18 +30,21 @@ export type WatchCounts = {
 
 export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
-/** Returns the buffered bytes of one exchange. A long head counts only while the exchange is active (A26). */
+/** Returns the buffered bytes of one exchange. After its end, the bytes of its request's head no longer count (A26). */
 export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** At this many ended exchanges with unread bytes, they are checked; from then on, when their number has doubled. */
+/** `#sweep` runs at this many ended exchanges with unread bytes, and again each time their number has doubled. */
 const sweptSize = 64;
 
 export class ActiveRequests {
-  /** An array: a Set that is filled and emptied all the time keeps its old entries (h2/session/stream-table.ts). */
+  /**
+   * An array and not a Set, because a Set that is filled and emptied all the time keeps the memory of its old entries
+   * (h2/session/stream-table.ts).
+   */
   readonly #live: Exchange[] = [];
-  /** Ended exchanges whose clients have not read the whole response. They hold memory, and can be cut like others. */
+  /** Ended exchanges whose clients have not read the whole response. The buffer limiter may cut them. */
   readonly #unread = new Set<Exchange>();
   #sweepAt = sweptSize;
   readonly #ends: Record<ExchangeEnd, number> = {
@@ -61,9 +64,9 @@ export class ActiveRequests {
   #busy = new Set<Client>();
   #onEnd: AccessLogger | undefined;
   readonly #counts = new Map<string, RequestCount>();
-  /** The count that was raised last: most requests have the same labels as the one before, and need no lookup. */
+  /** The counter that was incremented last. Most requests have the labels of the previous one, and need no lookup. */
   #lastCount: RequestCount | undefined;
-  /** The latencies that were counted last, and their backend: most requests end at the same backend as the previous one. */
+  /** The latencies that were recorded last, and their backend. Most requests end at the previous one's backend. */
   #lastLatencies = new LatencyCounts();
   #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
@@ -83,7 +86,7 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /** Sums the counts of removed backends under "other", because new backend names may come again and again. */
+  /** Adds the counts of removed backends to "other", because there may be ever new names of backends. */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -123,7 +126,7 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** The bytes of the response were added when they were sent (exchange.ts). */
+  /** Counts the work of a finished request. The response's bytes were counted when they were sent (exchange.ts). */
   #work(client: Client): void {
     if (client.works(requestLimits.requestWorkBytes) < requestLimits.busyBytes) return;
     if (this.#busy.size < requestLimits.busyClients) this.#busy.add(client);
@@ -177,7 +180,8 @@ export class ActiveRequests {
 
   #count(exchange: Exchange): void {
     const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may send any three-digit code. Above 500 counts, only the code's class (such as 400) is kept.
+    // A backend may send any three-digit code. Once there are 500 different counts, a new count keeps only the code's
+    // class, such as 400 for 422.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const count = this.#countOf(verb, code, backend);

@@ -15,15 +15,15 @@ export class AttemptPair extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** A refusal, held while another attempt may do better. Invariant: it is that of `#first` or `#other`. */
+  /** A refusal that is held back while another attempt may succeed. Invariant: it answers `#first` or `#other`. */
   #held: HeldResponse | undefined;
-  /** True if a backend may have begun to process the request in an attempt that is over. */
+  /** True if an attempt is over whose backend may have begun to process the request. */
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
-  /** True if the observers count the request at `#backend`. */
+  /** True if the observers count the request as one of `#backend`. */
   #isCounted = false;
-  /** Phase (overhead.ts) to which the time until the first attempt is sent belongs; undefined: it was sent. */
+  /** The phase (overhead.ts) of the time before the first attempt is sent; undefined once the attempt was sent. */
   #sending: "request" | "queued" | undefined = "request";
 
   constructor(
@@ -73,7 +73,7 @@ export class AttemptPair extends Retries {
     return this.#backend;
   }
 
-  /** Called when the request could not be sent at once. */
+  /** Called when the request could not be sent at once: its time before sending then counts as phase "queued". */
   queue(): void {
     if (this.#sending !== undefined) this.#sending = "queued";
   }
@@ -105,7 +105,7 @@ export class AttemptPair extends Retries {
     return this.#first;
   }
 
-  /** Adds a hedge. There are at most two attempts, so a hedge that exists, and is suspect, is replaced. */
+  /** Adds a hedge (a second attempt), or replaces a suspect hedge: there are at most two attempts. */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
@@ -151,7 +151,7 @@ export class AttemptPair extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** Lets this attempt go on alone. Cancels the other one and returns it. */
+  /** Makes this attempt the only one. Cancels the other attempt and returns it. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -181,7 +181,7 @@ export class AttemptPair extends Retries {
     return held;
   }
 
-  /** Removes an attempt that is over. True if the other one goes on. */
+  /** Removes an attempt that is over. Returns true if there is another attempt, which continues alone. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.trace?.lost(attempt, "lost");
@@ -197,7 +197,7 @@ export class AttemptPair extends Retries {
     return true;
   }
 
-  /** `isAnswered`: true if the final response head of the first attempt has arrived. */
+  /** Ends the attempts. `isAnswered`: true if the final response head of the first attempt has arrived. */
   cancel(isAnswered: boolean): void {
     this.#endOther();
     this.#first?.cancel(isAnswered);

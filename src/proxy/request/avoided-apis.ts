@@ -59,7 +59,7 @@ export class AvoidedApis {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
   }
 
-  /** Called with a whole response. True if another backend may be asked, because its response may be better. */
+  /** Called with a complete refusal. True if the request may go to another backend, whose response may be better. */
   mayLeave(info: RequestInfo, { attempt: { backend }, complaint }: Complaint): boolean {
     if (complaint === "unreachable" && isElsewhere(info)) {
       this.failures.failed(info, backend, "refused");
@@ -70,7 +70,7 @@ export class AvoidedApis {
     return true;
   }
 
-  /** Called if another backend was asked as well, because `attempt` was slow, and has answered with `status`. */
+  /** Called if a hedge of the slow `attempt` was answered first, by another backend, with `status`. */
   lostHedge(info: RequestInfo, attempt: Attempt, status: number): void {
     const waitedMs = attempt.sinceSent(this.#clock.now());
     if (status < 500 && waitedMs >= requestLimits.foreignHedgeMs && isElsewhere(info))
@@ -89,10 +89,11 @@ export class AvoidedApis {
     this.#gaps.set(key, gaps);
   }
 
-  /** Called with the response of the backend that was asked after another one's 404. */
+  /** Called with the response of the backend that was asked because another backend had answered 404. */
   answered(info: Resource, servedBy: string, status: number): void {
     const key = keyOf(info);
-    // A 404 does not show that the resource is served. 401, 403, 429 and 5xx are sent without looking up the path.
+    // A second 404 shows that no backend serves the resource. 401, 403, 429 and 5xx prove nothing: apiservers send them
+    // before they look up the path.
     if (status === 404) this.#gaps.delete(key);
     if (status >= 400) return;
     for (const [backend, gap] of this.#gaps.get(key) ?? [])
@@ -133,11 +134,11 @@ export class AvoidedApis {
 
 const none: readonly string[] = [];
 
-/** True if another server may answer the request: that of an aggregated API. */
+/** True if an aggregated API's own server, not the apiserver, may answer the request. */
 function isElsewhere({ isResource, group }: RequestInfo): boolean {
   return isResource && !isBuiltIn(group);
 }
 
-/** Clipped, because a client may request names of any length. */
+/** Names are cut to a maximum length, because a client may request names of any length. */
 const keyOf = ({ group, version, resource }: Resource): string =>
   clipped(`${group}/${version}/${resource}`, limits.resourceChars);

@@ -46,7 +46,7 @@ export type ExchangeServices = {
 
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
-  /** Returns true if the backend cannot answer as another backend can, so that the client moves to another one. */
+  /** Returns true if another backend answers better than this one does. The client is then bound to the other one. */
   answered(backend: string, head: readonly Field[]): boolean;
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void;
 };
@@ -67,7 +67,7 @@ export type ExchangeRequest = {
   readonly copy: BodyCopy | undefined;
   /** Undefined unless the request is traced. */
   readonly trace?: RequestTrace | undefined;
-  /** Undefined if no limit counts the request, and it needs no turn at a shield. */
+  /** The checks that the request must pass before it is sent; undefined: none. */
   readonly gate: RequestGate | undefined;
   readonly headBytes: number;
 };

@@ -16,6 +16,8 @@
  *     finishing  the request's body is over, or not wanted any more         ended
  *     any        the client resets its stream, or the exchange is cut       ended
  *
+ * `#retry` sends a request again, to the next backend, if `upstream/retries.ts` allows it.
+ *
  * A sender gets flow-control credit only for bytes that have left towards the receiver, so a slow client slows only its
  * own stream at the backend.
  */
@@ -75,22 +77,22 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #state: ExchangeState = "placing";
   /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200. */
   #status = 0;
-  /** Undefined if no body follows the head. */
+  /** The request's body; undefined if no body follows the head. */
   readonly #body: RequestBody | undefined;
   /** Invariant: defined in `watching`, undefined before. */
   #watch: WatchSession | undefined;
-  /** Cancels the present wait. Invariant: set only in `placing` (for a queue) and `asking` (for a held response). */
+  /** Cancels the present wait. Invariant: set only in `placing` (in a queue) and `asking` (holds a response back). */
   #stopWaiting: () => void = noWait;
-  /** Clock reading until which the request may wait for a backend; 0: it has not waited. */
+  /** Clock reading at which the wait for a backend ends; 0: the request has not waited yet. */
   #waitsUntil = 0;
-  /** Defined only for a watch from an exact version. */
+  /** Counts repeated requests of this watch; undefined unless it starts at an exact version. */
   #replayLoop: ReplayLoop | undefined;
-  /** True if one of the backends that were asked cannot answer for the API. */
+  /** True if a backend that was asked does not serve the API or cannot reach its server. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** The sums over all watches, while this exchange is an active watch. */
+  /** The sums over all watches, if this exchange is an active watch, which adds its bytes to them. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -174,10 +176,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
       this.attempts.queue();
-      // A client can present another certificate only on a new connection. Apiservers close, too, after a 401.
+      // Makes the client open a new connection, so that it can present another certificate, as apiservers do after a
+      // 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // Ends an attempt that may have begun: the client has no stream yet whose end would end the exchange.
+      // Ends an attempt that may have begun. The client has no stream yet, so no reset would end the attempt later.
       this.attemptFaulted(error);
     }
   }
@@ -195,7 +198,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
    * even a write.
    */
   cut(): void {
-    // The exchange has ended, but the client has not read all of the response.
+    // The exchange has ended, but the client has not read the whole response. The reset frees its buffered bytes.
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
     const { isAnswered } = this;
@@ -209,7 +212,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #failed(failure: Failure): void {
-    // The limit itself reports its refusals, because a client may send thousands of requests above a limit.
+    // The limit itself journals its refusals, as a sum, because a client may send thousands of requests above a limit.
     if (failure.code === "limited") return this.#reply(failure);
     this.#parts.journal.write(failedEntry(this.context, failure, this.backend));
     this.#reply(failure);
@@ -217,7 +220,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // The rest of the body will get no credit, so a client that went on sending would wait for ever.
+    // The client gets no more flow-control credit for the rest of the body. Without the reset it would wait for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -242,7 +245,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     buffered.add(-this.headBytes);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A 5xx may be a webhook's error, so it is no evidence against the backend, but a reason to probe it.
+    // A backend that sends a 5xx is probed, but gets no bad mark: the error may be a webhook's.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -257,7 +260,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
     if (this.#gate?.mayAsk(backend, this) === false) return;
-    // If the client's own backend cannot answer for this API, only this request goes to another one (k/k 59848).
+    // If only this API is missing at the client's backend, only this request goes to another backend (k/k 59848).
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -280,7 +283,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#place();
   }
 
-  /** Waits for a backend. While all backends are silent, the limit is `silentUntil`, not `pending.until` (D14). */
+  /** Waits for a backend: until `pending.until`, or until `silentUntil` while all backends are silent (D14). */
   #enqueue(failure: Failure): void {
     const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
@@ -292,19 +295,23 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#stopWaiting = pending.wait(this.#waitsUntil, place, () => this.#failed(failure));
   }
 
-  /** Asks the next backend after an attempt that sent nothing or may be repeated, up to `limits.attempts` in all. */
-  #replace(failure: Failure, isSentAway = false): void {
+  /**
+   * Sends the request again, to the next backend, after an attempt that sent nothing or may be repeated: up to
+   * `limits.attempts` attempts in all. `isSentAway`: true if a GOAWAY refused the request.
+   */
+  #retry(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
-    // Not counted if a GOAWAY refused the request: each 401 causes a GOAWAY for all clients of a connection.
+    // An attempt that a GOAWAY refused does not count for a while, because any client's 401 makes the apiserver send
+    // GOAWAY to all clients of that connection.
     const since = Math.max(context.at, this.#gate?.admittedAt ?? 0);
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The 503 says when the client may try again. After it, a watch continues without a relist (watch.md §5.1).
+    // The 503 has a Retry-After. A watch that gets it continues from its version, without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
@@ -355,7 +362,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Anonymous requests, and those of rejected addresses (D15), use other connections: their 401s cause GOAWAYs.
+    // Anonymous requests, and those of rejected addresses (D15), get connections of their own: their 401s cause
+    // GOAWAYs, which other clients must not suffer from.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -368,7 +376,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   attemptRefused(attempt: Attempt, failure: Failure): void {
-    if (!this.#goesOnWithout(attempt)) this.#replace(failure);
+    if (!this.#goesOnWithout(attempt)) this.#retry(failure);
   }
 
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
@@ -420,28 +428,29 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself has ended the stream, so the head that is being held is its response.
+    // The backend itself, not a lost connection, has ended the stream. So the held head is its response.
     if (code !== lost) this.#relayHead(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
     if (!attempt.isMalformed && this.#maySendAgain(code)) {
       const isSentAway = code === errorCode.REFUSED_STREAM && attempt.isConnectionRetiring;
-      return this.#replace(lostUnanswered(attempt.backend), isSentAway);
+      return this.#retry(lostUnanswered(attempt.backend), isSentAway);
     }
     const failure = failureOfLost(attempt, code, isSafe(this.context) || !this.attempts.mayHaveRun);
     if (failure === undefined) this.#resetDown(code);
     else this.#failed(failure);
   }
 
-  /** True if the request may be sent again, for which its whole body must still be there. */
+  /** True if the request may be sent again. That also requires that its whole body is still buffered. */
   #maySendAgain(code: number): boolean {
     return this.#body?.isRepeatable !== false && maySendAgain(code, isSafe(this.context));
   }
 
   #lostAnswered(code: number): void {
-    // A response that was cut off must never look complete (F9).
+    // The client must never take a response that was cut off for a complete one (F9), so its stream is reset.
     if (this.#state !== "finishing") return this.#resetDown(code);
-    // The response is complete, and the backend needs no more of the body, so the client may stop (RFC 9113 §8.1).
+    // The response is complete, and the backend does not need the rest of the request's body. NO_ERROR tells the client
+    // to stop sending (RFC 9113 §8.1).
     this.down.reset(errorCode.NO_ERROR);
     this.#end("complete");
   }
@@ -451,7 +460,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #takeHead(attempt: Attempt, fields: Field[], end: boolean): void {
     const status = Number(fields[0]?.value);
     if (status < 200) {
-      // Interim heads for the hedge are not forwarded, because the client would get each of them twice.
+      // Only the first attempt's interim heads (1xx) are forwarded. Otherwise the client would get each head twice.
       if (attempt === this.attempts.first) this.down.sendHeaders(fields, false);
       return;
     }
@@ -501,7 +510,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
-  /** Called if the backend is behind a version that the client has received. Its next request goes elsewhere. */
+  /** Called if the backend is behind a version that the client has received. The client's next request avoids it. */
   #isBehind(): void {
     const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
@@ -515,7 +524,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   // --- a response that is held, because another backend may give a better one ---
 
-  /** True if a refusal is not relayed now, because the other attempt or another backend may do better. */
+  /** Returns true if the refusal is held back, because the other attempt or another backend may succeed. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
@@ -527,7 +536,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!this.#mayLeave(attempt, fields))
       return rest === undefined && isRepeatable(this.context) && this.#waitsForRest(attempt, fields, end);
     attempt.cancel(true);
-    if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
+    if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
     return true;
   }
 
@@ -538,7 +547,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
-  /** Holds a 404 until its body shows whether the backend serves the path at all. */
+  /** Holds a 404 back until its body shows whether the backend has no route for the path or only no such object. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
@@ -547,7 +556,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.#waitsForRest(attempt, fields, end);
   }
 
-  /** Holds a short refusal until it is complete. If its backend is lost before, another one can be asked. */
+  /** Holds a short refusal back until it is complete. If its backend is lost before, another backend can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -561,7 +570,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
       return this.#relayRefusal();
     this.#isMissing = true;
-    if (!this.#goesOnWithout(attempt)) this.#replace(refusedBy(attempt.backend));
+    if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
   }
 
   #goesOnWithout(attempt: Attempt): boolean {

@@ -1,4 +1,4 @@
-/** Failures of requests to which no backend's response can be relayed. */
+/** The failures that a client gets when no backend's response can be forwarded. */
 import { Failure } from "../../base/failure.ts";
 import type { Entry } from "../../events/journal.ts";
 import type { RequestContext } from "../context/request-context.ts";

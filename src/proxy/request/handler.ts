@@ -54,7 +54,7 @@ export type HandlerParts = ExchangeParts & {
   readonly alwaysRequestBookmarks: () => boolean;
 };
 
-/** `end`: true if no body follows the head. */
+/** Handles a request, and returns its exchange. `end`: true if no body follows the head. */
 export type RequestHandler = (
   request: RequestHead,
   end: boolean,
@@ -115,7 +115,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
 function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo {
   if (target.info !== undefined && target.path === path && target.method === method) return target.info;
   const info = classify(method, path);
-  // The memo lives as long as the client's connection, so no long target is kept in it (A26).
+  // The connection remembers its last target for as long as it lives, so a long target is not remembered (A26).
   if (path.length > bounds.targetChars) return info;
   target.method = method;
   target.path = path;
@@ -138,10 +138,10 @@ function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefi
 /** A request with its caller in the ledger. */
 type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
 
-/** Who sends a request. A backend may accept the credential while the request waits. */
+/** The sender of a request. Another request may prove the credential (a backend accepts it) while this one waits. */
 type Sender = { readonly asserted: Asserted | undefined; readonly credential: Credential };
 
-/** What the request's fields say of its sender. */
+/** What the request's header fields say about its sender. */
 type Identification = {
   readonly identified: Pick<Sender, "asserted"> | Failure;
   readonly credential: Credential;
@@ -151,7 +151,7 @@ function isVerified({ trust }: Pick<HandlerParts, "trust">, { asserted, credenti
   return asserted !== undefined || trust.classOf(credential) === "proven";
 }
 
-/** Returns what the request has to pass before it is sent, or the refusal of a request above a limit. */
+/** Returns the checks that the request must pass before it is sent. Returns a Failure if a limit refuses it. */
 function gateOf(
   parts: HandlerParts,
   classified: Classified,
@@ -162,7 +162,7 @@ function gateOf(
   const { asserted } = identified;
   const sender = { asserted, credential };
   const isUnproven = asserted === undefined && !isProvenAt(credential, parts.clock.now());
-  // Nearly all requests end here.
+  // Nearly all requests end here, because no check applies to them.
   if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.request.start))
     return undefined;
   const limited = limitsOf(parts, classified, sender);
@@ -188,7 +188,7 @@ function gated(
     awaitsMarker: watch?.request.awaitsMarker === true,
     isSelected: target.includes("Selector="),
     caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
-    // Only what is verified counts: a client can invent a token for each request, but not an address.
+    // Counts by proven token or by address: a client can invent a new token for each request, but not a new address.
     credential: () =>
       credential !== undefined && isVerified(parts, sender) ? credential.key : keyOf(client.address),
   };
@@ -219,15 +219,18 @@ export function limitsOfUpgrade(
 }
 
 /**
- * Refuses a long head that arrives while too many bytes are buffered (A26). The buffer limiter acts only after a turn's
- * input was read, and on a busy machine one turn may bring a thousand long heads.
+ * Refuses a request with a long head if too many bytes are buffered already (A26). The buffer limiter acts only after
+ * all input of a turn was read, and on a busy machine one turn may bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
   return new Failure("overload", "proxy", "Buffered bytes exceed the limit of this process");
 }
 
-/** Returns undefined for a client with a certificate: its token is not sent upstream, so no response can prove it. */
+/**
+ * Returns the request's token. Undefined for a client with a certificate: its token is not forwarded, so no backend's
+ * response can prove it.
+ */
 function credentialOf(
   { trust }: Pick<HandlerParts, "trust">,
   request: RequestHead,
@@ -258,8 +261,8 @@ function watchAsked(
 }
 
 /**
- * Returns the backends that cannot answer for the API, whose cache of it is stalled, or whose cache begins after the
- * version that the watch requests.
+ * Returns the backends that a request avoids: a backend cannot answer for the API, its watch cache of the resource is
+ * stalled, or that cache begins after the version from which the watch starts.
  */
 function avoidedBy(
   { caches, clock, avoidedApis }: HandlerParts,

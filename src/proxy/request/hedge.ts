@@ -21,7 +21,7 @@ export type HedgeParts = {
   readonly clock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
-  /** Probes a backend's readiness now, because requests to it have no response. */
+  /** Probes a backend's readiness now. Called if requests to the backend get no response. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
   /** True if the API is known to be answered by another server than the apiserver. */
@@ -35,7 +35,7 @@ export class Hedges {
   readonly #slowBudget: TokenBucket;
   /** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
   readonly counts = new Map<string, number>();
-  /** How often a request that was sent twice was answered first by its first attempt, or by its hedge. */
+  /** How many hedged requests were answered first by their first attempt, and how many by their hedge. */
   readonly wins = { first: 0, hedge: 0 };
 
   constructor(parts: HedgeParts) {
@@ -57,7 +57,7 @@ export class Hedges {
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
-  /** Called with the response that won, as evidence about the backends that were asked (health/read-latency.ts). */
+  /** Called with the response that came first, which is evidence about the asked backends (health/read-latency.ts). */
   answered(
     context: RequestContext,
     status: number,
@@ -70,7 +70,7 @@ export class Hedges {
     const tookMs = attempt.sinceSent(now);
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
-    // A backend sends 401 and 403 without reading the object, so they prove nothing.
+    // A backend sends 401 and 403 without reading the object, so they say nothing about the speed of its reads.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
     if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
@@ -85,7 +85,7 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports that a hedge was faster than this attempt, whose backend is the cause if its connection answers PINGs. */
+  /** Reports that the hedge was faster. The backend is the cause, because the attempt's connection answers PINGs. */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -109,7 +109,7 @@ export class Hedges {
     return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
   }
 
-  /** Moves a request that waits for a connection to another backend, and never back. */
+  /** Moves a request that waits for a connection to a backend that it has not been moved from before. */
   #goElsewhere(attempts: AttemptPair, attempt: Attempt): void {
     const other = this.another(attempts);
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
@@ -125,7 +125,7 @@ export class Hedges {
     if (isFreshRead(context)) this.#hedgeSlow(attempts, attempt);
   }
 
-  /** Handles a slow attempt that another server may answer. Its backend may be unable to reach that server. */
+  /** Handles a slow attempt for an aggregated API. Its backend may be unable to reach the API's server. */
   #askForeign(context: RequestContext, attempts: AttemptPair, attempt: Attempt, info: RequestInfo): void {
     const { clock, isAggregated } = this.#parts;
     if (attempt.sinceSent(clock.now()) < requestLimits.foreignHedgeMs) return;
@@ -154,16 +154,16 @@ export class Hedges {
   }
 
   /**
-   * Hedges first on another connection to the same backend. If that is silent, too, asks another backend, because with
-   * a wrong path MTU all connections to a backend lose the same response.
+   * Sends the request again on another connection to the same backend. If that one is silent, too, sends it to another
+   * backend: with a wrong path MTU, all connections to a backend lose the same response.
    */
   #askTwice(attempts: AttemptPair, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
-    // Prefers another connection to the same backend, whose cache the client has read already (k/k 59848).
+    // Another connection to the same backend comes first: the client has read this backend's cache already (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // Without another backend, a new connection to this one may work: only its present ones are silent.
+    // If there is no other backend, a new connection to this one is tried: only its present connections may be silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.#count(attempt);

@@ -1,7 +1,7 @@
 /**
- * A refusal (429 or 5xx), held while another backend may give a better response. A short refusal is held until it is
- * complete, because its backend may die before. A longer one gets no credit, so the window of its stream bounds the
- * held bytes.
+ * Holds a refusal (429 or 5xx) back while another backend may give a better response. A short refusal is held until it
+ * is complete, because its backend may die before that. A longer refusal gets no flow-control credit, so the stream's
+ * window limits the held bytes.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -65,7 +65,7 @@ export class HeldResponse {
     this.#isWhole = true;
   }
 
-  /** Relays the held response after all. Later frames of its stream follow. */
+  /** Forwards the held response after all. The stream's later frames are forwarded as they arrive. */
   passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const body = this.#body.take();
@@ -85,7 +85,7 @@ export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }
 
-/** True if the head states a content-length that is short enough to wait for. */
+/** True if the head has a content-length that is small enough to hold the whole response. */
 export function isShort(head: readonly Field[]): boolean {
   const length = head.find((field) => field.role === role.contentLength);
   return length !== undefined && Number(length.value) <= requestLimits.shortRefusalBytes;

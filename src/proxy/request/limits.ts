@@ -5,14 +5,16 @@ const MiB = 1024 * KiB;
 export const requestLimits = {
   /** A request body up to this size is kept until the response: it can be sent again if a backend refuses it. */
   repeatableBodyBytes: 64 * KiB,
-  /** A refusal with a body up to this size is held until complete, as its backend may be lost. A Status has 1 KiB. */
+  /**
+   * A refusal with a body up to this size is held until complete, because its backend may be lost. A Status has 1 KiB.
+   */
   shortRefusalBytes: 16 * KiB,
   /**
    * For this many ms, an attempt that a GOAWAY refused does not count. Each 401 causes a GOAWAY on its connection,
    * which proves nothing about the backend. During a flood of 401s, dozens of connections may refuse one request.
    */
   sentAwayMs: 15_000,
-  /** Ms that a 429 or 5xx is held for the other attempt's response. Its client would wait as long (Retry-After). */
+  /** Ms for which a 429 or 5xx is held back while the other attempt may succeed. Retry-After would delay it as much. */
   refusalHeldMs: 1000,
   /**
    * Ms that a request waits while no backend is available. Together with a failed dial (2.25 s), less than the 5 s that
@@ -33,15 +35,18 @@ export const requestLimits = {
   missingMs: 30_000,
   /** Ms that a read of an aggregated API waits until it is also sent to another backend: these servers are slower. */
   foreignHedgeMs: 2000,
-  /** Maximum number of resources remembered as missing at a backend. An upgrade adds a few dozen. */
+  /** Maximum number of resources that are remembered as not served by one backend. An upgrade adds a few dozen. */
   missingResources: 256,
-  /** Maximum number of requests at once that go to another backend after a 404, which any wrong path causes. */
+  /** Maximum number of requests at once that go to another backend after a 404, because any wrong path causes one. */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
-  /** A request counts as a response of this many bytes, which takes a kube-apiserver as much CPU. */
+  /** A short request counts as much work as a response of this many bytes: both take a kube-apiserver as much CPU. */
   requestWorkBytes: 40 * KiB,
-  /** A client without long-lived streams that causes as much work within 5 s (balance.ts) is worth moving. */
+  /** A client without long-lived streams is moved only if it causes this much work in bytes within 5 s (balance.ts). */
   busyBytes: 4 * MiB,
-  /** Maximum number of such clients between two looks: more clients than that are not the cause of a skew. */
+  /**
+   * Maximum number of busy clients that are remembered between two checks of the balance. If there are more, no single
+   * client causes the imbalance.
+   */
   busyClients: 1000,
 } as const;

@@ -1,7 +1,7 @@
 /**
- * What a client gets if no backend's response can be relayed: a Kubernetes `Status`, which every client library can
- * display, or a reset. A reset says "not processed" only if that is certain (D17), because clients then repeat even
- * writes.
+ * The response that a client gets if no backend's response can be forwarded: a Kubernetes `Status`, which every client
+ * library can display, or a reset. A reset says "not processed" only if that is certain (D17), because clients then
+ * repeat even writes.
  */
 import { Failure, type FailureCode } from "../../base/failure.ts";
 import { Field } from "../../h2/core/field.ts";
@@ -31,7 +31,7 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat any request, because no backend has acted on the request. */
+/** Failures after which the client may repeat even a write, because no backend has begun to process the request. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "limited", "draining"]);
 
 /**
@@ -71,10 +71,13 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
   return statusJson({ message, reason, details, code: status });
 }
 
-/** Reset codes that Node's client takes for an orderly end (nodejs/node 35209). */
+/** Reset codes that Node's HTTP/2 client treats as the normal end of a response (nodejs/node 35209). */
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
-/** Returns the reset code for the client: `code`, unless it would be untrue. `mayHaveRun`: a backend may have begun. */
+/**
+ * Returns the reset code for the client: `code`, or another one if `code` would be untrue. `mayHaveRun`: true if a
+ * backend may have begun to process the request.
+ */
 export function honestCode(code: number, mayHaveRun: boolean): number {
   const isUnseen = code === errorCode.REFUSED_STREAM;
   const isFalse = isUnseen ? mayHaveRun : mistakable.has(code);
@@ -93,7 +96,10 @@ function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
   return new Failure("outcome-unknown", origin, `${what}: whether the request was executed is unknown`);
 }
 
-/** Returns the failure of a request that the proxy cut. 503 with Retry-After makes client-go repeat a safe one. */
+/**
+ * Returns the failure for a request that the proxy itself ended. If the request is safe, it is a 503 with Retry-After,
+ * after which client-go repeats it.
+ */
 export function failureOfCut(isSafe: boolean): Failure {
   const message = "The proxy ended this request before a response arrived";
   return isSafe ? new Failure("draining", "proxy", message) : unknownOutcome("proxy", message);
@@ -104,8 +110,8 @@ export function lostUnanswered(backend: string): Failure {
 }
 
 /**
- * Returns the failure that the client gets after its request was lost; undefined: it gets the backend's reset.
- * `mayRunTwice`: the method is safe, or no backend has begun to process the request.
+ * Returns the failure that the client gets after its request was lost; undefined: the client's stream is reset as the
+ * backend reset it. `mayRunTwice`: true if the method is safe, or no backend has begun to process the request.
  */
 export function failureOfLost(
   { backend, isMalformed }: Attempt,

@@ -1,6 +1,7 @@
 /**
- * Requests that no backend can take now. They wait, unsent, until a backend's health state changes, and are then sent
- * in the order of their arrival. Each backend's dial budget bounds the connections that are dialled for them.
+ * Requests that no backend can take now. They have not been sent, and wait until a backend's health state changes. They
+ * are then sent in the order in which they came. The dial budget of each backend limits how many connections are opened
+ * for them.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -13,7 +14,7 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<WaitingRequest>();
 
-  /** `clock` stands still while the event loop is stalled, because a backend may come back meanwhile (F11). */
+  /** `clock` stops while the event loop is stalled, because a backend may come back in that time (F11). */
   constructor(clock: Clock) {
     this.#clock = clock;
   }
@@ -22,7 +23,7 @@ export class PendingQueue {
     return this.#waiting.size;
   }
 
-  /** The deadline of a request that begins to wait now, as a reading of `clock`. */
+  /** The deadline for a request that begins to wait now, as a reading of `clock`. */
   get until(): number {
     return this.#clock.now() + requestLimits.pendingMs;
   }

@@ -1,6 +1,7 @@
 /**
- * The part of a request's body that may have to be sent, or sent again. While there is no connection, all bytes that
- * have arrived are kept, bounded by the client's window. After that, only a short body is kept, until the response.
+ * The bytes of a request's body that may have to be sent later or again. While the request has no upstream connection,
+ * all bytes that arrive are kept; the client's flow-control window limits them. After that, only a short body is kept,
+ * until the response comes.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";

@@ -1,4 +1,4 @@
-/** The fields that name a request and its client in the journal. */
+/** The header fields that identify a request and its client in the journal. */
 import { clipped, detach } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { EntryOf } from "../../events/journal.ts";
@@ -10,7 +10,7 @@ export type RequestNames = Pick<
   "auditId" | "client" | "userAgent" | "user" | "verb" | "path"
 >;
 
-/** The context of a request, or of a tunnel, which does not keep its request. */
+/** The context of a request, or the names of a tunnel, which does not keep its request's context. */
 export type NamedContext = RequestContext | { readonly auditId: string };
 
 /** Returns what this context shows of the request. */
@@ -29,7 +29,7 @@ export function namesOf({ auditId, client, caller, verb, fields }: RequestContex
   };
 }
 
-/** Returns the path without its query, which may contain a token. Cut and copied, because the journal keeps it. */
+/** Returns the path without its query, which may contain a token. A short copy, because the journal keeps it. */
 export function pathOf(target: string): string {
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
   return target.length > limits.apiTextChars ? detach(path) : path;

@@ -1,6 +1,6 @@
 /**
  * A file of CA certificates that verifies backends or clients, and reloads when it changes. The last usable CAs stay in
- * use until new ones have passed every test, because a wrong CA would break all connections at once (D10).
+ * use until new ones have passed every test, because with a wrong CA all new connections would fail (D10).
  */
 import { wallOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -30,7 +30,10 @@ export class CaBundle {
     this.#file = new ReloadingFile(parts, first);
   }
 
-  /** Loads the first CAs. Accepts any readable file, because no older CAs could be kept. `start` watches the file. */
+  /**
+   * Loads the first CAs. Any readable file is accepted, because there are no older CAs that could stay in use. `start`
+   * watches the file.
+   */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);
     return ca instanceof Failure ? ca : new CaBundle(options, ca);
@@ -92,8 +95,8 @@ export function unusable(files: string, { message, cause }: Failure): Failure {
 }
 
 /**
- * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. When a CA is rotated, the old one may expire
- * earlier, because by then the new one has signed all certificates.
+ * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. Not the earliest: when a CA is rotated, the old
+ * one may expire first, and by then the new one has signed all certificates.
  */
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);

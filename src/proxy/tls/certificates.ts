@@ -17,7 +17,7 @@ export type CertificateOptions = Reloading & {
   readonly keyFile: string;
   /** The CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** True if clients may not resume TLS sessions, because their certificates or host names matter on this listener. */
+  /** True if clients may not resume TLS sessions: the listener verifies client certificates or selects by name. */
   readonly wholeOnly?: boolean;
   /** Called after a reload has replaced the pair or the client CA. `isOtherCa`: true if it was the client CA. */
   readonly onSwap?: (isOtherCa: boolean) => void;
@@ -84,7 +84,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** A pair that replaces another one must pass `prove`. */
+  /** Loads the pair. A pair that replaces another one must also pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
@@ -99,7 +99,7 @@ export class ServingCertificate {
     const { clientCaFile: file, name } = this.#options;
     if (file === undefined) return undefined;
     if (this.#clientCa !== undefined) {
-      // If this fails, the CAs in use stay, and the bundle journals the failure itself.
+      // If this fails, the present CAs stay in use, and the bundle itself journals the failure.
       await this.#clientCa.reload();
       return this.#clientCa.ca;
     }
@@ -139,7 +139,10 @@ async function load(
     : refuse(failure);
 }
 
-/** The last test of a certificate. Returns undefined if a client gets it (SHA-256 `fingerprint`) in a handshake. */
+/**
+ * The last test of a certificate: a handshake with a client in this process. Returns undefined if that client gets the
+ * certificate with this SHA-256 `fingerprint`.
+ */
 export function tryHandshake(
   context: tls.SecureContext,
   fingerprint: string,
@@ -147,7 +150,7 @@ export function tryHandshake(
 ): Promise<Failure | undefined> {
   const [near, far] = duplexPair();
   const server = new tls.TLSSocket(near, { isServer: true, secureContext: context });
-  // The test only shows that both ends agree on a version and a cipher, not that clients trust the CA.
+  // The test shows only that both ends agree on a version and a cipher. Whether clients trust the CA is not tested.
   const client = tls.connect({ socket: far, rejectUnauthorized: false });
   return new Promise((resolve) => {
     const end = (failure?: Failure): void => {

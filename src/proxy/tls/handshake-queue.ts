@@ -1,7 +1,7 @@
 /**
  * Limits how many TLS handshakes begin in one turn of the event loop. Each takes about a millisecond, so a few hundred
- * at once would delay every established stream (A51). Sockets queue by source address, and addresses take turns, so
- * that a flood from one address delays only that address.
+ * at once would delay every established stream (A51). The sockets of each source address have a queue of their own, and
+ * the queues take turns, so that a flood from one address delays only that address.
  */
 import type { Clock } from "../../base/clock.ts";
 

@@ -22,7 +22,7 @@ export function shakeHands(
   clock: Clock,
   done: (outcome: HandshakeResult | undefined) => void,
 ): void {
-  // The host stays the default one for clients without SNI, such as those that dial an IP address (RFC 6066 §3).
+  // Remains the default host for clients without SNI, such as those that dial an IP address (RFC 6066 §3).
   let host = hosts.default;
   const own = host.context();
   const bySni: tls.TLSSocketOptions = {
@@ -37,7 +37,7 @@ export function shakeHands(
   const secure = new tls.TLSSocket(socket, {
     isServer: true,
     ...(own === undefined ? serverTlsOptions() : { secureContext: own }),
-    // With one certificate for all names, OpenSSL does not interrupt the handshake to call JavaScript.
+    // With one certificate for all names, there is no SNI callback, which would interrupt OpenSSL's handshake.
     ...(own === undefined || hosts.hasSeveral ? bySni : {}),
     ALPNProtocols: ["h2", "http/1.1"],
     // Always requests a certificate, so that any listener can refuse it later with a clear message.
@@ -65,7 +65,7 @@ export function shakeHands(
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // A resumed session does not identify its client. Listeners that verify certificates permit none (A47).
+  // A resumed session does not identify its client. Listeners that verify certificates resume no session (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,
@@ -87,7 +87,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   if (typeof verifyError !== "function") return "it could not be verified";
   const error: unknown = Reflect.apply(verifyError, handle, []);
   if (error === null || error === undefined) return undefined;
-  // After the semicolon, Node's message has advice that is not for clients.
+  // Cuts Node's message at the semicolon: what follows is advice for programmers of Node servers.
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
@@ -95,7 +95,7 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // A limited number of steps: OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
+  // At most ten steps: OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;

@@ -35,7 +35,7 @@ export class ReloadingFile<T> {
   #current: T | undefined;
   /** The problem that was journaled last, so that it is not journaled again every minute; "": none. */
   #problem = "";
-  /** The reload that was requested last. The next one starts after it, and so reads the files as they are then. */
+  /** The latest reload. The next one starts only after it, and so reads the files as they are then. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
   #stopWatching: () => void = () => {};
@@ -99,7 +99,7 @@ export class ReloadingFile<T> {
     if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#problem = failure.message;
-    // Some problems end although the files do not change: a date comes, or a disk answers again.
+    // Tries again later: a problem may end although the files do not change (a date comes, a disk answers again).
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }

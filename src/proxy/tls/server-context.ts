@@ -9,7 +9,8 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
     // For TLS 1.2, only suites with ECDHE and AEAD: RFC 9113 §9.2.2 and its appendix A prohibit all others, so the
-    // proxy would have to reject them with INADEQUATE_SECURITY. AES-128 comes first, as in the apiserver (Go).
+    // proxy would have to end such HTTP/2 connections with INADEQUATE_SECURITY. AES-128 comes first, as in the
+    // apiserver (Go).
     ciphers: [
       "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256:TLS_AES_256_GCM_SHA384",
       "ECDHE-ECDSA-AES128-GCM-SHA256:ECDHE-RSA-AES128-GCM-SHA256",
@@ -17,7 +18,8 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
       "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
     ].join(":"),
     honorCipherOrder: true,
-    // A renegotiation costs as much as a handshake. Node alone would allow a client three in ten minutes (A46).
+    // Renegotiation is off, because each one costs as much as a handshake. Node alone would allow a client three in ten
+    // minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
     // A resumed session keeps the identity of the first session, whichever client presents its ticket (A47), and has no
     // SNI. So no tickets are issued where certificates or names matter. Without this context id, OpenSSL refuses older
@@ -31,7 +33,7 @@ export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // The bundle may contain only an intermediate CA, which Go's verifier, and therefore the apiserver, accepts.
+  // The bundle may contain only an intermediate CA. Go's verifier, as in the apiserver, accepts that, too.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({
@@ -41,7 +43,7 @@ export function serverContext(
       key,
     });
   } catch (reason) {
-    // OpenSSL enforces limits of its own, such as a minimum size of RSA keys.
+    // OpenSSL may refuse a checked pair, because it has limits of its own, such as a minimum size of RSA keys.
     return new Failure("bad-file", "proxy", wordsOf(reason), reason);
   }
 }

@@ -1,6 +1,6 @@
 /**
- * Checks that clients can accept a certificate with its key. Node accepts an empty file, or an RSA certificate with an
- * EC key, without an error, and then fails every handshake.
+ * Checks that a certificate fits its key and is usable. Without this check, Node accepts an empty file, or an RSA
+ * certificate with an EC key, and then every handshake fails.
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
@@ -27,7 +27,7 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   const chain = chainFrom(leaf, certificates);
   const failure = outOfDate(chain, wallMs);
   if (failure !== undefined) return failure;
-  // Other certificates of the file go to the end: clients ignore them, but one may be a useful cross-signature.
+  // Other certificates of the file come last: clients ignore them, but a cross-signed one may be useful.
   const rest = certificates.filter((certificate) => !chain.includes(certificate));
   return {
     chain: [...chain, ...rest].map((certificate) => certificate.toString()).join(""),
@@ -108,7 +108,7 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   return chain;
 }
 
-/** Parsed leaf certificates, kept because each new `:authority` of a session is compared with their names. */
+/** Parsed leaf certificates, kept because their names are compared with each new `:authority` of a session. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
 /** True if the certificate has one of `names`. A name with "*." matches only an equal one in the certificate. */
@@ -134,7 +134,7 @@ function bad(message: string, cause?: unknown): Failure {
 }
 
 type PemBlock = {
-  /** For example "CERTIFICATE" or "EC PRIVATE KEY". */
+  /** The type in the block's first line, such as "CERTIFICATE" or "EC PRIVATE KEY". */
   readonly type: string;
   readonly text: string;
   /** False if the file ends inside the block, probably because the file is still being written. */

@@ -1,6 +1,7 @@
 /**
- * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). An
- * unusable certificate affects only its own host, and only if the host never had a usable one (incident 000).
+ * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). If
+ * a certificate is unusable, only its own host is affected, and only if that host never had a usable one (incident
+ * 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
@@ -50,7 +51,7 @@ export class Hosts {
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // The same for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
+    // The same value for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
     // resumed session has no SNI, so it would get the default host and its cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (

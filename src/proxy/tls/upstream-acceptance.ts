@@ -1,6 +1,6 @@
 /**
- * Tries a new CA, or a new certificate of the proxy, on the ready backends before it replaces one that works. The file
- * may be valid and yet belong to another cluster.
+ * Tests a new CA, or a new certificate of the proxy, with the ready backends before it replaces one that works. A valid
+ * file may belong to another cluster.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -9,7 +9,7 @@ import { quote } from "../../config/problem.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
-/** Milliseconds that a backend has to answer when a CA or certificate is tried. A slower one gives no result. */
+/** Ms that a backend has to answer when a CA or certificate is tested. A slower backend gives no result. */
 export const proofMs = 3000;
 
 /** objection: why the backend rejects the file; "": it accepts the file; undefined: no result. */
@@ -42,7 +42,7 @@ export async function provePair(
   return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "rejects it");
 }
 
-/** A backend's response: its status line ("" after only a handshake), or the error on its socket. */
+/** What a backend answers: its status line ("" if only a handshake was requested), or the error on its socket. */
 type Outcome = string | Error;
 
 /**
@@ -103,7 +103,7 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
       const fields = ["Host: kubernetes", "User-Agent: watchkeeper-probe", field, "Connection: close"];
       const lines = ["GET /readyz HTTP/1.1", ...fields.filter((line) => line !== ""), "", ""];
       socket.write(lines.join("\r\n"));
-      // HTTP servers send the status line in one piece. Anything else is no result.
+      // Reads only the first chunk, because HTTP servers send the status line in one piece.
       socket.once("data", (chunk: Buffer) => end(objectionTo(firstLine(chunk))));
     });
   });

@@ -1,8 +1,8 @@
 /**
- * Opens a socket to a backend that answers, for a passthrough connection. An open TCP connection proves little: the
- * kernel of a frozen process still accepts connections. So while the client has sent only a ClientHello, which may be
- * sent twice, the first backend to send a byte is used. If a backend stays silent for so long that it is suspect, the
- * next one is tried as well.
+ * Opens a socket to a backend for a passthrough connection. An open TCP connection proves little, because the kernel of
+ * a frozen process still accepts connections. While the client has sent only a ClientHello, which may be sent twice,
+ * the proxy therefore uses the first backend that sends a byte. If a backend is silent for so long that it is suspect,
+ * the proxy dials the next one, too.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -73,12 +73,12 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // Another backend may still answer.
+      // Returns this failure only if no other backend can still answer.
       const failure = this.#failure ?? backend;
       if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;
     }
-    // The backend counts as failed until it answers, so that a hedge goes to another one.
+    // The backend counts as failed until it answers. A hedge is thus sent to another backend.
     this.#retries.failed(backend);
     this.#run(backend);
     this.#stopDoubt();

@@ -34,7 +34,7 @@ export function routeBySni(
   parts: RouterParts,
 ): void {
   peek(down, parts.clock, helloIn, ({ hello, bytes }) => {
-    // Set only now: if a client closes its half without a ClientHello, Node must close the whole socket.
+    // Set only now. Before the ClientHello, Node must close the whole socket if a client closes its half.
     down.allowHalfOpen = true;
     const bad = (message: string, answer: Buffer): void =>
       refuseCaller(down, caller, new Failure("bad-request", "client", message), { ...parts, answer });
@@ -57,7 +57,7 @@ export function routeFor(
   return named ?? routes.find(({ serverNames }) => serverNames.length === 0);
 }
 
-/** Refuses a client. Without an `answer`, the proxy only closes the connection, and client-go reconnects. */
+/** Refuses a client with `answer`; without one, only closes the connection, after which client-go reconnects. */
 export function refuseCaller(
   down: Socket,
   { ends, listener }: PassthroughClient,
@@ -71,7 +71,7 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Takes all bytes, because they go to the backend. Their buffer is not used again. */
+/** Takes all received bytes, to forward them to the backend. */
 function helloIn(seen: Buffer): Decision<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };

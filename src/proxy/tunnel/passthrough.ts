@@ -4,7 +4,8 @@
  *
  * The proxy cannot send PINGs inside these connections, so they depend on their backend's health state (D6). If the
  * backend is dead, both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of
- * one connection alone shows in the kernel's socket table (stuck-sockets.ts). No connection is cut for silence (D7).
+ * one connection alone shows in the kernel's socket table (stuck-sockets.ts). A connection is never ended because it is
+ * silent (D7).
  */
 
 import type { Socket } from "node:net";
@@ -36,7 +37,7 @@ export type PassthroughParts = {
   readonly watchTunnel: WatchTunnel;
 };
 
-/** `at`: the connection's index in `#live`. */
+/** A client connection that is joined to a backend. `at`: its index in `#live`. */
 type JoinedConnection = { readonly relay: TcpRelay; readonly backend: string; at: number };
 
 export class Passthrough {
@@ -74,8 +75,8 @@ export class Passthrough {
   }
 
   /**
-   * After `graceMs`, ends the connections to backends that are no longer configured or discovered, because such a
-   * backend has no health state. If it comes back before, its connections stay.
+   * Ends the connections to backends that are no longer configured or discovered, after `graceMs`, because such a
+   * backend has no health state. If the backend is back before that, its connections stay.
    */
   reconcile(names: readonly string[], graceMs: number): void {
     for (const [name, stop] of this.#leaving)
@@ -103,7 +104,7 @@ export class Passthrough {
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
-  /** Takes over a socket whose ClientHello was read. Journals an internal fault. */
+  /** Takes over a socket whose ClientHello was read. An internal error is journaled. */
   pass(down: Socket, read: ReceivedHello, caller: PassthroughClient, route: RouteConfig): void {
     this.#pass(down, read, caller, route).catch((reason: unknown) => {
       const { message } = failureFrom(reason, "proxy");

@@ -1,8 +1,8 @@
 /**
  * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside
  * tunnels, and the kernel's keepalive sends nothing while a byte is unacknowledged, but the kernel's socket table shows
- * retransmissions (D6). While there are tunnels, the proxy reads this table once a second. While a whole backend is
- * silent, its health state decides instead.
+ * retransmissions (D6). While there are tunnels, the proxy reads this table once a second. If all connections to a
+ * backend are silent, the backend's health state decides, not the table.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -13,11 +13,14 @@ import { keyOf } from "../../health/probes/retransmissions.ts";
 export const socketTableMs = 1000;
 /**
  * A tunnel is stuck if the socket to its backend shows this many retransmissions in `hungLooks` checks in a row. Four
- * retransmissions take 3.0 s, so shorter outages do no harm, and after an outage that begins 5 s before kubectl's next
- * ping, its exec ends within 10 s.
+ * retransmissions take 3.0 s. A shorter outage therefore ends no tunnel; and if an outage begins 5 s before kubectl's
+ * next ping, the exec ends within 10 s.
  */
 export const hungRetransmits = 4;
-/** For the client's socket: its network may fail for a while. This many retransmissions take about 51 s. */
+/**
+ * A tunnel is also stuck if the socket to its client shows this many retransmissions, which take about 51 s. The number
+ * is larger than for backends, because a client's network may fail for a while.
+ */
 export const hungClientRetransmits = 8;
 export const hungLooks = 2;
 
@@ -38,7 +41,9 @@ type WatchedTunnel = {
   readonly isWell: () => boolean;
   readonly run: () => void;
   looks: number;
-  /** Retransmissions to the backend while all of it was silent, which are no evidence against the socket. */
+  /**
+   * Number of retransmissions while all connections to the backend were silent. They prove nothing about this socket.
+   */
   excused: number;
 };
 
@@ -100,10 +105,13 @@ export class HungTunnels {
   }
 }
 
-/** Once the whole backend was silent, this many more retransmissions show a fault of the socket. One may be chance. */
+/**
+ * After a silence of the whole backend, this many more retransmissions show that the socket itself is stuck. A single
+ * one may be chance.
+ */
 const triesAfterHole = 2;
 
-/** The client's socket alone decides about the client, because nothing else shows whether it still exists. */
+/** For the client, only its own socket is considered, because nothing else shows whether the client still exists. */
 function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

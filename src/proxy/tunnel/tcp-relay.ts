@@ -42,8 +42,9 @@ export class TcpRelay {
   }
 
   /**
-   * Resets both sockets. The proxy cannot send TLS' close_notify, and after a plain FIN a response could look complete.
-   * After a reset, client-go treats its watch as ended and reconnects at once (apimachinery net.IsProbableEOF).
+   * Resets both sockets. The proxy cannot send the close_notify of TLS, and after a plain FIN a truncated response
+   * could look complete. After a reset, client-go treats its watch as ended and reconnects at once (apimachinery
+   * net.IsProbableEOF).
    */
   cut(reason: RelayEnd): void {
     if (this.#isOver) return;
@@ -52,7 +53,7 @@ export class TcpRelay {
     this.#end(reason);
   }
 
-  /** Ends the relay when one socket has closed. If both halves had ended in order, the other closes by itself. */
+  /** Ends the relay when one socket has closed. If both its halves ended in order, the other closes by itself. */
   #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");

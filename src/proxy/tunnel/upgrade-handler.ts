@@ -1,7 +1,7 @@
 /**
  * Handles an Upgrade (SPDY/3.1 and websocket: exec, attach, port-forward): identifies the client, dials a backend, and
  * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). The proxy cannot send PINGs in
- * it, so it ends when its backend is found dead (D6).
+ * a tunnel, so the tunnel ends when health checks find its backend dead (D6).
  */
 import type { IncomingMessage } from "node:http";
 import type { Socket } from "node:net";
@@ -129,7 +129,7 @@ export class UpgradeHandler {
       .finally(() => endAll(limited));
   }
 
-  /** The closures live as long as the tunnel, so they keep only a small `Requester` of the request (A26). */
+  /** The callbacks live as long as the tunnel, so they use a small `Requester` and not the whole request (A26). */
   #open(parts: TunnelParts, backend: string, requester: Requester): void {
     const { down, up } = parts;
     if (down.destroyed || down.readableEnded) {
@@ -171,7 +171,7 @@ export class UpgradeHandler {
   /** Sends the last response on a socket. Whatever the client still sends is discarded. */
   #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
-    // The limit itself reports its refusals.
+    // A limit reports its refusals itself.
     if (code !== "limited")
       this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
     if (socket.writable) {
@@ -183,5 +183,5 @@ export class UpgradeHandler {
   }
 }
 
-/** `auditId` is "" if the request could not be parsed. */
+/** What a tunnel keeps of its request. `auditId` is "" if the request could not be parsed. */
 type Requester = Omit<RequestNames, "user"> & { readonly method: string };

@@ -1,8 +1,8 @@
 /**
  * One Upgrade between two sockets. Bytes pass both ways only after a 101 to a requested protocol, and then each half is
- * closed on its own. Any other response is relayed as the last one on its socket, and no byte that the client sent
- * after its head reaches the backend (A35, CVE-2018-1002105). A redirect is relayed like any other response, never
- * followed (A36, CVE-2020-8559).
+ * closed on its own. Any other response is forwarded as the last one on the client's socket, and no byte that the
+ * client sent after its request's head reaches the backend (A35, CVE-2018-1002105). A redirect is forwarded like any
+ * other response; the proxy never follows it (A36, CVE-2020-8559).
  */
 import type { Socket } from "node:net";
 import { Failure, wordsOf } from "../../base/failure.ts";
@@ -104,7 +104,10 @@ export class Tunnel {
     else this.#finish(reason);
   }
 
-  /** Ends the tunnel, because memory is short. An unanswered request gets no response: its backend may have begun. */
+  /**
+   * Ends the tunnel, because memory is short. An unanswered request gets no response, because its backend may already
+   * have begun to process it.
+   */
   shed(): void {
     if (this.#state === "open") this.#finish("memory_short");
     else if (this.#state !== "over") this.#breakOff("memory_short");
@@ -204,7 +207,7 @@ export class Tunnel {
   }
 
   #endAnswer(): void {
-    // A body without a length ends where the connection ends in order (RFC 9112 §6.3).
+    // A body without a length is complete when the backend closes the connection in order (RFC 9112 §6.3).
     if (this.#body?.isWhole === undefined) this.#finish("refused_by_backend");
     else this.#breakOff("response_truncated");
   }

@@ -17,7 +17,7 @@ import type { Waiter } from "./shard.ts";
 /** The exchange or watch session for which an attempt is made. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Returns which upstream connections the request may use now. The result changes when its credential is proven. */
+  /** Returns the key of the connections that the request may use now. It changes when the credential is proven. */
   poolKey(): PoolKey;
   /** Called when the request's head was sent. Its body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
@@ -34,11 +34,14 @@ export type AttemptOwner = {
   attemptSuspected(attempt: Attempt): void;
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
-  /** Called when a PING that was sent after the held head is answered: bytes of the backend do arrive here. */
+  /**
+   * Called when the backend answers a PING that was sent after the held head arrived. So the connection does not lose
+   * the backend's packets.
+   */
   attemptPassed?(attempt: Attempt): void;
-  /** Called when the connection takes no new streams, or the backend drains. Open streams go on for a while. */
+  /** Called when the connection takes no new streams, or the backend drains. Open streams still work for a while. */
   attemptLeaving?(attempt: Attempt): void;
-  /** Called on an internal fault, which ends this exchange, but no other one on the connection. */
+  /** Called on an internal error, which ends this exchange, but no other exchange on the connection. */
   attemptFaulted(error: unknown): void;
 };
 
@@ -47,7 +50,10 @@ export class Attempt implements ConnectionUser, Waiter {
   #owner: AttemptOwner;
   #connection: Connection | undefined;
   #isSuspect = false;
-  /** Clock reading at which the head was sent; negative: unsent, or refused. In whole ms, which V8 stores in place. */
+  /**
+   * Clock reading at which the head was sent; negative if it was not sent, or the backend refused it unprocessed. Whole
+   * ms, because V8 stores integers in the object itself.
+   */
   #sentAt = -1;
   /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */
   isSlow = false;
@@ -71,7 +77,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   // --- methods for the owner ---
 
-  /** The key of the connections among which the attempt takes one, or waits for one. */
+  /** The key of the connections that the attempt may use or wait for. */
   get key(): PoolKey {
     return this.#key;
   }
@@ -81,7 +87,10 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#owner = owner;
   }
 
-  /** True once the head was sent, unless the backend reports that it has not processed the request. */
+  /**
+   * True if a backend may have begun to process the request: the head was sent, and the backend has not reported that
+   * it ignored the request.
+   */
   get mayHaveRun(): boolean {
     return this.#sentAt >= 0;
   }
@@ -104,7 +113,7 @@ export class Attempt implements ConnectionUser, Waiter {
     return this.#isSuspect;
   }
 
-  /** True if the connection has answered a PING since the head was sent, so it is not at fault. */
+  /** True if the connection has answered a PING since the head was sent, so the connection itself works. */
   get isOnAnsweringConnection(): boolean {
     return this.#connection?.isAnsweringSince(this.#sentAt) === true;
   }
@@ -116,7 +125,7 @@ export class Attempt implements ConnectionUser, Waiter {
       return this.refused(new Failure("no-backend", "proxy", `Backend ${this.backend} was removed`));
     const connection = connections.take(this.#key);
     if (connection !== undefined) return this.ready(connection);
-    // Set before `wait` is called, which may refuse the attempt at once.
+    // Set before `wait` is called, because `wait` may refuse the attempt at once.
     this.#waitingPool = connections;
     connections.wait(this);
   }
@@ -132,7 +141,10 @@ export class Attempt implements ConnectionUser, Waiter {
     return head;
   }
 
-  /** Called when a PING sent at `answeredPingAt` was answered: all that the backend sent before has arrived. */
+  /**
+   * Called when the PING that was sent at `answeredPingAt` is answered. Everything that the backend had sent before its
+   * answer has arrived by now.
+   */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.#owner.attemptPassed?.(this));
@@ -180,7 +192,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.#owner.context;
-    // Set first, so that no fault below can make a request that was sent look unsent.
+    // Set first. If a later line of this method fails, the request must count as sent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
@@ -197,7 +209,7 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Called at every tick, for a while, once the attempt has taken so long that another backend may be asked. */
+  /** Called at every tick, for `slowToldMs`, after the attempt has taken so long that another backend may be asked. */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.#owner.attemptSuspected(this));
@@ -253,8 +265,9 @@ export class Attempt implements ConnectionUser, Waiter {
  * memory is short. `delivered` counts the bytes that the client has taken since the last change; the function returns
  * the new count.
  *
- * A window doubles after it was used up twice, up to the bytes that arrive in one round trip. More bytes would only wait
- * here and leave the processor's caches, which made a LIST over loopback cost twice as much.
+ * A window doubles after it was used up twice, up to the bytes that arrive in one round trip. A larger window would not
+ * make the transfer faster: the additional bytes would wait in the proxy and leave the processor's caches. That doubled
+ * the cost of a LIST over loopback.
  */
 export function growWindow(
   up: Stream,

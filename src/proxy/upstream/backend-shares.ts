@@ -1,6 +1,6 @@
 /**
- * How much of the load each backend should get, and which backends are preferred: by the configured weight, by the
- * zone, after its return (slow-start.ts), and by what it can serve (proxy/load).
+ * Computes each backend's share of the load, from its configured weight, its zone, the time since its return
+ * (slow-start.ts), and the load that it can serve (proxy/load).
  */
 import type { SlowStart } from "./slow-start.ts";
 
@@ -15,7 +15,7 @@ export type BackendTraits = {
 export type BackendSharesParts = {
   readonly slowStart: SlowStart;
   readonly traitsOf: (backend: string) => BackendTraits;
-  /** Returns the share of its weight that the backend can serve: above 0, at most 1. */
+  /** Returns the part of its weight that the backend can serve now: above 0, at most 1. */
   readonly capacityOf: (backend: string) => number;
   /** True if the backend has asked for a pause (429 with Retry-After). */
   readonly isPaused: (backend: string) => boolean;
@@ -30,7 +30,7 @@ export class BackendShares {
     this.#parts = parts;
   }
 
-  /** Returns the share of a full load that a backend may get: above 0. */
+  /** Returns the backend's share compared with a backend of weight 1 at full load: above 0. */
   of(backend: string): number {
     const { slowStart, traitsOf, capacityOf } = this.#parts;
     return slowStart.shareOf(backend) * traitsOf(backend).weight * capacityOf(backend);

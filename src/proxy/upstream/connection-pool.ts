@@ -44,7 +44,7 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly silenceOverAt: () => number;
   /** Opens a connection, with the proxy's own credential for this class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
-  /** Trust classes for which the proxy has a credential of its own; connections are kept warm for them, too. */
+  /** Trust classes for which the proxy has a credential of its own. The pool keeps connections warm for them, too. */
   readonly asserted?: readonly TrustClass[];
 };
 
@@ -56,10 +56,13 @@ export type PoolSettings = {
   readonly ping: KeepaliveTimes;
 };
 
-/** The key of the connection that is dialled to a dead backend without warm ones, to find out whether it is back. */
+/**
+ * The key of the connection that the pool opens to a dead backend without warm connections, only to find out whether
+ * the backend is back.
+ */
 const revivalKey = poolKey("proven", "plain");
 
-/** The failure of a dial that the proxy restarts: no evidence against the backend. Its requests go on waiting. */
+/** The failure of a dial that the proxy itself restarts. It is no evidence, and the requests continue to wait. */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -76,9 +79,9 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
   #isStopped = false;
-  /** True after the pool has lost its only remaining connection, or its first dial failed, until a dial succeeds. */
+  /** True after the pool's last connection was lost, or its first dial failed, until a dial succeeds. */
   #isDead = false;
-  /** When (clock reading) a new socket was first answered after a silence, and how many ms the answer took. */
+  /** The first answer on a new socket after a silence: its clock reading, and the ms that it took. */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason that was journaled for the latest failed dial; "" after a successful one. */
   #journaledReason = "";
@@ -119,7 +122,8 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Called when the backend was removed. Retires every connection, and refuses waiting requests. Connections with open
-   * streams keep their PING: a hung backend is often removed, and only the PING shows that its streams hang.
+   * streams still get PINGs: operators often remove a backend because it hangs, and only an unanswered PING shows that
+   * its streams hang.
    */
   stop(): void {
     this.#isStopped = true;
@@ -138,7 +142,7 @@ export class ConnectionPool implements ConnectionOwner {
       // A silent connection gets no new streams, because another connection or a new socket may answer (D6).
       if (connection.room <= 0 || connection.isSuspect) continue;
       if (!connection.isShaky) return this.#taken(shard, connection);
-      // A connection that was silent recently is the last choice, because its path may lose packets.
+      // A connection that was silent recently is the last choice, because its network path may lose packets.
       shaky ??= connection;
     }
     return shaky === undefined ? undefined : this.#taken(shard, shaky);
@@ -163,7 +167,7 @@ export class ConnectionPool implements ConnectionOwner {
       refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
-  /** Removes a waiting request whose client has given it up. */
+  /** Removes a waiting request whose client no longer wants it. */
   forget(waiter: Waiter): void {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
@@ -191,8 +195,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Called when a new socket was answered in `ms`, after a silence. Dials that began during the silence are restarted
-   * once they have lasted too long, and delayed dials are made now.
+   * Called when a backend that was silent answers on a new socket, after `ms`. Restarts the dials that began during the
+   * silence and have lasted too long, and makes delayed dials now.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -201,7 +205,10 @@ export class ConnectionPool implements ConnectionOwner {
     this.#redial();
   }
 
-  /** Fails dials that take three times as long as the answered socket: their SYN is lost. A slow handshake may go on. */
+  /**
+   * Fails the dials that have taken three times as long as the answered socket: their SYN was lost. A dial that has
+   * connected and is only slow in the TLS handshake goes on.
+   */
   #failStuck(): void {
     const { at, ms } = this.#answered;
     const before = this.#options.clock.now() - Math.max(upstreamLimits.hurriedDialMs, 3 * ms);
@@ -312,7 +319,9 @@ export class ConnectionPool implements ConnectionOwner {
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /** Refuses the requests that waited for this connection, or all waiting requests if the backend has no other one. */
+  /**
+   * Refuses the requests that waited for the lost connection; if it was the backend's only one, all waiting requests.
+   */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;
@@ -344,17 +353,17 @@ export class ConnectionPool implements ConnectionOwner {
   #dial(shard: Shard): void {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#settings.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
-    // A new connection would get the same wrong certificate. Probes on new sockets go on (D6).
+    // A new connection would get the same wrong certificate. Probes find out when the certificate is right again (D6).
     if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= upstreamLimits.connections) return;
     const { trust } = shard.key;
-    // If the dial budget is used up, a later tick dials: the requests will still be waiting.
+    // If the dial budget is used up, nothing happens now. A later tick dials for the requests that still wait.
     if (!this.#backoff.take(shard.key)) return;
     this.#names += 1;
     const { clock, turn, buffered } = this.#options;
     const mostStreams = (): number => this.#settings.streams;
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
-    // Only the fastest PINGs count, because slower ones waited behind a long response.
+    // Uses the fastest tenth of the PINGs, because slower ones may have waited behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
     const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
@@ -381,9 +390,9 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isStopped) return;
     if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // If the budget was used up, or several connections are missing, nothing else would dial again.
+    // Schedules another dial: nothing else would dial if the budget was used up, or several connections are missing.
     if (!areWarm) this.#backoff.soon();
-    // A dead backend gets no requests, so only a dial shows that it is back.
+    // A dead backend gets no requests. Without this dial, the proxy would not notice that the backend is back.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));
   }
 
@@ -397,7 +406,7 @@ export class ConnectionPool implements ConnectionOwner {
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);
-      // Dials again: the first dial of a replacement may have failed, or had no budget.
+      // Dials again: the first dial for the new certificate may have failed, or the budget was used up.
       if (hasOutdated(shard)) this.#dial(shard);
     }
   }

@@ -1,7 +1,7 @@
 /**
- * One upstream connection: an HTTP/2 session to a backend that clients of one trust class share (D2). It knows how many
- * streams it can take, watches its own PING (D6), and limits resets, because too many resets would make the backend end
- * the session for all of its clients.
+ * One upstream connection: an HTTP/2 session to a backend, shared by clients of one trust class (D2). The connection
+ * knows how many streams it can take, and whether its PING is unanswered (D6). It limits the resets that it sends,
+ * because after too many resets the backend would end the session for all clients.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -20,9 +20,9 @@ import { upstreamLimits } from "./limits.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 
 export type KeepaliveTick = {
-  /** True if a PING is due on this connection. */
+  /** True if this connection is to send a PING in this tick. */
   readonly isTurn: boolean;
-  /** True if the proxy's event loop was stalled, so that input of the backend may still be unread. */
+  /** True if the proxy's event loop was stalled, so the backend's answer may have arrived and not been read yet. */
   readonly isLate: boolean;
   /** Ms that a connection may take to open. */
   readonly dialMs: number;
@@ -61,7 +61,7 @@ export type ConnectionOptions = {
 /** An attempt with a stream on the connection. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
-  /** `answeredPingAt`: when (clock reading) the latest PING that was answered was sent. */
+  /** Called when a PING was answered. `answeredPingAt`: clock reading at which that PING was sent. */
   passed(answeredPingAt: number): void;
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
@@ -89,19 +89,22 @@ export class Connection implements WireOwner {
   #isOpened = false;
   #isClosed = false;
   #hasNotifiedLeaving = false;
-  /** True if the proxy has sent GOAWAY, and the backend had not sent one before. */
+  /** True if the proxy sent GOAWAY first. */
   #hasYielded = false;
   #failure: Failure | undefined;
   /** The number of the unanswered PING; 0: none. */
   #pingNumber = 0;
   #pingedAt = 0;
   #hasOpenedSincePing = false;
-  /** Clock reading of the latest sign of life: bytes arrived, or the backend took some of the waiting bytes. */
+  /**
+   * Clock reading of the latest sign that the backend works: bytes arrived, or the backend read some of the bytes that
+   * waited in the socket.
+   */
   #heardAt = 0;
   #answeredPingAt = 0;
   #waitingBytes = 0;
   #isSuspect = false;
-  /** Clock reading at which the connection last became silent; 0: never. */
+  /** Clock reading at which the connection last became suspect; 0: never. */
   #suspectedAt = 0;
   #wasInUse = false;
   #isOutdated = false;
@@ -152,7 +155,10 @@ export class Connection implements WireOwner {
     return !this.#session.isOpen;
   }
 
-  /** True if the backend sent GOAWAY first. Go's server also answers each GOAWAY of the proxy with one. */
+  /**
+   * True if the backend sent GOAWAY before the proxy did. A later GOAWAY says nothing: Go's server answers each GOAWAY
+   * of the proxy with one.
+   */
   get isPeerGoing(): boolean {
     return this.#session.isPeerGoing && !this.#hasYielded;
   }
@@ -180,7 +186,10 @@ export class Connection implements WireOwner {
     stream.reset(errorCode.CANCEL);
   }
 
-  /** Number of tokens for one reset. A backend is assumed to tolerate twice as many resets as it allows streams. */
+  /**
+   * Number of tokens that one reset takes. It is chosen so that the backend may get half as many resets as it allows
+   * streams; it is assumed to tolerate twice as many.
+   */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
@@ -198,7 +207,7 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A PING is also sent, out of turn, if a stream was opened since the latest PING and waits for its response.
+    // A PING is also sent outside the connection's turn if a request without a response was sent after the latest PING.
     if (isTurn || this.#hasOpenedSincePing) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
@@ -215,7 +224,10 @@ export class Connection implements WireOwner {
     this.fail(new Failure("backend-refused", "backend", message, timeout(message)));
   }
 
-  /** While the PING waits behind an upload in the socket's buffer, each fall of the waiting bytes is a sign of life. */
+  /**
+   * While the PING waits behind an upload in the socket's buffer, no answer can come. Each fall in the number of
+   * waiting bytes then shows that the backend still reads.
+   */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
     if (waiting < this.#waitingBytes) this.#heardAt = this.now;
@@ -236,12 +248,12 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** Ms since the unanswered PING was sent, whatever else has arrived; 0: no PING is unanswered. */
+  /** Ms since the unanswered PING was sent, even if other bytes have arrived since; 0: no PING is unanswered. */
   get pingMs(): number {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }
 
-  /** True if a PING sent after `at` was answered, so that bytes sent after `at` do arrive. */
+  /** True if a PING sent after `at` was answered, so bytes that the backend sent after `at` do arrive. */
   isAnsweringSince(at: number): boolean {
     return this.#answeredPingAt > at;
   }
@@ -334,7 +346,7 @@ export class Connection implements WireOwner {
     this.leave();
   }
 
-  /** Takes no new streams. The attempts are not notified, because their streams go on here. */
+  /** Takes no new streams. The attempts are not notified, because they need not move: their streams continue here. */
   yield(): void {
     this.#hasYielded ||= !this.#session.isPeerGoing;
     this.#session.goAway();

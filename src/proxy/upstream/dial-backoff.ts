@@ -1,4 +1,4 @@
-/** Decides when a backend may be dialled: at most so many times a second, and after a loss with growing pauses. */
+/** Decides when a backend may be dialled: only so many times a second, and with growing pauses after a loss. */
 
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -10,7 +10,10 @@ export class DialBackoff {
   readonly #again: () => void;
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
-  /** The budget for clients whose requests backends reject: each rejection may cost a connection. */
+  /**
+   * A separate budget for clients whose requests get 401, because each 401 may cost the proxy a connection. These dials
+   * thus do not use up the budget of the other clients.
+   */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
   #stopAgain: (() => void) | undefined;
@@ -36,7 +39,7 @@ export class DialBackoff {
     this.#pauseMs = upstreamLimits.redialFirstMs;
   }
 
-  /** Schedules a dial, after a longer pause each time, unless one is scheduled already. */
+  /** Schedules a dial, unless one is scheduled already. Each pause is longer than the last, until a dial succeeds. */
   soon(): void {
     if (this.#stopAgain !== undefined) return;
     this.#stopAgain = this.#clock.after(this.#pauseMs, () => {

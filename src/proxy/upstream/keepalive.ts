@@ -1,7 +1,7 @@
 /**
- * Finds silent connections of one backend by PINGs at every tick. One timer, which is set to the next deadline, serves
- * all connections. If there are many, they take turns, until one of them is slow to answer; then all are pinged at
- * once. Time in which the proxy's event loop was stalled does not count, and connections are judged only after the
+ * Finds silent connections to one backend by PINGs. One timer, set to the next deadline, serves all connections. If
+ * there are many, only some send a PING at each tick; once a PING is answered slowly, all connections send one at once.
+ * Time in which the proxy's event loop was stalled does not count as silence, and connections are judged only after the
  * tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -14,7 +14,7 @@ import { upstreamLimits } from "./limits.ts";
 /** `number` decides in which tick the connection gets its PING. */
 export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
 
-/** `deadAfterWhenAllSilentMs`: ms of silence that are tolerated while no backend at all answers (D14). */
+/** `deadAfterWhenAllSilentMs`: ms of silence after which connections close while no backend at all answers (D14). */
 export type KeepaliveTimes = PingTimes & {
   readonly intervalMs: number;
   readonly deadAfterWhenAllSilentMs: number;
@@ -50,7 +50,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** A connection gets a PING in one of this many ticks. */
+  /** Each connection sends a PING in one of this many ticks. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;
@@ -99,7 +99,8 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = clock.now();
     const lateMs = now - this.#dueAt;
     const isLate = lateMs > limits.stallMs;
-    // The event loop was stalled at an unknown moment since the timer was set, so none of that time counts.
+    // The timer fired late because the event loop was stalled. It is unknown when the stall began, so none of the time
+    // since the timer was set counts as silence.
     if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);
     const isTick = now >= this.#tickAt;
     if (isTick) {
@@ -107,9 +108,9 @@ export class Keepalive<Kept extends KeptAlive> {
       this.rtt.fade(now);
       this.#deadlines = this.rtt.deadlines(times);
     }
-    // Schedules the next tick first, so that a fault in this one does not end the keepalive.
+    // Schedules the next tick first, so that an exception in this tick does not end the keepalive.
     this.#wait(this.#tickAt);
-    // Deferred, so that connections are judged only after the input that came during a stall was read.
+    // Judges the connections later, after the input that came during a stall has been read.
     clock.soon(() => this.#look());
     if (!isTick) return;
     this.#beat(Array.from(connections()), isLate);
@@ -119,7 +120,8 @@ export class Keepalive<Kept extends KeptAlive> {
   #beat(connections: readonly Kept[], isLate: boolean): void {
     this.#beats += 1;
     this.#turns = connections.length > upstreamLimits.pingsPerBeat ? upstreamLimits.pingTurns : 1;
-    // The handshake takes three round trips, which are long to a distant backend.
+    // A dial gets at least the time until a silent connection is dead, because the handshake to a distant backend takes
+    // three long round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const connection of connections) {
       const isTurn = (connection.number + this.#beats) % this.#turns === 0;
@@ -138,8 +140,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Last, because only now it is known whether the backend answers on any connection. If it does, a silent connection
-    // may only be waiting for the next TCP retransmission.
+    // Must be the last step: only now it is known whether the backend answers on any connection. If it does, a silent
+    // connection may only be waiting for the next TCP retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
@@ -169,7 +171,10 @@ export class Keepalive<Kept extends KeptAlive> {
     return nextAt;
   }
 
-  /** Calls `notify` for each connection that was silent for `afterMs`. Returns when this is true of the next one. */
+  /**
+   * Calls `notify` for each connection that was silent for `afterMs`. Returns the clock reading at which the next
+   * connection will have been silent for as long.
+   */
   #judge(
     silent: readonly Kept[],
     afterMs: (silentSince: number) => number,
@@ -178,10 +183,11 @@ export class Keepalive<Kept extends KeptAlive> {
     const now = this.#parts.clock.now();
     let nextAt = Number.POSITIVE_INFINITY;
     for (const connection of silent) {
-      // `notify`, when called for an earlier connection, may have closed this one.
+      // An earlier call of `notify` may have closed this connection.
       const { silentSince } = connection;
       if (silentSince === undefined) continue;
-      // Compares the sum to which the timer is set: a rounding error in a difference could repeat the check for ever.
+      // Compares with the same sum to which the timer is set. A comparison of differences could have a rounding error,
+      // and the check would then repeat for ever.
       const dueAt = silentSince + afterMs(silentSince);
       if (now >= dueAt) notify(connection, now - silentSince);
       else nextAt = Math.min(nextAt, dueAt);
@@ -190,8 +196,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * Returns how many ms a connection may be silent while its backend answers on others. The kernel doubles its pause
-   * before each retransmission, so after an outage the next one comes within the time that the outage lasted.
+   * Returns how many ms a connection may be silent while its backend answers on others. After an outage, the kernel's
+   * next retransmission may come as late as the outage lasted, because the kernel doubles its pause each time.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;
@@ -214,7 +220,7 @@ export class Keepalive<Kept extends KeptAlive> {
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
-    // Without probes, the first sign of life may be the kernel's next retransmission on this connection.
+    // A removed backend is not probed, so its first sign of life may be the kernel's retransmission on this connection.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#answeringLimitMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };

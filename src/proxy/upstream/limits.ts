@@ -11,15 +11,15 @@ export const upstreamLimits = {
   connectionResetBurst: 120,
   streamWindowMostBytes: 4 * MiB,
   streamWindowTightBytes: 64 * KiB,
-  /** One gigabit per second: a stream's window never exceeds what arrives at this rate in one round trip. */
+  /** Bytes per ms of a gigabit network. A stream's window never exceeds what arrives at this rate in one round trip. */
   streamBytesPerMs: 128 * KiB,
   /** Maximum number of connections to one backend per trust class and kind: with 80 streams each, 80,000 watches. */
   connections: 1000,
   unprovenDialsPerSecond: 50,
   dialsPerSecond: 50,
   /**
-   * Up to this many connections to one backend all get a PING at every tick. Of more connections, one in `pingTurns`
-   * gets one, and each connection that opens a stream, because 600 PINGs a tick cost 8 % of a core.
+   * Up to this many connections to one backend all send a PING at every tick. If there are more, each sends one in
+   * `pingTurns` ticks, and also when it opens a stream: 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
@@ -47,19 +47,20 @@ export const upstreamLimits = {
   redialMostMs: 500,
   /**
    * If a PING took this many ms more than twice the median, a packet was lost: TCP retransmits after 200 ms at the
-   * earliest. For `lossyMs` the path then counts as lossy, and silence on it proves nothing about large packets.
+   * earliest. For `lossyMs` after that, the path counts as lossy, and a silent connection does not show that large
+   * packets are lost.
    */
   latePingMs: 150,
   lossyMs: 3000,
-  /** Ms that a request waits for a connection before its next attempt: one failed dial and a margin. */
+  /** Ms that a request waits for a connection until its attempt fails: the time of one failed dial and a margin. */
   connectionWaitMs: 2500,
   /** Ms that a request waits for a connection before it goes to another backend. A TLS dial takes a tenth of this. */
   connectionDoubtMs: 500,
   /** A PING unanswered for this multiple of the time until suspicion counts as silence, even if bytes arrive. */
   unansweredShare: 1.5,
-  /** A connection gets no hedges while a PING is unanswered for more ms than this. PINGs are sent every 250 ms. */
+  /** A connection gets no hedges while a PING has been unanswered for more ms than this. PINGs go out every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other one has room. Watches are retried as long. */
+  /** Ms for which a connection that was silent is used only if no other one has room. Watches retry for as long. */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */
   idleConnectionMs: 60_000,
@@ -67,14 +68,18 @@ export const upstreamLimits = {
   spareConnectionMs: 2000,
   /** Ms until a backend that has become ready again gets its full share of the load. */
   slowStartMs: 30_000,
-  /** The part of its full share that a backend gets at first when it has become ready again. */
+  /**
+   * A backend of another zone gets clients only if the load of the own zone's backends exceeds this multiple of its
+   * load plus `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in their zone.
+   */
   slowStartLeast: 1 / 30,
   /**
-   * A backend of another zone gets clients if the load of those in the own zone exceeds this multiple of its load, and
-   * `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in the zone.
+   * A backend of another zone gets clients only if the load of the own zone's backends exceeds this multiple of its
+   * load, and exceeds it by `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in
+   * their zone.
    */
   spillRatio: 2,
   spillFloor: 100,
-  /** Ms for which an attempt's owner is notified that the attempt is slow. */
+  /** Ms for which an attempt's owner is called at every tick once the attempt is slow. */
   slowToldMs: 3000,
 } as const;

@@ -2,11 +2,11 @@
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
-/** Compares backends that are in the same state. `PoolSet` implements it. */
+/** The loads by which backends in the same state are compared. `PoolSet` implements it. */
 export type Loads = {
-  /** Returns the load of a backend for its share. The load of a backend in another zone counts as larger. */
+  /** Returns the backend's load divided by its share. The load of a backend in another zone counts as larger. */
   readonly weightOf: (backend: string) => number;
-  /** True if the backend has asked for a pause. The backend is picked only if all others have asked, too. */
+  /** True if the backend has sent 429 with Retry-After. It is picked only if all others have done so, too. */
   readonly isPaused: (backend: string) => boolean;
   /** True if the backend is in the proxy's own zone, or if zones are not known. */
   readonly isNear: (backend: string) => boolean;
@@ -17,7 +17,7 @@ export type Loads = {
 export type PickParts = {
   readonly views: readonly BackendView[];
   readonly loads: Loads;
-  /** The backend of the client's earlier requests, which is kept as long as it serves (k/k 59848). */
+  /** The backend of the client's earlier requests. The client keeps it as long as it is fit to serve (k/k 59848). */
   readonly bound: string | undefined;
   readonly tried: readonly string[];
 };
@@ -25,12 +25,12 @@ export type PickParts = {
 const pickableBestFirst: readonly BackendState[] = ["ready", "unknown", "draining"];
 /** States in which a backend is known to answer. A hedge goes to no other backend. */
 const answering: readonly BackendState[] = ["ready", "draining"];
-/** The rank of a backend that cannot be picked. */
+/** The rank of a backend that must not be picked. */
 const unfit = Number.POSITIVE_INFINITY;
 
 /**
- * Returns the bound backend if it serves, otherwise one with little load of the best rank. Creates no array for a bound
- * client, because most requests are decided here.
+ * Returns the bound backend if it is fit to serve; otherwise a backend of the best rank with little load. Creates no
+ * array for a bound client, because this is the case of most requests.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
@@ -41,10 +41,10 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
 }
 
 /**
- * Returns 0 for the backends to pick first. A ready backend that failed once may have refused that stream only, for
- * example with a GOAWAY, and is tried again on another connection. If it failed twice, a suspect backend is the better
- * choice. Suspect backends that answer come before other suspect ones, which may stay silent after a silence of all
- * backends (D14).
+ * Returns the rank of a backend; lower ranks are picked first, 0 before all others. A ready backend that failed once
+ * may have refused only that stream, for example with a GOAWAY, and is tried again on another connection. After its
+ * second failure, a suspect backend is the better choice. Suspect backends that answer come before other suspect ones,
+ * which may still be silent when a silence of all backends is over (D14).
  */
 function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
   const first = tried.indexOf(name);
@@ -103,8 +103,8 @@ function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | 
 }
 
 /**
- * Returns the less loaded of two backends that are drawn at random. Thousands of proxies that all saw the same backend
- * as the least loaded one would otherwise send all new clients there at once.
+ * Draws two backends at random and returns the less loaded one. If thousands of proxies all picked the backend that
+ * looks least loaded, they would send all new clients to that backend at once.
  */
 function leastOfTwo(views: readonly BackendView[], { weightOf, random }: Loads): BackendView | undefined {
   if (views.length < 2) return views[0];

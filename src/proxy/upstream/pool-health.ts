@@ -1,6 +1,7 @@
 /**
- * Turns what all upstream connections of one backend show into evidence about its health, and notifies their attempts,
- * which may hedge. If another connection answers, only the silent connection is faulty, and the backend works (D6).
+ * Turns the state of all upstream connections to one backend into evidence about the backend's health, and notifies
+ * their attempts, which may hedge. If one connection is silent and another answers, only the silent connection is
+ * faulty (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -14,7 +15,10 @@ export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
-  /** Called once when a connection in use falls silent while another one answers: its large packets may be lost. */
+  /**
+   * Called once when a connection with open streams falls silent while another one answers: the silent connection may
+   * lose large packets.
+   */
   readonly probeLargePackets: () => void;
   readonly reads: ReadLatency;
   /** Returns the ms of silence after which a connection is suspect, for the backend's present round-trip time. */
@@ -25,9 +29,9 @@ export class PoolHealth {
   readonly #parts: PoolHealthParts;
   #isBackendSuspect = false;
   #hasReportedSilence = false;
-  /** Clock reading at which a PING was last answered so late that a packet must have been lost. */
+  /** Clock reading at which a PING was last answered so late that one of its packets must have been lost. */
   #lossAt = Number.NEGATIVE_INFINITY;
-  /** True once the backend was removed: its connections are no evidence any more. */
+  /** True once the backend was removed. What its connections do is then no evidence. */
   #isDismissed = false;
 
   constructor(parts: PoolHealthParts) {
@@ -36,7 +40,8 @@ export class PoolHealth {
 
   /**
    * True if some connection certainly works. Received bytes alone do not prove it, because the kernel of a frozen
-   * process still flushes its buffers. So a PING that waits too long counts as unanswered even while bytes arrive.
+   * process still sends what is in its buffers. So a PING that is unanswered for too long counts as silence even while
+   * bytes arrive.
    */
   get hasAnswering(): boolean {
     const mostMs = upstreamLimits.unansweredShare * this.#parts.deadlines().suspectAfterMs;
@@ -73,7 +78,7 @@ export class PoolHealth {
     return isStuck && this.hasAnswering;
   }
 
-  /** True if a PING sent after this clock reading was answered, and no PING was late recently. */
+  /** True if a PING sent after this clock reading was answered, and none was late recently, so small packets pass. */
   passesSmallPackets(since: number): boolean {
     return (
       !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))
@@ -120,7 +125,10 @@ export class PoolHealth {
       else if (connection.kind === "plain") connection.notifySlow(slowMs);
   }
 
-  /** A GOAWAY on one connection comes from a 401 or --goaway-chance. GOAWAYs on all mean that the backend drains. */
+  /**
+   * Reports that the backend drains if all its connections have got a GOAWAY. A GOAWAY on one connection has another
+   * cause: a 401, or --goaway-chance.
+   */
   seeGoing(): void {
     const opened = this.#parts
       .connections()
@@ -162,13 +170,13 @@ export class PoolHealth {
   }
 }
 
-/** True if the proxy itself ended the dial or closed the idle connection, which is no evidence about the backend. */
+/** True if the proxy itself gave up the dial or closed the idle connection, which says nothing about the backend. */
 function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
   if (!connection.isOpened) return failure?.origin === "proxy";
   return failure === undefined && connection.isRetiring && !connection.isPeerGoing;
 }
 
-/** dial: the connection never opened. ping: it was silent. socket: the backend ended it. */
+/** How a connection ended. dial: it never opened. ping: it was silent. socket: the backend closed it. */
 function endOf(connection: Connection): "ping" | "dial" | "socket" {
   if (!connection.isOpened) return "dial";
   return connection.isSuspect ? "ping" : "socket";

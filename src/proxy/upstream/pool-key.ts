@@ -1,15 +1,15 @@
-/** Which upstream connections a request may use: the key of a shard (shard.ts). */
+/** The key of the upstream connections that a request may use. Each key has one shard (shard.ts). */
 import type { TrustClass } from "../identity/trust.ts";
 
-/** Short and long requests never share a connection, because 80 watches would leave no room for a GET. */
+/** Short ("plain") and long requests never share a connection, because 80 watches would leave no stream for a GET. */
 export type ConnectionKind = "plain" | "long";
 
-/** `owner`: the client of a private connection, `rejectedOwner`, or "" for connections that clients share. */
+/** Key of a shard. `owner`: the client of a private connection, `rejectedOwner`, or "" for shared connections. */
 export type PoolKey = {
   readonly trust: TrustClass;
   readonly kind: ConnectionKind;
   readonly owner: string;
-  /** The three fields in one string. Made only once, because every request looks up its shard by this name. */
+  /** The three fields as one string, built only once, because every request looks up its shard by it. */
   readonly name: string;
 };
 
@@ -20,7 +20,10 @@ export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): Po
   return { trust, kind, owner, name: owner === "" ? `${trust} ${kind}` : `${trust} ${kind} ${owner}` };
 }
 
-/** Returns the keys of connections kept open without requests, for first requests and for moves of watches (D2). */
+/**
+ * Returns the keys of the connections that are kept open without requests, so that first requests and moving watches
+ * need not wait for a dial (D2).
+ */
 export function warmKeys(asserted: readonly TrustClass[] = []): readonly PoolKey[] {
   const classes: readonly TrustClass[] = ["proven", ...asserted];
   return classes.flatMap((trust) => [poolKey(trust, "plain"), poolKey(trust, "long")]);

@@ -14,11 +14,11 @@ export type PoolSetOptions = {
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
   readonly shares: BackendShares;
-  /** Returns the load of a backend that its streams do not show: requests that are over soon, and bytes of events. */
+  /** Returns the load of a backend that its open streams do not show: short requests that ended, bytes of events. */
   readonly activityOf: (backend: string) => number;
 };
 
-/** Made only once, because nearly all requests use them. */
+/** Built once and not for each request, because nearly all requests use these keys. */
 const sharedKeys = {
   proven: { plain: poolKey("proven", "plain"), long: poolKey("proven", "long") },
   unproven: { plain: poolKey("unproven", "plain"), long: poolKey("unproven", "long") },
@@ -48,7 +48,7 @@ export class PoolSet implements Loads {
       this.#pools.set(name, connections);
       connections.start();
     }
-    // After the new pools are open, so that requests that wait for a removed backend can go to a new one.
+    // Runs only when the new pools are open, so that requests that waited for a removed backend can go to a new one.
     for (const [name, connections] of this.#pools) {
       if (backends.includes(name)) continue;
       this.#pools.delete(name);
@@ -56,7 +56,7 @@ export class PoolSet implements Loads {
     }
   }
 
-  /** Applies other settings to all pools. `poolFor` must give them to pools that come later. */
+  /** Applies other settings to all pools. `poolFor` must use them for pools that it creates later. */
   configure(settings: PoolSettings): void {
     for (const pool of this.#pools.values()) pool.configure(settings);
   }
@@ -81,7 +81,7 @@ export class PoolSet implements Loads {
     for (const connection of shards.flatMap(({ connections }) => connections)) connection.leave();
   }
 
-  /** Replaces the connections of this class, which present an old certificate of the proxy. */
+  /** Replaces the connections of this class, which still present an old certificate of the proxy. */
   renew(trust: TrustClass): void {
     for (const connections of this.#pools.values()) connections.renew(trust);
   }
@@ -97,7 +97,7 @@ export class PoolSet implements Loads {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
-  /** `besides`: load that upstream connections do not show. */
+  /** Returns the backend's load for its share. `besides`: a load to add that upstream connections do not show. */
   readonly weightOf = (backend: string, besides = 0): number => {
     const { shares, activityOf } = this.#options;
     const weight = (this.loadOf(backend) + activityOf(backend) + besides + 1) / shares.of(backend);
@@ -110,20 +110,23 @@ export class PoolSet implements Loads {
 
   readonly random = (): number => this.#options.shares.random();
 
-  /** Returns the loads with those that `besides` returns, which upstream connections do not show. */
+  /** Returns the loads plus those that `besides` returns, which upstream connections do not show. */
   loadsWith(besides: (backend: string) => number): Loads {
     const { isPaused, isNear, random } = this;
     return { isPaused, isNear, random, weightOf: (backend) => this.weightOf(backend, besides(backend)) };
   }
 
-  /** `trust` "rejected": for anonymous requests, and for requests from addresses whose tokens get 401. */
+  /**
+   * Returns the key for a request. `trust` is "rejected" for anonymous requests, and for requests from addresses whose
+   * tokens get 401.
+   */
   keyFor(
     wanted: { readonly trust: TrustClass | "rejected"; readonly kind: ConnectionKind },
     client: Client,
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
-    // The key contains the class: a client may have private connections with and without the proxy's own credential.
+    // The key contains the class: a client may need private connections with and without the proxy's own credential.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }

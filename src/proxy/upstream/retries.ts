@@ -1,4 +1,7 @@
-/** When a request may be sent again after a failed attempt, and to which backend. */
+/**
+ * When a request may be sent again after a failed attempt, and to which backend. `#retry` in request/exchange.ts sends it
+ * again; dial-upgrade.ts and dial-through.ts in proxy/tunnel do so for Upgrades and passthrough connections.
+ */
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";

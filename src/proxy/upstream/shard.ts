@@ -9,10 +9,13 @@ import type { PoolKey } from "./pool-key.ts";
 /** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. No method throws. */
 export type Waiter = {
   readonly key: PoolKey;
-  /** Returns the present key, which changes if a credential is proven while the attempt waits. */
+  /** Returns the key that applies now. The key changes if the credential is proven while the attempt waits. */
   rekey(): PoolKey;
   ready(connection: Connection): void;
-  /** Called at every tick while the wait is long or hopeless. The attempt may then move to another backend. */
+  /**
+   * Called at every tick once the wait has become long, or no connection can be expected. The attempt may then move to
+   * another backend.
+   */
   suspected(): void;
   refused(failure: Failure): void;
 };
@@ -36,23 +39,23 @@ export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** Lets connections with an old certificate of the proxy take no new streams. Open streams go on. */
+/** Makes connections with an old certificate of the proxy take no new streams. Their open streams continue. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }
 
 /**
- * Returns the idle connections to close now, and whether the shard needs a new one first. Connections beyond the `keep`
- * warm ones close soon, but not the only remaining one. That one closes after a minute if the shard is not kept warm. A
- * warm connection is replaced before it closes: an apiserver ends a session after 90 s without a stream, and if all
- * sessions ended at once, the backend would look as if it were draining.
+ * Returns the idle connections to close now, and whether the shard needs a new connection first. Connections beyond the
+ * `keep` warm ones close soon, except for the last one: without warm connections, it closes after a minute. A warm
+ * connection is replaced before it is closed. The reason: an apiserver ends a session after 90 s without a stream, and
+ * if all sessions ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {
-  // Silent connections do not count: if the one that answers were closed, nothing would show that the backend works.
+  // Silent connections do not count: without the only answering one, nothing would show that the backend works.
   const taking = connections.filter(
     (connection) => connection.isOpened && !connection.isRetiring && !connection.isSuspect,
   );

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** States in which a backend loses its clients. A suspect backend keeps them. */
+/** States in which a backend has no clients any more when it returns. A suspect backend keeps its clients. */
 const emptied: readonly BackendState[] = ["unknown", "dead", "draining"];
 
 /** Returns the share of its full load that a backend gets once it has been ready for `readyMs`. */
@@ -17,14 +17,14 @@ export function shareAfter(readyMs: number): number {
 
 export class SlowStart {
   readonly #clock: Clock;
-  /** Clock reading at which each backend became ready after it had no clients; undefined: it is not ready yet. */
+  /** Clock reading at which each backend became ready after it had lost its clients; undefined: it is not ready yet. */
   readonly #returnedAt = new Map<string, number | undefined>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Called with each new health state. True if the backend has come back, and so starts slowly. */
+  /** Called with each new health state. True if the backend has just returned and starts with a small share. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
     if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
     const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;

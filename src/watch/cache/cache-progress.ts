@@ -1,7 +1,7 @@
 /**
  * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope
- * (`WatchContext.scope`). If one backend has delivered an event and another backend has not, the other one's cache is
- * suspected. It certainly lags if a watch on it should have delivered the event and has not (`wouldShow`).
+ * (`WatchContext.scope`). If one backend has delivered an event that another backend has not, the other backend's cache
+ * is suspected. That cache certainly lags if one of its watches should have delivered the event by now (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -14,9 +14,9 @@ const none: readonly string[] = [];
 /** The end of a scope (`WatchContext.scope`) that covers all namespaces. */
 const wholeScopeEnd = " ";
 
-/** Until the clock reading `until`, watches avoid the stalled cache. Each further stall lasts twice as long. */
+/** Watches avoid the stalled cache until the clock reading `until`. With each further stall, this time doubles. */
 type Stall = {
-  /** Version of an event that another backend has delivered, but this cache has not. */
+  /** Version of the event that another backend has delivered and this cache has not. */
   readonly version: string;
   readonly since: number;
   readonly until: number;
@@ -37,7 +37,7 @@ export class CacheProgress {
   /** Clock reading of the latest periodic bookmark; -1: none yet. */
   bookmarkAt = -1;
   watchedSince = 0;
-  /** Clock reading since which no newer version has arrived. */
+  /** Clock reading since which the cache has delivered no newer version. */
   stillSince = 0;
   stall: Stall | undefined;
   /** Newest version from which the backend has refused a watch with 410 (too old); "": none. */
@@ -52,7 +52,7 @@ export class CacheProgress {
     this.writes = writes;
   }
 
-  /** `from`: the version that the new watch was requested from. */
+  /** Called when the backend has accepted a watch. `from`: the version that it was requested from. */
   join(isWhole: boolean, now: number, from = ""): void {
     if (this.watches === 0) {
       this.watchedSince = now;
@@ -80,13 +80,13 @@ export class CacheProgress {
     }
   }
 
-  /** Does not set `bookmarkAt` for the bookmark that ends the initial events, because that one is not periodic. */
+  /** The bookmark that ends the initial events does not count as a periodic one, so it does not set `bookmarkAt`. */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /** Records a 410 to a watch from `version`. `oldest`: the cache's oldest version, as the 410 says; "": not given. */
+  /** Records that a watch from `version` got 410. `oldest`: the cache's oldest version, if the 410 states it, or "". */
   refuse(version: string, oldest: string): void {
     // An `oldest` that is not newer than the refused version contradicts the refusal, so it is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
@@ -119,7 +119,7 @@ export class CacheProgress {
   }
 }
 
-/** The newest version of any backend's events at the clock reading `at`, which every cache should reach soon. */
+/** The newest version that any backend had delivered at the clock reading `at`. Every cache should reach it soon. */
 export type Mark = { readonly version: string; readonly at: number };
 
 /** A cache that has lacked another backend's event for longer than a threshold. */
@@ -128,18 +128,18 @@ export type LagSuspicion = {
   /** Version of the oldest missing event. */
   readonly version: string;
   readonly behindMs: number;
-  /** True if the cache sent a bookmark long after the missing event, but with an older version: the cache lags. */
+  /** True if the cache sent a bookmark long after the missing event that has an older version. So the cache lags. */
   readonly isProven: boolean;
   /** True if some backend sends bookmarks for this resource. Resources without a watch cache have none. */
   readonly hasBookmarks: boolean;
-  /** All missing versions, oldest first. */
+  /** All versions that the cache lacks, oldest first. */
   readonly missing: readonly Mark[];
 };
 
 type Threshold = {
   /** Returns for how many ms the backend's cache must have lacked an event before it is suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if the cache must also have delivered nothing new for so long. */
+  /** True if the cache must also have delivered nothing new for as long. */
   readonly isStill: boolean;
 };
 
@@ -191,7 +191,7 @@ class Peers {
     return suspicions;
   }
 
-  /** Moves the marks' times `ms` forward, because the proxy read no events while its event loop was stalled. */
+  /** Moves the marks' times `ms` later: while the event loop was stalled, the proxy read no events. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
@@ -205,7 +205,7 @@ class Peers {
     const isDue = last === undefined || now - last.at >= this.#markIntervalMs || !isLacked(last);
     if (isDue && compareVersions(latest, last?.version ?? "") > 0)
       this.#marks.push({ version: latest, at: now });
-    // Drops the marks that all caches have reached, except the newest, so that the next call does not add it again.
+    // Drops the marks that all caches have reached. The newest mark stays, so that the next call does not add it again.
     const shown = this.#marks.findIndex(isLacked);
     const kept = shown === -1 ? 1 : Math.min(this.#marks.length - shown, watchLimits.cacheMarks);
     if (this.#marks.length > kept) this.#marks = this.#marks.slice(-kept);
@@ -232,8 +232,8 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 }
 
 /**
- * Finds caches that lack another backend's event. The cache of a resource is *stalled* if it has also delivered nothing
- * new for 8 s. The cache of a scope *lags* sooner, after the time for which a PING may stay unanswered.
+ * Finds caches that lack another backend's event. A resource's cache is *stalled* if it has also delivered nothing new
+ * for 8 s. A scope's cache *lags* after a shorter time: as long as a PING may stay unanswered.
  */
 export class CacheTracker {
   readonly writeDelays = new WriteDelays();
@@ -241,7 +241,10 @@ export class CacheTracker {
   readonly #scopes = new Map<string, Peers>();
   readonly #stalled = new Set<CacheProgress>();
 
-  /** Returns one cache's progress. Beyond `comparedResources` resources, it is not compared with other backends'. */
+  /**
+   * Returns one cache's progress. If there are more than `comparedResources` resources, it is not compared with that of
+   * other backends.
+   */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, { markIntervalMs: 0 });
   }
@@ -249,7 +252,7 @@ export class CacheTracker {
   ofScope(backend: string, scope: string): CacheProgress {
     return progressIn(this.#scopes, backend, scope, {
       markIntervalMs: watchLimits.lagMarkMs,
-      // Only a watch of the whole resource delivers each write.
+      // Writes are measured only on the whole resource, because only a watch of it delivers each write.
       measure: scope.endsWith(wholeScopeEnd)
         ? () => this.writeDelays.of(backend, scope.slice(0, -wholeScopeEnd.length))
         : undefined,
@@ -274,7 +277,7 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since it was added, or last dead. */
+  /** True if the backend has accepted a watch of this resource since it was added, or since it was last dead. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
@@ -405,7 +408,8 @@ function makeRoom(all: Map<string, Peers>): boolean {
 /**
  * True if etcd's versions have gone back, for example because etcd was restored from a backup: the cache delivers new
  * events, but all are older than `from`, the version that the stream was requested from. The apiserver accepts such a
- * watch, but sends it nothing (k/k 107457, watch.md §11 row 13). A cache without new events may only be stalled.
+ * watch, but sends it nothing (k/k 107457, watch.md §11 row 13). If the cache delivers no new events, this is not sure:
+ * it may only be stalled.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -429,8 +433,8 @@ export type Coverage = {
 
 /**
  * True if the silence of this stream proves that its cache lacks one of the missing events. A stream of the whole
- * resource would have delivered the event within `wholeMs`. Any other stream would have delivered a newer bookmark,
- * which a working cache sends within 62.3 s (watch.md §6.1), also after a move (§6.4).
+ * resource would have delivered the event within `wholeMs`. Any other stream would have got a newer bookmark by now: a
+ * working cache sends one within 62.3 s (watch.md §6.1), also after a move (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,
@@ -442,8 +446,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // The initial state of a stream that was opened at about the time of the event may include the event, so its
-    // silence is no evidence.
+    // If the stream was opened at about the time of the event, its initial state may include the event. Its silence is
+    // then no evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

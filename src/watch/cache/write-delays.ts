@@ -1,8 +1,8 @@
 /**
- * Measures how late each backend's watches deliver a write: from the arrival of the write's response, which contains the
- * version that the write has created, to the first event of this version or a newer one on a watch of the whole
- * resource at that backend. Both times are read from the clock of this process. If the event arrives before the
- * response, the delay is 0.
+ * Measures how late each backend's watches deliver a write. The time begins when the write's response arrives, which
+ * states the version that the write has created. It ends with the first event of this version or a newer one, on a
+ * watch of the whole resource at that backend. If the event arrives before the response, the delay is 0. Both times are
+ * clock readings of this process.
  */
 import { Histogram, watchDelayBounds } from "../../base/histogram.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -35,7 +35,7 @@ export class WriteProgress {
     this.next = this.writes.end;
   }
 
-  /** Called for each watch of the whole resource: it delivers no version up to the one that it was requested from. */
+  /** Called for each watch of the whole resource. It delivers only versions after the one it was requested from. */
   startFrom(version: string): void {
     if (compareVersions(version, this.version) > 0) this.version = version;
   }
@@ -46,7 +46,10 @@ export class WriteProgress {
     this.next = this.writes.end;
   }
 
-  /** True if a watch has been open so long that its initial state, which may come late, does not count as a delay. */
+  /**
+   * True if a watch has been open for long enough. Before that, its initial state may come late, which is no delay of a
+   * write.
+   */
   isMeasuredAt(now: number): boolean {
     return now - this.#watchedSince >= watchLimits.sightMs;
   }
@@ -78,7 +81,7 @@ export class WriteProgress {
   }
 }
 
-/** The greatest value of the present and the previous interval of `recentDelayMs`. */
+/** The greatest value in the present and the previous interval of `recentDelayMs`. */
 class RecentWorst {
   #since = 0;
   #present = 0;
@@ -107,7 +110,7 @@ class RecentWorst {
 export class ResourceWrites {
   readonly resource: string;
   readonly #caches = new Map<string, WriteProgress>();
-  /** Oldest first. Invariant: versions and times increase. */
+  /** The measured writes, oldest first. Invariant: versions and times increase. */
   #marks: WriteMark[] = [];
   /** Sequence number of `#marks[0]`. */
   #base = 0;
@@ -130,7 +133,7 @@ export class ResourceWrites {
     return this.#base + this.#marks.length;
   }
 
-  /** Newest version known of the resource. A write that is sent now creates a newer one, unless it changes nothing. */
+  /** Newest known version of the resource. A write that is sent now creates a newer one, unless it changes nothing. */
   get newest(): string {
     let newest = this.#last;
     for (const { version } of this.#caches.values())
@@ -151,8 +154,8 @@ export class ResourceWrites {
   }
 
   /**
-   * Records the response to a write. `newest`: value of `newest` when the request was sent. An older version is that of
-   * an object that the write has not changed. If too many writes are undelivered, the new one is not measured.
+   * Records the response to a write. `newest`: the value of `newest` when the request was sent. If `version` is not
+   * newer, the write has changed nothing. If too many writes are undelivered, the new one is not measured.
    */
   wrote(version: string, newest: string, now: number): void {
     this.#dropOld(now);
@@ -170,7 +173,7 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** False if enough undelivered writes are measured. The oldest ones are kept, because they show the delay. */
+  /** False if enough undelivered writes are measured. The oldest ones are kept, because they show the longest delay. */
   #hasRoom(now: number): boolean {
     const { length } = this.#marks;
     if (length < watchLimits.writeMarksClose) return true;
@@ -188,7 +191,7 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** Moves the times of the writes `ms` later, because the proxy read no events while its event loop stood still. */
+  /** Moves the times of the writes `ms` later: while the event loop was stalled, the proxy read no events. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
@@ -269,7 +272,7 @@ export class WriteDelays {
     return worst;
   }
 
-  /** Forgets a dead or removed backend's progress, because a backend that returns has new caches. */
+  /** Forgets the progress of a dead or removed backend, because a backend that returns has new caches. */
   forget(backend: string): void {
     for (const writes of this.#resources.values()) writes.remove(backend);
   }

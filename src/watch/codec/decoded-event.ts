@@ -87,12 +87,12 @@ export abstract class DecodedEvent implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // A Table that is too long to parse is valid, but has no key, so its watch cannot move to another backend.
+    // A Table that is too long to be parsed is a valid event without a key. Its watch can no longer move.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }
 
-/** Returns the bytes that precede the object of an event, by the first letter of the event's type. */
+/** Returns the bytes that precede an event's object, indexed by the first letter of the event's type. */
 export function headsByLetter(
   headOf: (type: EventType) => Buffer,
 ): ReadonlyMap<number, { readonly type: EventType; readonly head: Buffer }> {
@@ -113,7 +113,7 @@ export class SmallEvent {
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
-  /** Returns the whole event, whose last piece is bytes[start, end), and drops it; undefined if it was too long. */
+  /** Returns the whole event, whose last piece is bytes[start, end), and forgets it; undefined if it was too long. */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
     const isTooLong = this.#isTooLong || end - start > eventLimits.parsedEventBytes;

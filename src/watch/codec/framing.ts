@@ -1,19 +1,22 @@
 /**
- * Decides which watch responses the proxy can decode. The proxy forwards only whole events of a decodable response, so
- * that the watch can continue elsewhere if its backend dies in the middle of an event (D3). A response in another
+ * Decides which watch responses the proxy can decode. Of a decodable response, the proxy forwards only whole events. So
+ * the watch can continue on another backend if its backend dies in the middle of an event (D3). A response in another
  * format is *opaque*: its bytes are forwarded as they come.
  */
 import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
-/** Returns undefined for an opaque response. `keepsKeys`: events may share a version, so keys distinguish them. */
+/**
+ * Returns undefined for an opaque response. `keepsKeys`: true if several events may share a version, so that the proxy
+ * needs keys to distinguish them.
+ */
 export function decoderFor(
   contentType: string,
   contentEncoding: string,
   keepsKeys: boolean,
 ): EventDecoder | undefined {
-  // The proxy requests every watch without compression (`uncompressed`), so no apiserver sends a compressed response.
+  // The proxy requests every watch without compression (`uncompressed`), so no apiserver compresses the response.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
   if (type.trim() === "application/json") return new JsonEvents(keepsKeys);

@@ -1,7 +1,7 @@
 /**
  * Decodes watch events in JSON, one event in each line. Go escapes control characters, so a line feed always ends an
- * event. The head of every line is checked byte by byte. If an aggregated server formats JSON differently, its stream
- * is opaque, and is never cut at a line feed inside an object.
+ * event. The first bytes of every line are checked. If an aggregated server formats JSON differently, its stream counts
+ * as opaque. Otherwise the proxy might end an event at a line feed inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -12,12 +12,15 @@ import { JsonMetadata } from "./json-metadata.ts";
 const lineFeed = 0x0a;
 const closingBrace = 0x7d;
 
-/** The apiserver's encoder writes the keys in this order, without blanks (watch.md §2.1). */
+/**
+ * Returns an event's bytes before its object. The apiserver's encoder writes the keys in this order, without blanks
+ * (watch.md §2.1).
+ */
 function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** Up to the event type, all heads are equal. The type's first letter decides which head it is. */
+/** All heads are equal up to the event's type. The first letter of the type shows which head it is. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
@@ -90,7 +93,7 @@ export class JsonEvents extends DecodedEvent {
     return known?.head ?? anyHead;
   }
 
-  /** If keys are needed, a Table is parsed as a whole as well, because its object's name is inside its row. */
+  /** If keys are needed, a Table is also parsed as a whole, because its object's name is inside its row. */
   protected override get isParsedWhole(): boolean {
     return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
@@ -101,7 +104,7 @@ export class JsonEvents extends DecodedEvent {
     return this.complete(bytes, object, stop);
   }
 
-  /** Drops the last byte, because that brace closes the event and not its object. */
+  /** Drops the last byte: this brace closes the event, not its object. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }
@@ -120,7 +123,7 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parseJson(text.toString());
   if (!isRecord(object)) return undefined;
-  // A Table's own metadata is that of a list. The metadata of its object is in the Table's row (watch.md §2.2).
+  // A Table's own metadata is that of a list. Its object's metadata is in the Table's row (watch.md §2.2).
   const metadata = rowMetadataIn(object) ?? recordAt(object, "metadata");
   const name = textAt(metadata, "name");
   return {

@@ -24,7 +24,7 @@ const keyBytes = 64;
 
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The parser's states. Up to `after`, one byte decides the next state. In the later ones, the parser skips a value. */
+/** The parser's states. Up to `after`, one byte decides the next state. In later ones, the parser skips a value. */
 const at = {
   bad: 0,
   open: 1,
@@ -77,7 +77,7 @@ export class JsonMetadata {
   #isInNestedText = false;
   #wanted: Wanted = "none";
   #isKeyMetadata = false;
-  /** The beginning of a key or a value that was cut between two chunks; "": none. */
+  /** The beginning of a key or value whose rest comes with the next chunk; "": none. */
   #token = "";
   version = "";
   name = "";
@@ -134,7 +134,7 @@ export class JsonMetadata {
     }
   }
 
-  /** Skips complete members whose values are plain strings: the same result as byte by byte, but twice as fast. */
+  /** Skips complete members whose values are plain strings: twice as fast as byte by byte, with the same result. */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (bytes[here] === quote) {

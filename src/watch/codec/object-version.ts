@@ -6,7 +6,7 @@ import { JsonMetadata } from "./json-metadata.ts";
 const KiB = 1024;
 
 export const objectVersionLimits = {
-  /** Maximum number of bytes that precede the version in protobuf: a name, a prefix and a namespace, 253 bytes each. */
+  /** Maximum number of protobuf bytes before the version: a name, a prefix and a namespace, of 253 bytes each. */
   protobufBytes: 1 * KiB,
   /** Maximum number of bytes that are searched in JSON: `managedFields` precedes the version of a custom resource. */
   jsonBytes: 64 * KiB,
@@ -19,7 +19,7 @@ export class ObjectVersion {
   /** The object's resourceVersion; "": not found yet, or the object has none. */
   version = "";
 
-  /** `contentType`: of the response. An object of another type than JSON and protobuf has no version for the proxy. */
+  /** `contentType`: that of the response. Only objects in JSON and protobuf are searched. */
   constructor(contentType: string) {
     const isJson = contentType.startsWith("application/json");
     const isProtobuf = contentType.startsWith("application/vnd.kubernetes.protobuf");

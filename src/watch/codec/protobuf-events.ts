@@ -31,7 +31,10 @@ const letterAt = 2;
 export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
   #lengthBytesLeft = lengthBytes;
-  /** While the length is read: its value so far. Then: the number of bytes of the event that have not arrived. */
+  /**
+   * While the length is read: the value of its bytes so far. After that: the number of bytes of the event that have not
+   * arrived.
+   */
   #left = 0;
   #head = anyHead;
   #matched = 0;
@@ -51,8 +54,8 @@ export class ProtobufEvents extends DecodedEvent {
     if (this.isWhole) this.begin();
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthBytesLeft > 0) return needsMore;
-    // An event is never empty, because it has a type. A length above the limit makes the stream opaque: a peer could
-    // announce a gigabyte (A60).
+    // An event is never empty, because it has a type. If the length exceeds the limit, the stream is opaque: otherwise
+    // a peer could announce a gigabyte (A60).
     if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);

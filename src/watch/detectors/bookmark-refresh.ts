@@ -1,8 +1,9 @@
 /**
- * Keeps watches able to move to a backend that has just come back. The watch caches of such a backend begin at its
- * start (watch.md §5.4), so a watch whose last event or bookmark is older could not continue there. The proxy therefore
- * makes the cache of the watch's present backend follow etcd (progress-requests.ts). Then it opens a second stream of
- * the watch on the present backend, with a timeout so short that a bookmark comes at once (§6.1).
+ * Gets new bookmarks for watches, so that they can move to a backend that has just come back. The watch caches of such
+ * a backend begin at its start (watch.md §5.4), so a watch whose last event or bookmark is older could not continue
+ * there. The proxy therefore makes the cache of the watch's present backend follow etcd (progress-requests.ts). Then it
+ * opens a second stream of the watch on the present backend, with a timeout so short that the apiserver sends a
+ * bookmark at once (§6.1).
  */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices, stop } from "../../base/slices.ts";
@@ -33,9 +34,9 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that need a newer resume version, each with the clock reading up to which all events must have arrived. */
+  /** Watches that need a newer resume version. Value: the clock reading up to which all events must have arrived. */
   readonly #old = new Map<WatchSession, number>();
-  /** As `#old`, for watches that could not open a second stream and will try again. */
+  /** Watches that could not open a second stream for a bookmark, and will try again. Value: as in `#old`. */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -53,7 +54,7 @@ export class BookmarkRefresher {
     return this.#postponed.size;
   }
 
-  /** Called when this backend became ready: its caches begin now, so the watches on other backends need bookmarks. */
+  /** Called when this backend has become ready. Its caches begin now, so watches on other backends need bookmarks. */
   returned(backend: string): void {
     this.#refreshOnOthers(backend, () => true);
   }
@@ -67,7 +68,7 @@ export class BookmarkRefresher {
 
   /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   refused(watch: WatchSession): void {
-    // Plus 1 ms, because the event with the refused version may have arrived in this very millisecond.
+    // Adds 1 ms, because the event with the refused version may have arrived in this very millisecond.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
@@ -106,7 +107,7 @@ export class BookmarkRefresher {
     });
   }
 
-  /** Refreshes one watch. Skips watches that need no bookmark any more, or for which a list's response is awaited. */
+  /** Refreshes one watch. Skips watches that no longer need a bookmark, or that wait for a list's response. */
   #next(done: () => void): void {
     const refresh = ([watch, since]: readonly [WatchSession, number]): unknown => {
       this.#old.delete(watch);
@@ -128,8 +129,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * Tries again later. A watch that moves or has a second stream will still need the bookmark then, at its backend of
-   * that time. After `caughtUpMs`, every backend has sent one by itself.
+   * Tries again later. A watch that moves, or has a second stream, will still need the bookmark then, from its backend
+   * of that time. After `caughtUpMs`, no new try is needed, because every backend has sent a bookmark by itself.
    */
   #postpone({ watch, since }: BookmarkRefresh): false {
     const { clock } = this.#parts;
@@ -149,8 +150,9 @@ export class BookmarkRefresher {
 
 /**
  * True if the watch needs a bookmark, and can get one, to show that all events up to the clock reading `at` have
- * arrived. `version`: etcd's version at that time; undefined: not known yet; "": cannot be known. A bookmark that came
- * after `at` is not enough if it is older than a known `version`: a cache that etcd does not notify sends old versions.
+ * arrived. `version`: etcd's version at that time; undefined: not known yet; "": cannot be known. Even a bookmark that
+ * came after `at` is not enough if it is older than `version`: a cache that etcd does not notify sends bookmarks with
+ * old versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

@@ -1,8 +1,9 @@
 /**
  * Finds a backend whose etcd has another history than the one that clients have seen, for example after etcd was
  * restored from a backup. The proxy regularly requests a list of one object from each ready backend, which the
- * apiserver reads from etcd. If a list is older than what any backend had delivered before the request, its backend has
- * another history. Events prove this, too: a backend's stream skips an event that another backend has delivered.
+ * apiserver reads from etcd. If a list's version is older than one that any backend had delivered before the request,
+ * the list's backend has another history. Events prove this, too: a backend's stream skips an event that another
+ * backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
  * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
@@ -42,7 +43,10 @@ type Question = {
 
 type Seen = { readonly name: string; readonly seen: string };
 
-/** The resource whose list or event has shown another history. Other resources may be equal in both histories. */
+/**
+ * The resource whose list or event has shown that the backend has another history. Other resources may be equal in both
+ * histories.
+ */
 type Proof = {
   readonly resource: string;
   /** True if a later list had at least the version that clients have received, or no client can list the resource. */
@@ -57,7 +61,7 @@ export class ForkedHistories extends Interval {
   readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which no backend has been ready, and some backend has another etcd history; -1: not so. */
+  /** Clock reading since which no backend is ready and some backend has another etcd history; -1: not the case. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -97,8 +101,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list. The one with the newest version shows the most. Every other list is of another
-   * resource, because the objects of the newest one may be in an etcd of their own.
+   * Chooses the resource to list: the one with the newest version, because it shows the most. Every other list is of
+   * another resource, because the objects of the newest one may be in an etcd of their own.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -108,7 +112,7 @@ export class ForkedHistories extends Interval {
         false,
       );
       if (own !== undefined) return own;
-      // No client that watches the proof's resource may list it any more.
+      // No client that watches the proof's resource may list it any more, so the proof cannot be checked.
       proof.isRefuted = true;
     }
     this.#questions += 1;
@@ -163,7 +167,7 @@ export class ForkedHistories extends Interval {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0 });
-    // Repeated after each list, because a request that was pending before may have become a watch on this backend.
+    // Repeated after each list: a request that was pending at the last list may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofByBackend.delete(backend);
@@ -183,7 +187,7 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. `ours` has the right history, and the client its events. */
+  /** Called if the events of two ready backends differ. `ours` has the right history; the client has its events. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
@@ -230,7 +234,7 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
     caches.forgetSeen();
     backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
-    // The clients of all watches have received versions that no backend's history has any more.
+    // All watches are affected: their clients have received versions that are in no backend's history any more.
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
     inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }

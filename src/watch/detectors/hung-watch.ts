@@ -9,7 +9,7 @@ import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import { watchLimits } from "../limits.ts";
 
-/** Catches an exception, so that the watches after this one are checked as well. */
+/** Checks one watch. Catches an exception, so that the next watches are checked, too. */
 function look({ watch, isEnded }: Exchange): void {
   if (watch === undefined || isEnded) return;
   try {

@@ -1,8 +1,9 @@
 /**
- * Finds out up to which version the initial events of a watch can be. A newer ADDED then proves that they are over and
- * the watch can move to another backend (watch.md W3). An apiserver reads the state for the initial events before it
- * sends the first of them, from its watch cache or from etcd (k8s.io/apiserver, storage/cacher and storage/etcd3). So a
- * consistent list that is requested after the first event is at least as new as every initial event.
+ * Finds an upper limit for the versions of a watch's initial events. An ADDED with a newer version then proves that the
+ * initial events are over, and that the watch can move to another backend (watch.md W3). An apiserver reads the state
+ * for the initial events before it sends the first of them, from its watch cache or from etcd (k8s.io/apiserver,
+ * storage/cacher and storage/etcd3). So if a consistent list is requested after the first event, its version is at
+ * least as new as every initial event.
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -26,7 +27,7 @@ export class InitialEvents {
     this.#budget = new TokenBucket(parts.clock, initialListBurst, initialListsPerSecond);
   }
 
-  /** Requests a list whose version bounds the initial events, once. Beyond the budget, the next event tries again. */
+  /** Requests one list whose version limits the initial events. Beyond the budget, the next event tries again. */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
     if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
     const context = watch.listed();

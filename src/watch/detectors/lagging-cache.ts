@@ -1,7 +1,7 @@
 /**
  * Opens a second upstream stream on another backend for each watch of a lagging cache. A cache lags if it has lacked
  * another backend's event for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although it
- * answers PINGs and, for two more seconds, /readyz. The copy of an event that arrives first is forwarded. The second
+ * answers PINGs and, for two more seconds, /readyz. Of each event, the copy that arrives first is forwarded. The second
  * stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the watches move to
  * the second stream. The backend still gets requests, so that a false alarm costs little (watch.md §5.6).
  */
@@ -67,7 +67,10 @@ export class LaggingCacheDetector extends Interval {
       : (afterMs(backend) ?? Number.POSITIVE_INFINITY);
   }
 
-  /** `suspicions`: of one cache. `all`: of all caches, because no backend of a lagging cache gets second streams. */
+  /**
+   * `suspicions`: those of one cache. `all`: those of all caches, because a backend with a lagging cache gets no second
+   * streams.
+   */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
     if (first === undefined) return;
@@ -113,7 +116,7 @@ export class LaggingCacheDetector extends Interval {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // If the whole backend is suspect by now, the second streams stay until its connections answer or are lost.
+    // If the whole backend has become suspect, the second streams stay until its connections answer or are lost.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < watchLimits.lagMomentMs) this.#ignoredUntil.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {
@@ -147,7 +150,10 @@ function isLate(
   );
 }
 
-/** Returns the stream for which `is` is true, if the watch has its initial state and its client reads what arrives. */
+/**
+ * Returns the watch's stream for which `is` is true; undefined if the watch has no initial state yet, or its client
+ * reads too slowly.
+ */
 export function liveStreamOf(
   watch: WatchSession,
   is: (stream: WatchStream) => boolean,

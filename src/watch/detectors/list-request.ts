@@ -25,7 +25,10 @@ type ListQuestion = {
   readonly onAnswer: (answer: ListAnswer) => void;
 };
 
-/** `status`: 0 if no response came within `watchLimits.progressAnswerMs`. `version`: "" if the list has none. */
+/**
+ * The result of a list. `status`: 0 if no response came within `watchLimits.progressAnswerMs`. `version`: "" if the
+ * list has none.
+ */
 export type ListAnswer = { readonly status: number; readonly version: string; readonly ms: number };
 
 type Watch = Pick<WatchSession, "poolKey" | "learnt">;
@@ -93,7 +96,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Ends the request: a suspect backend's response is not worth waiting for. */
+  /** Ends the request, because the response of a suspect backend would come too late. */
   attemptSuspected(): void {
     this.#end();
   }

@@ -1,9 +1,9 @@
 /**
- * Finds out whether an API is a CRD's or an aggregated server's (kube/api-origin.ts), after a backend has answered a
- * watch of that API. If kube-aggregator relayed the response from another apiserver, both servers added their header
- * fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI document with the identity of the
- * watch's client, because all authenticated users may read it (ClusterRole system:discovery). The first 100 bytes show
- * the origin; the proxy cancels the rest.
+ * Finds out whether an API belongs to a CRD or to an aggregated server (kube/api-origin.ts), after a backend has
+ * answered a watch of that API. If kube-aggregator forwarded another server's response, both servers have added their
+ * header fields, so some fields occur twice. If not, the proxy requests the API's OpenAPI document. It does so with the
+ * identity of the watch's client, because all authenticated users may read the document (ClusterRole system:discovery).
+ * The first 100 bytes show the origin; the proxy cancels the rest.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -77,7 +77,8 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // Tries again, because a new CRD's OpenAPI document appears after a second. A 403 concerns only this client.
+          // Tries again, because the OpenAPI document of a new CRD appears after a second. Not after a 403, which
+          // concerns only this client.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)
@@ -90,7 +91,7 @@ export class OriginChecks {
   }
 
   #learn(origin: Origin, isForeign: boolean): void {
-    // A reload may have fixed the origin while the request was pending.
+    // A reload may have set the origin while the request was pending.
     if (origin.isFixed) return;
     const isNews = !isForeign && origin.isForeign;
     origin.isForeign = isForeign;
@@ -103,7 +104,7 @@ export class OriginChecks {
     this.#notify(this.#parts.origins.configure(rules));
   }
 
-  /** Notifies the watches of APIs that are no aggregated server's after all. */
+  /** Tells the open watches of these APIs that no aggregated server answers them. */
   #notify(origins: readonly Origin[]): void {
     if (origins.length === 0) return;
     const { clock, exchanges } = this.#parts;
@@ -113,7 +114,10 @@ export class OriginChecks {
   }
 }
 
-/** True if two apiservers wrote this head: Go's ReverseProxy adds the second server's header fields to the first's. */
+/**
+ * True if two servers have added header fields to this head: Go's ReverseProxy adds the second server's fields to the
+ * first's.
+ */
 function isProxied(head: readonly Field[]): boolean {
   const count = (name: string): number => head.filter((field) => field.name === name).length;
   return count("audit-id") > 1 || count("x-kubernetes-pf-flowschema-uid") > 1;

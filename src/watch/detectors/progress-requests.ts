@@ -1,9 +1,10 @@
 /**
  * Makes watch caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd
- * notifies it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then, no watch could continue from
- * the cache's old bookmarks on a backend whose cache began later. A consistent list makes the apiserver request the
- * current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such list is sent for each
- * backend and resource before its watches get bookmarks. A cache that still does not advance is journaled.
+ * notifies it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then, the cache's bookmarks have
+ * old versions, and a watch could not continue from them on a backend whose cache began later. A consistent list makes
+ * the apiserver request the current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such
+ * list is sent for each backend and resource before its watches get bookmarks. A cache that still does not advance is
+ * journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -43,7 +44,7 @@ type CacheRecord = {
   /** Watches refreshed since `version` was received. Each should have reached `version` by the next check. */
   refreshed: WatchSession[];
   isChecked: boolean;
-  /** True if the latest journal entry about this cache says that etcd does not notify it. */
+  /** True if the cache's latest journal entry states that etcd does not notify the cache. */
   isMissing: boolean;
 };
 
@@ -59,7 +60,7 @@ export class ProgressRequests {
   readonly #records = new Map<string, CacheRecord>();
   readonly #counts = { answered: 0, refused: 0, unanswered: 0 };
 
-  /** `again` tries refreshes again that had to wait. */
+  /** `again` is called with refreshes that had to wait and can be tried again. */
   constructor(parts: ProgressRequestsParts, again: (refreshes: readonly BookmarkRefresh[]) => void) {
     this.#parts = parts;
     this.#again = again;
@@ -74,8 +75,8 @@ export class ProgressRequests {
   }
 
   /**
-   * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if it cannot be known.
-   * While the list that shows it is pending, returns undefined and keeps the refresh waiting.
+   * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if no such version can be
+   * found. Returns undefined while the list that shows it is pending; the refresh then waits for the list.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -91,7 +92,10 @@ export class ProgressRequests {
     return undefined;
   }
 
-  /** Called when the watch has opened a stream for a bookmark. Checks later whether it has reached the version. */
+  /**
+   * Called when the watch has opened a stream for a bookmark. A later check finds out whether the watch has reached the
+   * version.
+   */
   refreshed(watch: WatchSession, backend: string): void {
     const record = this.#recordOf(backend, watch.resource);
     if (record.version === "") return;
@@ -159,13 +163,13 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // A backend that does not answer one client would not answer others either, so no other client is tried.
+    // If a backend does not answer one client, it would not answer others. So no other client is tried.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // Such a late response means that the cache is stalled and will not reach `version` soon (stalled-cache.ts).
+    // The response came so late that the cache must be stalled (stalled-cache.ts). It will not reach `version` soon.
     if (ms > watchLimits.progressWaitMs) record.version = "";
     this.#release(record);
   }
@@ -185,7 +189,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // If a later list has returned a newer version, etcd again gets the whole time to notify the cache of that version.
+    // If a later list has returned a newer version, etcd again has the full time to notify the cache.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -203,7 +207,7 @@ export class ProgressRequests {
     );
   }
 
-  /** Requests the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
+  /** Asks for the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -211,7 +215,7 @@ export class ProgressRequests {
       return this.#checkIn(record, limits.progressCheckMs);
     if (watch === undefined) return this.#found(record, version);
     record.refreshed = [...left, ...record.refreshed];
-    // The apiserver answers a list with resourceVersion=1 from its cache, so it returns the version of the cache.
+    // An apiserver answers a list with resourceVersion=1 from its cache. So the list has the cache's version.
     record.isChecked = true;
     this.#list(record, watch, "1", ({ version: cached }) => this.#checked(record, cached));
   }

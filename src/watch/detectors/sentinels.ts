@@ -22,8 +22,8 @@ type SentinelsParts = {
 };
 
 /**
- * The sentinel of one resource (D13): the watch that also has a second stream, on another backend. Or, if none is open,
- * the latest try to open that stream.
+ * The sentinel of one resource (D13): the watch that also has a second stream, on another backend. If no second stream
+ * is open: the latest attempt to open it.
  */
 type SentinelState = {
   watch: WatchSession | undefined;
@@ -48,7 +48,7 @@ export class Sentinels extends Interval {
     this.#parts = parts;
   }
 
-  /** The sentinels whose second stream is open. `backend`: the backend of that stream. */
+  /** The sentinels whose second stream is open, each with that stream's `backend`. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],
@@ -108,7 +108,7 @@ export class Sentinels extends Interval {
   #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
     if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
-    // If the backend does not answer in time, another one is asked.
+    // Waits for the backend's answer only for a limited time. Then another backend is asked.
     const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -116,16 +116,16 @@ export class Sentinels extends Interval {
 
   #accepted(post: SentinelState, resource: string): void {
     post.isAccepted = true;
-    // The backend refused while it was filling its cache, which therefore begins now: watches on other backends need
-    // newer versions to move there.
+    // The backend refused the stream while it was filling its cache. The cache therefore begins now, and watches on
+    // other backends need newer versions before they can move to it.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
    * Returns a better watch and backend for the sentinel; undefined if the present ones are as good. Prefers a watch of
-   * the whole resource, because it compares the most events, and a backend that was never asked for the resource,
-   * because it may not have filled its cache yet.
+   * the whole resource, because it compares the most events. Prefers a backend that was never asked for the resource,
+   * because that backend may not have filled its cache yet.
    */
   #find(
     resource: string,
@@ -145,7 +145,7 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Prefers a watch with bookmarks, because they come even if no object changes. */
+  /** Returns the first watch with bookmarks if there is one: bookmarks come even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,
@@ -183,7 +183,7 @@ export class Sentinels extends Interval {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // With more than `comparedResources` resources, the proxy does not know which backends have accepted a watch.
+    // Beyond `comparedResources` resources, the proxy does not know which backends have accepted a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

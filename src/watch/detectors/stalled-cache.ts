@@ -1,7 +1,7 @@
 /**
- * Finds caches that are stalled although their backends answer (F5). No request to such a backend shows the stall, but
+ * Finds caches that are stalled although their backends answer (F5). No response of such a backend shows the stall, but
  * the events of other backends do. The watches of a stalled cache move to other backends, and its backend gets no new
- * request for the cache's resource.
+ * requests for the cache's resource.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -82,7 +82,7 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if some watch can prove the stall: one of the whole resource at once, any other by its next bookmark. */
+/** True if some watch can prove the stall: one of the whole resource at once, any other with its next bookmark. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
@@ -91,8 +91,8 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // Bookmarks that only the proxy wanted come on the streams that the proxy requested, and on the client's own stream
-  // if it starts at an exact version.
+  // The proxy's own bookmarks come on streams that the proxy requested, and on the client's own stream if it starts at
+  // an exact version.
   const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };

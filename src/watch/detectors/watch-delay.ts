@@ -1,6 +1,6 @@
 /**
- * Finds backends whose watches deliver writes late (write-delays.ts): the backend answers, and its watch caches advance,
- * but clients see the state of seconds ago. A cache that stands still is found by stalled-cache.ts, too.
+ * Finds backends whose watches deliver writes late (write-delays.ts): the backend answers and its watch caches advance,
+ * but clients see an old state, of seconds ago. If a cache does not advance at all, stalled-cache.ts also finds it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -49,7 +49,7 @@ export class WatchDelayDetector extends Interval {
     for (const backend of ready) this.#judge(backend, now);
   }
 
-  /** While the event loop stood still, the proxy read neither responses nor events. */
+  /** Ignores a stall of the event loop, because the proxy read neither responses nor events during it. */
   #discountStall(now: number): void {
     const lateMs = now - this.#dueAt;
     this.#dueAt = now + watchLimits.delayLookMs;

@@ -11,7 +11,7 @@ type Moves = {
   slowestMs: number;
 };
 
-/** A watch that has ended. `version`: where another backend could have continued it; "": nowhere. */
+/** A watch that has ended. `version`: the version from which another backend could have continued it; "": none. */
 export type Ended = { readonly resource: string; readonly version: string };
 type Ends = Ended & { readonly reason: string; readonly from: string; readonly count: number };
 

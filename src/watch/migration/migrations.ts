@@ -41,7 +41,7 @@ const none: readonly string[] = [];
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** The newest versions that each backend's caches have delivered. Watches do not move to a stalled cache. */
+  /** The newest versions that each backend's caches have delivered. No watch moves to a stalled cache. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
   readonly lives = new WatchLives();
@@ -53,7 +53,7 @@ export class Migrations {
   readonly #urgent = new MoveQueue();
   /** Watches that have lost their stream while no backend is available. */
   readonly #parked = new Set<WatchSession>();
-  /** Watches that leave a stalled cache. They still have their stream. */
+  /** Watches that leave a stalled cache. Their present stream still works. */
   readonly #migratingNow = new Set<WatchSession>();
   readonly #leaving = new Map<WatchSession, LeaveReason>();
   #isPumping = false;
@@ -83,7 +83,7 @@ export class Migrations {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
 
-  /** Makes an accepted stream report to `caches` how far its backend's caches have come. */
+  /** Makes an accepted stream report its progress to `caches`. */
   follow(stream: WatchStream, asked: WatchContext): void {
     const { origin, resource, isWhole, scope } = asked;
     const { backend } = stream.attempt;
@@ -93,8 +93,8 @@ export class Migrations {
   }
 
   /**
-   * Queues a watch that has lost its stream for another backend. Waits `inMs` first if every backend was already asked
-   * without success. Returns a function that takes the watch out of the queue.
+   * Queues a watch that has lost its stream, so that another backend continues it. Waits `inMs` first if every backend
+   * was already asked without success. Returns a function that removes the watch from the queue.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -113,14 +113,14 @@ export class Migrations {
 
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // While many watches wait for their turn, this is called often for each of them, so the cheap check comes first.
+    // Checked first, because it costs little: while many watches wait, this method is called often for each.
     if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // Only this connection may be at fault. If no other backend is available, the same backend is asked on a new one.
+    // Only this connection may be faulty. Without another backend, the same one is asked on a new connection.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -162,8 +162,8 @@ export class Migrations {
 
   /**
    * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. A sentinel (D13)
-   * gives up its other second stream for this: with an old version, it could not move to a backend that has come back.
-   * Returns false if the watch's state allows no second stream, or its backend may be failing.
+   * gives up its other second stream for this, because with an old version it could not move to a backend that has come
+   * back. Returns false if the watch's state allows no second stream, or its backend may be failing.
    */
   refresh(watch: WatchSession): boolean {
     const { attempt } = watch;
@@ -226,7 +226,7 @@ export class Migrations {
     this.#parked.delete(watch);
   }
 
-  /** Begins a round at the next tick, so that a session is never re-entered from its own connection-lost callback. */
+  /** Starts a round at the next tick: a session must not be called again from its own connection-lost callback. */
   #pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -250,7 +250,7 @@ export class Migrations {
     });
   }
 
-  /** The watches that may move now. Those of a stalled cache still get events, so they come last. */
+  /** The watches that may move now. The watches of a stalled cache come last, because they still get events. */
   *#urgentFirst(): Iterable<readonly [WatchSession, Urgency]> {
     yield* this.#urgent.movable((urgency) => this.pace.isOpen(urgency));
     for (const watch of this.#migratingNow) {
@@ -281,8 +281,8 @@ export class Migrations {
   }
 
   /**
-   * A backend that was asked without success is asked again only after a pause. Otherwise all three attempts could fail
-   * before a killed backend is known to be dead, because its connections are lost one by one.
+   * A backend that was asked without success is asked again only after a pause. The connections of a killed backend are
+   * lost one by one, so without the pause all three attempts could fail before the backend counts as dead.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
     const untried = this.targets.choose(watch, watch.tried);
@@ -309,7 +309,8 @@ export class Migrations {
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // 0.5 to 1.5 times `leavePauseMs`, spread by the golden ratio: moves never fall into step with other periodic work.
+    // The pause is 0.5 to 1.5 times `leavePauseMs`. The golden ratio spreads the pauses, so that moves never coincide
+    // with other periodic work.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
@@ -325,12 +326,12 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // A watch that cannot move now, or has moved for another reason meanwhile, keeps its stream.
+    // A watch keeps its stream if it cannot move now, or has moved for another reason since.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
-      // The watch will soon have a newer version, from which more backends can continue it.
+      // Later, because the watch will soon have a newer version, from which more backends can continue it.
       else if (reason === "draining" && watch.state === "refreshing") this.leaveLater(watch);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });
@@ -356,7 +357,10 @@ export class Migrations {
     else if (reason === "draining") this.#stayForNow(watch);
   }
 
-  /** True if a sentinel's second stream (D13) is where the watch should move, so it can become the first stream. */
+  /**
+   * True if a sentinel's second stream (D13) is on a backend to which the watch should move, so that it can become the
+   * first stream.
+   */
   #isPostedWell(
     { second, isSentinel, mayPromote, clientRequest }: WatchSession,
     reason: LeaveReason,
@@ -385,8 +389,8 @@ type Group = { readonly whole: Set<WatchSession>; readonly part: Set<WatchSessio
 const noWatches: ReadonlySet<never> = new Set();
 
 /**
- * The open watches by resource, so that a check of one resource does not visit 50,000 watches. Watches of aggregated
- * APIs are not included, because their versions cannot be compared.
+ * The open watches by resource, so that a check of one resource does not have to visit 50,000 watches. Watches of
+ * aggregated APIs are not included, because their versions cannot be compared.
  */
 class WatchesByResource {
   readonly #groups = new Map<string, Group>();

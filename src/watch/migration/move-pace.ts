@@ -1,6 +1,6 @@
 /**
- * Limits how fast watches move (D6). The pace begins at `movesPerSecond`, rises while backends accept moved watches
- * promptly, and falls if they take longer or answer 429. Watches of the control plane have a pace of their own, so they
+ * Limits how fast watches move (D6). The rate is `movesPerSecond` at first, rises while backends accept moved watches
+ * promptly, and falls if they take longer or answer 429. Watches of the control plane have a separate rate, so they
  * move first, however many other watches wait.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -12,7 +12,7 @@ export class MovePace {
   readonly #clock: Clock;
   readonly #all: TokenBucket;
   readonly #first: TokenBucket;
-  /** Sum and number of the times in which backends accepted watches since `#since`. */
+  /** Sum and number of the times that backends took to accept watches since `#since`. */
   #sumMs = 0;
   #count = 0;
   #since = 0;

@@ -3,9 +3,12 @@ import type { WatchSession } from "../session/watch-session.ts";
 
 const urgencies: readonly Urgency[] = [0, 1, 2];
 
-/** Watches without a stream: those of the control plane first, then nodes, then all others, each in order of the loss. */
+/**
+ * The queue of watches without a stream: first those of the control plane, then those of nodes, then all others. In
+ * each class, the watch that lost its stream first is first.
+ */
 export class MoveQueue {
-  /** By urgency. Value: true if the watch has already waited for a backend. */
+  /** One map for each urgency. The value is true if the watch has already waited for a backend. */
   readonly #watches: readonly Map<WatchSession, boolean>[] = urgencies.map(() => new Map());
 
   get size(): number {
@@ -25,7 +28,7 @@ export class MoveQueue {
     return undefined;
   }
 
-  /** The watches whose class may move now. `isOpen` is called before each watch. */
+  /** Returns the watches whose class may move now. Calls `isOpen` before each watch. */
   *movable(isOpen: (urgency: Urgency) => boolean): Iterable<readonly [WatchSession, Urgency]> {
     for (const urgency of urgencies)
       for (const watch of this.#watches[urgency]?.keys() ?? []) {

@@ -26,7 +26,7 @@ export class TargetPicker {
     this.#parts = parts;
   }
 
-  /** True if no backend has the watch's version, and none may come back with a cache that has it (watch.md §5.4). */
+  /** True if no backend has the watch's version, and no dead one may return with it in its cache (watch.md §5.4). */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>
@@ -42,8 +42,8 @@ export class TargetPicker {
   }
 
   /**
-   * True if a dead backend may come back with its caches, because its sockets have been silent only for a short time.
-   * If new sockets are refused, its process has ended, and the caches with it.
+   * True if a dead backend may come back with its caches, because its sockets are silent, and only for a short time. If
+   * it refuses new sockets, its process has ended, and its caches are lost.
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
@@ -55,9 +55,9 @@ export class TargetPicker {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
-  /** True if `attempt`, whose connection or backend is silent, should be given up for another backend or connection. */
+  /** True if `attempt` should be given up for another backend or connection: its connection or backend is silent. */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
-    // While many watches move, most attempts wait for a connection, which is no reason to leave a healthy backend.
+    // While many watches move, most attempts wait for a connection. That is no reason to leave a healthy backend.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
     // No other backend can be asked. Only another connection to this backend, if one answers, would be better.
@@ -84,7 +84,10 @@ export class TargetPicker {
     return attempt.isConnectionRetiring || state === "draining" || state === undefined;
   }
 
-  /** Prefers a backend whose cache is not stalled. Otherwise a stalled cache is safe: its events are only late. */
+  /**
+   * Prefers a backend whose cache is not stalled. If there is none, a stalled cache is safe, because its events are
+   * only late.
+   */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     const bound = watch.clientRequest.client.backend;

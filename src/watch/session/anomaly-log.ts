@@ -1,4 +1,7 @@
-/** Journals faults that single watches show, each at most once a minute, however many watches show it. */
+/**
+ * Journals faults that are found in single watches. Each fault is journaled at most once a minute, however many watches
+ * have it.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
@@ -7,7 +10,7 @@ import { type RequestContext, userAgentOf } from "../../proxy/context/request-co
 import type { WatchEvent } from "../codec/event.ts";
 import { watchLimits } from "../limits.ts";
 
-/** The watch that shows the fault. */
+/** The watch in which the fault was found. */
 export type AnomalySource = {
   readonly context: Pick<RequestContext, "client" | "fields">;
   readonly resource: string;
@@ -59,7 +62,7 @@ export class AnomalyLog {
     });
   }
 
-  /** Calls `onUnlike` at the next tick, because the call may end the stream whose bytes are being read. */
+  /** Calls `onUnlike` only at the next tick, because that call may end the stream whose bytes are being read. */
   unlike({ resource, backend }: AnomalySource, theirs: string, version: string): void {
     this.#clock.soon(() => this.onUnlike(resource, backend, theirs, version));
   }

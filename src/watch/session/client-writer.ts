@@ -1,6 +1,6 @@
 /**
- * Writes the events of a watch to its client. Counts the bytes for which the upstream stream got flow-control credit
- * before they were sent (*prepaid* bytes), so that no byte gives credit twice.
+ * Writes the events of a watch to its client. Some bytes are *prepaid*: the upstream stream got flow-control credit for
+ * them before they were sent to the client. Their number is counted, so that no byte gives credit twice.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
@@ -10,7 +10,7 @@ export class ClientWriter {
   readonly #down: StreamWriter;
   readonly #clock: Clock;
   #prepaid = 0;
-  /** Clock reading since which data has been waiting without interruption; -1: no data waits. */
+  /** Clock reading since which some data has always been waiting; -1: no data waits. */
   #waitsSince = -1;
 
   constructor(down: StreamWriter, clock: Clock) {
@@ -27,12 +27,15 @@ export class ClientWriter {
     this.#prepaid += count;
   }
 
-  /** Called when another upstream stream takes over: it must get no credit for queued bytes of the previous stream. */
+  /**
+   * Called when another upstream stream takes over. It must get no credit for the previous stream's bytes that are
+   * still queued.
+   */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** Called when `count` bytes have left for the client. Returns for how many the upstream stream is owed credit. */
+  /** Called when `count` bytes have been sent to the client. Returns for how many of them the stream gets credit. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

@@ -1,7 +1,7 @@
 /**
  * Decides what happens to a watch when its upstream stream is over, by the table of watch.md §5.1. The watch continues
  * on another backend if possible. Otherwise it ends between two events, because a reset would make client-go list
- * everything again (D5).
+ * everything again (D5). A backend that refuses the watch's version (410): see `expired-version.ts`.
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
@@ -39,9 +39,9 @@ export type Ending = {
 };
 
 /**
- * resume: continue elsewhere from a version. replay: send the client's own request again. relay: forward the end as it
- * is. end: end the client's stream between two events, after `endOf` ms. reset: reset the client's stream, which is the
- * only correct end for undecodable data.
+ * resume: continue on another backend from a version. replay: send the client's own request again. relay: forward the
+ * end as it is. end: end the client's stream between two events, after `endOf` ms. reset: reset the client's stream,
+ * which is the only correct end for undecodable data.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -60,9 +60,9 @@ export function verdictOn(ending: Ending): Verdict {
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver ends a slow watch on purpose. A resume would let the slow client stay for ever (watch.md §5.5).
+  // The apiserver ends a slow watch on purpose. A resumed one would keep its slow client for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
-  // An unexplained end may come from a cache that was filled again or from a changed CRD, so one resume is tried.
+  // The end has no known cause: the cache may have been filled again, or a CRD may have changed. One resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;
@@ -75,7 +75,7 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got no event and its request can be repeated: a start from "now" cannot (watch.md W3). */
+/** True if the client has got no event and its request can be repeated. A watch from "now" cannot (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }

@@ -1,4 +1,4 @@
-/** The search for a watch's next backend: why and when it began, which backends have failed, and the present wait. */
+/** The search for the next backend of a watch: its reason and begin, backends that have failed, the present wait. */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
@@ -13,11 +13,11 @@ export class ResumeRetry {
   /** The backend that the watch has lost or should leave. */
   from = "";
   #since = 0;
-  /** True if the search began because the watch's stream ended with END_STREAM. */
+  /** True if the search began because the backend ended the watch's stream with END_STREAM. */
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** Undefined until the first attempt, because most watches never need another backend. */
+  /** The counts of attempts; undefined until the first one, because most watches never need another backend. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -30,7 +30,7 @@ export class ResumeRetry {
     this.#stallAwareClock = stallAwareClock;
   }
 
-  /** `hasOther`: true if the watch already has the stream on which it continues. */
+  /** Begins a search. `hasOther`: true if the watch already has the stream on which it continues. */
   begin(reason: AskReason, from: string, hasOther = false): void {
     this.reason = reason;
     if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended" && !hasOther;
@@ -44,8 +44,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Backends asked without success within the last `resumeMs`. Only a new event or bookmark clears the list earlier,
-   * because a backend that accepts the watch may still send an ERROR.
+   * Backends asked without success within the last `resumeMs`. Before that, only a new event or bookmark clears the
+   * list. An accepted request does not, because an ERROR may still follow.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -74,7 +74,7 @@ export class ResumeRetry {
     this.#attempts?.uncount();
   }
 
-  /** Called when the latest attempt lost its connection before any response. The first few of these do not count. */
+  /** Called when the latest attempt lost its connection before any response. The first few do not count. */
   lost(): void {
     this.#attempts?.lost();
   }
@@ -104,7 +104,7 @@ export class ResumeRetry {
     return this.#attempts?.isExpired === true;
   }
 
-  /** Records a 410. `refusal`: the 410's ERROR event, if it answers the client's own request. */
+  /** Records a 410 (expired-version.ts). `refusal`: its ERROR event, if it answers the client's own request. */
   expired(backend: string, refusal: Buffer | undefined): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.expire(this.#stallAwareClock.now());
@@ -113,7 +113,7 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** The ERROR event that the client gets if no backend has the version in its request. */
+  /** The ERROR event for the client, if no backend has the version that the client requested; undefined otherwise. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
@@ -134,7 +134,7 @@ export class ResumeRetry {
     return this.#hasEnded && this.hasNoProgress;
   }
 
-  /** Called when a backend has refused a second stream: for `ms`, none is requested. */
+  /** Called when a backend has refused a second stream. No second stream is requested for `ms`. */
   declined(ms: number): void {
     this.#declinedUntil = this.#stallAwareClock.now() + ms;
   }
@@ -154,7 +154,7 @@ export class ResumeRetry {
 
   progressed(): void {
     this.#tried = none;
-    // Another backend has delivered something, so the client must not get the ERROR of the backend that refused.
+    // Another backend has delivered an event, after which the refusing backend's ERROR would be wrong.
     this.#refusal = undefined;
     this.#attempts?.progressed();
   }
@@ -178,8 +178,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Calls `giveUp` if the backend does not answer the request in time. While no other backend can be asked, waits on: a
-   * new request would cost an attempt, and the place of the first one in the backend's queue.
+   * Calls `giveUp` if the backend does not answer the request in time. Waits longer if no other backend can be asked: a
+   * new request would cost an attempt, and this request would lose its place in the backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
     this.after(watchLimits.resumeAnswerMs, () => {
@@ -195,8 +195,8 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again, both for one lost stream and in total while no new event comes. At the
- * limit the watch ends, which shows the client that the cluster cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again, both after one lost stream and in total while no new event comes. At the
+ * limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
   /** Clock reading at which the stream was lost; -1: no stream is lost now. */

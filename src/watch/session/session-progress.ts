@@ -10,10 +10,14 @@ import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
 import type { EventType, WatchEvent } from "../codec/event.ts";
+import { isHeldBack } from "./expired-version.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
 
-/** Sums over all watches, updated with each event: a scrape that visited 50,000 watches would block the event loop. */
+/**
+ * Sums over all watches. They are updated with each event, because a scrape that visited 50,000 watches would block the
+ * event loop.
+ */
 export type WatchTally = {
   events: number;
   versionRegressions: number;
@@ -37,14 +41,14 @@ export type ProgressOptions = {
   readonly awaitsMarker?: boolean;
   /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
-  /** `isForeign`: true if an aggregated server assigns the versions, or it is unknown which server does. */
+  /** The API's server. `isForeign`: true if an aggregated server assigns the versions, or the server is unknown. */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;
 };
 
 export class Progress {
-  /** The options are copied into fields. Otherwise each of 50,000 watches would keep one more object. */
+  /** The options are copied into fields, so that each of 50,000 watches needs one object less. */
   readonly start: Start;
   readonly #awaitsMarker: boolean;
   readonly #mayRepeat: boolean;
@@ -53,14 +57,14 @@ export class Progress {
   #phase: Phase = "opening";
   /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
   #tally: WatchTally | undefined;
-  /** Version of the newest event or bookmark; more events of this version may follow. "": not known. */
+  /** Version of the newest event or bookmark; "": not known. More events of this version may follow. */
   #cursor: string;
   /** The previous value of `#cursor`: all events up to this version have arrived. */
   #previous = "";
   /** True if no further event can have the version `#cursor`. */
   #isComplete: boolean;
   #isRepeating: boolean;
-  /** True after the proxy forwarded an event without a version or out of order: the watch can no longer move. */
+  /** True after an event without a version or out of order was forwarded. The watch can then no longer move. */
   #isLost = false;
   readonly #delivered = new Mark();
   /** Number of events forwarded since the client's request, bookmarks included. */
@@ -129,8 +133,8 @@ export class Progress {
   }
 
   /**
-   * The version from which another backend can continue so that no event is missing and none comes twice; undefined:
-   * none. It is the version before the newest if more events of the newest may follow.
+   * The version from which another backend can continue, without a missing and without a repeated event; undefined:
+   * none. If more events of the newest version may follow, it is the version before that.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -156,7 +160,7 @@ export class Progress {
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if the stream has delivered the events that the client got last. If it has skipped them, it never will. */
+  /** True if the stream has delivered the client's latest events. If it has skipped them, it never will. */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
@@ -169,7 +173,7 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when another stream becomes the first. A long time may pass before its first bookmark. */
+  /** Called when another stream becomes the first. Its first bookmark may come much later. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
@@ -187,16 +191,15 @@ export class Progress {
   #error(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const isFirst = reading.events === 1;
     if (isMerged || (isFirst && reading.isOurs)) return "refused";
-    if (isFirst && event.code === 410 && this.#mayBeKnownElsewhere) return "refused";
+    if (isFirst && this.phase === "opening" && isHeldBack(event, this.#refused)) return "refused";
     this.phase = "ended";
     this.#count();
     return "forward";
   }
 
-  /** True if another backend's cache may have the version. `events` come from etcd, which all backends share. */
-  get #mayBeKnownElsewhere(): boolean {
-    const isOfCaches = this.start === "exact" && !this.#origin.isForeign && !this.#mayRepeat;
-    return this.phase === "opening" && isOfCaches;
+  get #refused(): Parameters<typeof isHeldBack>[1] {
+    const { isForeign } = this.#origin;
+    return { isExact: this.start === "exact", isForeign, isRepeating: this.#mayRepeat };
   }
 
   #count(): void {
@@ -219,7 +222,10 @@ export class Progress {
       : this.#ordered(event, reading, isMerged);
   }
 
-  /** Forwards all events of an API of unknown origin, and tracks their versions in case it is a custom resource's. */
+  /**
+   * Forwards all events, because the API's origin is unknown. Tracks their versions, in case the API is a custom
+   * resource's.
+   */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { versionRegressions } = this;
     const fate = isMerged ? "broken" : this.#ordered(event, reading, false);
@@ -248,7 +254,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // Forwarded, it would reach the client twice, because the other stream delivers this event as well.
+    // Does not forward the event: the client would get it twice, because the other stream delivers it as well.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -257,7 +263,7 @@ export class Progress {
 
   #bookmark(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { version } = event;
-    // A bookmark that is older than the stream's last version would make the client resume too early (incident 001).
+    // A bookmark older than the stream's last version would make the client resume too early (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
       this.versionRegressions += 1;
@@ -304,7 +310,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Handles an event that is older than its stream's previous event. Once it is forwarded, the watch cannot move. */
+  /** Handles an event that is older than its stream's previous one. Once it is forwarded, the watch cannot move. */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -315,8 +321,8 @@ export class Progress {
 
 /**
  * The latest delivered events, which have one version: nearly always a single event, but an etcd lease that expires
- * deletes up to a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same order, so the
- * number of its events so far and a hash of their names identify a position in it.
+ * deletes up to a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same order. So the
+ * number of its delivered events and a hash of their names identify a position in the batch.
  */
 export class Mark {
   version = "";
@@ -341,19 +347,20 @@ export class Mark {
 
 /**
  * What one upstream stream of a watch has delivered. Every stream delivers all events after the version it was
- * requested from, in order. So a watch can continue with another stream, or merge two streams (watch.md §5.6).
+ * requested from, in order. A watch can therefore continue with another stream, and the proxy can merge two streams
+ * (watch.md §5.6).
  */
 export class Reading {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** True if the proxy requested the stream (a resume or a hedge): its ERRORs are no answer to the client's request. */
+  /** True if the proxy requested the stream (a resume or a hedge): an ERROR does not answer the client's request. */
   readonly isOurs: boolean;
   readonly mark = new Mark();
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
-  /** No initial event is newer than this version. "": requested, but not known; undefined: not requested. */
+  /** The version that no initial event exceeds. "": requested, but not known; undefined: not requested. */
   #initialUpTo: string | undefined;
 
   constructor(from: string, isOurs: boolean) {
@@ -366,12 +373,15 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if a list that bounds the initial events' versions was requested (initial-events.ts). */
+  /** True if a list was requested whose version limits the initial events (initial-events.ts). */
   get isBoundRequested(): boolean {
     return this.#initialUpTo !== undefined;
   }
 
-  /** Called with "" when the list that bounds the initial events is requested, and then with its version, or "". */
+  /**
+   * Called with "" when the list that limits the initial events' versions is requested, and later with the list's
+   * version, or "".
+   */
   boundInitialEvents(version: string): void {
     this.#initialUpTo = version;
   }
@@ -381,7 +391,7 @@ export class Reading {
     return upTo !== "" && compareVersions(version, upTo) > 0;
   }
 
-  /** True if the version is not newer than the one requested: the backend has ignored the query's version. */
+  /** True if the version is not newer than the requested one. The backend has then ignored the version in the query. */
   isBefore(version: string): boolean {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }
@@ -392,7 +402,7 @@ export class Reading {
   }
 }
 
-/** FNV-1a. A collision does no harm: the hash only compares the order of one batch at two backends. */
+/** FNV-1a. A collision does little harm, because the hash only compares the order of one batch at two backends. */
 function hashed(seed: number, text: string): number {
   let hash = seed ^ 0x811c9dc5;
   for (let index = 0; index < text.length; index++)

@@ -1,7 +1,7 @@
 /**
  * Merges the upstream streams of a watch, one or two, into one stream of events. The first stream serves the client.
  * The second stream is a hedge, the successor of the first, a stream for comparison (D13, sentinels.ts), or open for
- * one bookmark. If the first stream is lost, the second one is the attempt at the next backend.
+ * one bookmark. After the loss of the first stream, the second one is the attempt to continue on the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -10,6 +10,7 @@ import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
 import type { ClientWriter } from "./client-writer.ts";
+import { expired } from "./expired-version.ts";
 import type { ResumeRetry } from "./resume-retry.ts";
 import type { Fate, Progress } from "./session-progress.ts";
 import type { WatchContext } from "./watch-context.ts";
@@ -82,14 +83,14 @@ export class UpstreamMerge implements EventTaker {
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // While the client is slow, the watch must not keep two streams.
+    // If the client is slow, the second stream is dropped, because a slow client's watch must not keep two.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
   }
 
-  /** True if the second stream is useless, because the client is slow or there is no version to continue from. */
+  /** True if the second stream is useless, because the client is slow or the watch has no version to continue from. */
   #isVain(other: WatchStream): boolean {
     const { writer, progress } = this.#parts;
     if (other.isAccepted && writer.isBlocked) return true;
@@ -106,7 +107,7 @@ export class UpstreamMerge implements EventTaker {
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** Makes the second stream the first. Returns the result of `releaseAhead`. */
+  /** Makes the second stream the first. Returns what `releaseAhead` returns. */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
@@ -130,7 +131,7 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without a first stream there is nothing to compare: the second stream will replace the lost one.
+    // Without a first stream, nothing can be compared: the second stream will replace the lost one.
     this.isPosted = false;
   }
 
@@ -160,7 +161,7 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // A bookmark on a stream that was opened to get one does not show that the first stream has bookmarks.
+    // A bookmark on a stream that was opened only for it does not show whether the first stream gets bookmarks.
     progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
     return progress.take(event, from.reading, this.isMerged, now);
   }
@@ -169,12 +170,13 @@ export class UpstreamMerge implements EventTaker {
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // This event is newer than the client's latest. If the second stream has not delivered that one, it never will.
+      // This event is newer than the client's latest one. If the second stream has not delivered the latest one yet, it
+      // has skipped it.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
     }
-    // Does not call `arrived`: an event of the second stream does not end the first one's silence.
+    // `arrived` is not called, because an event of the second stream does not end the first stream's silence.
     return progress.take(event, from.reading, true, now);
   }
 
@@ -200,7 +202,10 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.session.dropSecond();
   }
 
-  /** Reports that two backends' events differ, except with a selector, which two releases may evaluate differently. */
+  /**
+   * Reports that the events of two backends differ. Not for a watch with a selector, which two releases may evaluate
+   * differently.
+   */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
     const isProof = asked.scope !== "" && !asked.isRepeating;
@@ -208,7 +213,7 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** A bookmark that only the proxy wanted is progress, too: all events up to its version are here (watch.md §5.2). */
+  /** A bookmark that only the proxy wanted also counts: all events up to its version have arrived (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
@@ -218,7 +223,7 @@ export class UpstreamMerge implements EventTaker {
     const { seenVersion } = this.#parts.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
     else if (event.code === 504) seenVersion?.refused();
-    else if (event.code === 410) from.cache?.refuse(from.reading.from, event.oldest);
+    else if (event.code === expired) from.cache?.refuse(from.reading.from, event.oldest);
     if (event.endsInitialEvents) seenVersion?.shown(event.version);
   }
 
@@ -236,7 +241,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes that gave flow-control credit on receipt, and must not give it again. */
+  /** Sends bytes for which credit was returned on receipt, and returns no credit for them again. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

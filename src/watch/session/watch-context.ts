@@ -18,7 +18,7 @@ import type { RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
-/** Records which versions of the resource a watch's client has received, for stale-read-guard.ts. */
+/** Records which versions of the resource a watch's client has received (stale-read-guard.ts implements it). */
 type SeenVersionSink = {
   /** Called when an event or a bookmark of this version has gone to the client. */
   raise(version: string): void;
@@ -34,9 +34,9 @@ export type WatchContext = {
   readonly target: string;
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** Which server assigns the versions. For an API that the proxy does not know yet, the response shows it. */
+  /** The server that assigns the versions. If the proxy does not know the API yet, the response shows the server. */
   readonly origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not want: from an `exact` start on, or after a move. */
+  /** True if the proxy requests bookmarks that the client did not want: from an exact start, or after a move. */
   readonly isInjected: boolean;
   /** Group and name of the resource, in the format of `resourceKey`. */
   readonly resource: string;
@@ -50,7 +50,10 @@ export type WatchContext = {
   readonly at: number;
 };
 
-/** Spreads no object into the result: V8 stores a spread object in two parts, and each of 50,000 watches has one. */
+/**
+ * Names each field instead of spreading objects: V8 stores the result of a spread in two parts, and each of 50,000
+ * watches has one.
+ */
 export function watchContextOf(
   target: string,
   info: RequestInfo,
@@ -86,16 +89,16 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Cuts overlong keys, because they stay in memory. */
+/** Cuts keys that are too long, because keys stay in memory. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
  * Lets the proxy request bookmarks for the watch, if possible: with one bookmark a minute, the resume version never
- * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. The proxy could not remove
- * bookmarks from CBOR, or from Tables, in which a bookmark may have the column definitions (apiserver
- * endpoints/handlers/response.go, NoHeaders).
+ * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. Not for CBOR, from which the
+ * proxy cannot remove bookmarks, and not for Tables, where a bookmark may have the column definitions that the client
+ * needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -106,7 +109,10 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 
 const keepsBookmarks = /cbor|table/i;
 
-/** Returns the request, with bookmarks only for an `exact` start: they would change the responses to other starts. */
+/**
+ * Returns the request's fields. Adds bookmarks only for an `exact` start, because they would change the responses to
+ * other starts.
+ */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
   return asked.isInjected && asked.request.start === "exact"
     ? withPath(fields, bookmarkedTarget(asked.target))
@@ -114,8 +120,8 @@ export function firstFields(asked: WatchContext, fields: readonly Field[]): read
 }
 
 /**
- * Refuses compression. Since 1.37, apiservers compress a watch that begins with the state if the client accepts gzip,
- * as client-go does. The proxy could not decode a compressed watch, and so could not move it.
+ * Removes the client's permission to compress. Since 1.37, apiservers compress a watch that begins with the state if
+ * the client accepts gzip, as client-go does. The proxy could not decode such a watch, and so could not move it.
  */
 export function uncompressed(fields: readonly Field[]): readonly Field[] {
   return fields.map((field) => (field.name === "accept-encoding" ? identityCoding : field));
@@ -133,7 +139,7 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
  */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
-/** `markerAt`: clock reading at which the initial events ended; -1: they have not ended. */
+/** Returns the watch's times now. `markerAt`: clock reading at which the initial events ended; -1: they have not. */
 export function timesOf(
   { request, at }: Pick<WatchContext, "request" | "at">,
   markerAt: number,
@@ -147,7 +153,7 @@ export function timesOf(
   };
 }
 
-/** Returns the client's request with its identity (watch.md §8), changed to start from `version` if given. */
+/** Returns the client's request with its identity (watch.md §8). With `version`, it starts from that version. */
 export function requestAt(
   context: RequestContext,
   asked: WatchContext,
@@ -195,7 +201,7 @@ export function mayHaveBookmarks({
   return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
 }
 
-/** Reads status, content type, content encoding and Retry-After, which the apiserver writes in whole seconds. */
+/** Reads status, content type, content encoding and Retry-After. The apiserver writes Retry-After in whole seconds. */
 export function answerOf(head: readonly Field[]): ResponseHead {
   const valueOf = (name: string): string => head.find((field) => field.name === name)?.value ?? "";
   const seconds = Number(valueOf("retry-after") || "x");

@@ -1,12 +1,12 @@
 /**
- * The latest state changes of all watches, for the history of one watch in the admin API. A ring of fixed size: a change
- * overwrites the oldest one, whichever watch it belongs to.
+ * The latest state changes of all watches, for the history of one watch in the admin API. They are in a ring of fixed
+ * size: each new change overwrites the oldest one, of whichever watch.
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import { type WatchState, watchStates } from "./watch-state.ts";
 
-/** A change of a watch's state. `backend`: of the first stream, or of the lost one; `version`: reached by the watch. */
+/** A change of a watch's state. `backend`: of the first stream or of the lost one. `version`: reached by the watch. */
 export type LifeEntry = {
   readonly at: number;
   readonly state: WatchState;
@@ -51,7 +51,7 @@ export class WatchLives {
   }
 }
 
-/** The life of one watch. */
+/** The state changes of one watch. */
 export class WatchLife {
   readonly #lives: WatchLives;
   readonly #clock: Clock;
@@ -64,12 +64,12 @@ export class WatchLife {
     this.#number = number;
   }
 
-  /** The end is not kept, because the admin API lists open watches only. */
+  /** The last change is not kept, because the admin API lists open watches only. */
   changed(state: WatchState, backend: string, version: string): void {
     if (state !== "ended") this.#lives.add(this.#number, { at: this.#clock.now(), state, backend, version });
   }
 
-  /** The latest changes, oldest first; not all of them if many watches have changed since. */
+  /** The latest changes, oldest first. If many watches have changed since, some are missing. */
   get entries(): readonly LifeEntry[] {
     return this.#lives.of(this.#number);
   }

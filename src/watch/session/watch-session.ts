@@ -1,8 +1,8 @@
 /**
- * A watch that outlives its backend: its client keeps one stream all along. `watch-state.ts` has the states of a watch
- * and their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress decides
- * which events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides when and
- * where another stream is opened (watch.md §5).
+ * A watch that outlives its backend: its client has the same stream all the time. `watch-state.ts` has the states of a
+ * watch and their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress
+ * decides which events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides
+ * when and where another stream is opened (watch.md §5).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -13,7 +13,6 @@ import type { Origin } from "../../kube/api-origin.ts";
 import {
   type Acceptance,
   acceptanceOf,
-  acceptanceOfError,
   isInitialising,
   type ResponseHead,
 } from "../../kube/resume-request.ts";
@@ -39,6 +38,7 @@ import {
   type Over,
   verdictOn,
 } from "./end-verdict.ts";
+import { acceptanceOfError, expired } from "./expired-version.ts";
 import { ResumeRetry } from "./resume-retry.ts";
 import { Progress, Reading } from "./session-progress.ts";
 import { UpstreamMerge } from "./upstream-merge.ts";
@@ -94,7 +94,10 @@ export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
   poolKey(): PoolKey;
-  /** Called with the status of each response to the client's credential. A 401 means that it is no longer valid. */
+  /**
+   * Called with the status of each response to a request with the client's credential. After a 401, the credential is
+   * no longer valid.
+   */
   learnt(status: number): void;
   /** Called when the watch continues on this backend. */
   goesOn(move: Move): void;
@@ -140,7 +143,7 @@ export class WatchSession implements AttemptOwner {
     this.#merge.begin(first);
     attempt.handOver(this);
     migrations.watches.add(this, asked);
-    // The backend may have started to drain before it answered.
+    // The backend may have started to drain before it answered the watch.
     if (migrations.targets.isLeaving(attempt)) migrations.leave(this, "draining");
   }
 
@@ -216,12 +219,12 @@ export class WatchSession implements AttemptOwner {
     return this.#writer.creditFor(count);
   }
 
-  /** Ends the watch because the proxy itself is draining; the client then watches again elsewhere. */
+  /** Ends the watch, because the proxy itself is draining. The client then watches again, through another proxy. */
   finish(): void {
     this.#end("drained");
   }
 
-  /** Finds, every few seconds, what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
+  /** Finds, every few seconds, problems that no event shows: a missed deadline, missing bookmarks, a stalled cache. */
   look(): void {
     const { migrations } = this.#parts;
     if ((this.#times.leftMs ?? 0) < -watchLimits.overdueMs) {
@@ -230,7 +233,7 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // If a second stream on another backend delivers more events, the first stream hangs. If not, nothing is lost.
+      // A second stream on another backend is harmless. If it delivers more events, the first stream hangs.
       const { first } = this.#merge;
       const silentMs = this.#now - this.progress.lastEventAt;
       if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
@@ -238,7 +241,10 @@ export class WatchSession implements AttemptOwner {
     }
   }
 
-  /** Moves the watch off a stalled cache. If no move succeeds, ends it: the client's next watch begins elsewhere. */
+  /**
+   * Moves the watch off a stalled cache. If no move succeeds, ends the watch, and the client's next watch goes to
+   * another backend.
+   */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;
@@ -259,8 +265,8 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * Leaves a backend whose etcd has another history than clients have seen. `version`: the newest version of that
-   * history. If the client received events of that history, its stream is reset, so that client-go lists again.
-   * Otherwise the watch moves.
+   * history. If the client has received events of that history, resets its stream, so that client-go lists again.
+   * Otherwise moves the watch.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.#merge;
@@ -270,7 +276,7 @@ export class WatchSession implements AttemptOwner {
     else this.#giveUp(first);
   }
 
-  /** Makes the client list again, because no backend has the history of the events that it has received. */
+  /** Makes the client list again, because the events that it has received are in no backend's history. */
   forgetHistory(): void {
     this.#parts.host.breaksOff();
   }
@@ -285,7 +291,7 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.tried;
   }
 
-  /** True if a second stream may be opened. A slow client gets none: backends end slow watches (watch.md §5.5). */
+  /** True if a second stream may be opened. Not for a slow client: backends end slow watches (watch.md §5.5). */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
@@ -301,7 +307,7 @@ export class WatchSession implements AttemptOwner {
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Called if an API turns out to be a custom resource's. The versions of its events count from now on. */
+  /** Called if the proxy learns that an API is a custom resource's. From now on, the versions of its events count. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -309,7 +315,7 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** Called with the status of a response to another request with this client's identity. */
+  /** Called with the status of a response to another request that carried this client's identity. */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
@@ -360,7 +366,7 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, whatever it was opened for. Without a first stream: the attempt at the next backend. */
+  /** The second stream, for any purpose. Without a first stream: the attempt at the next backend. */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
@@ -388,16 +394,16 @@ export class WatchSession implements AttemptOwner {
     return this.cache?.stalledMs(this.#now) ?? -1;
   }
 
-  /** True if the watch of a stalled cache can continue on its second stream at once. */
+  /** True if the watch, whose cache is stalled, can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // A backend that has accepted a watch may send an ERROR at once, so an acceptance counts only `settledMs` later.
+    // The acceptance counts only `settledMs` later, because a backend that accepts a watch may send an ERROR at once.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /** True if two bookmarks are missing although the client reads. False if none ever came (watch.md §6.2). */
+  /** True if two bookmarks are missing although the client reads. False if none has ever come (watch.md §6.2). */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -413,7 +419,7 @@ export class WatchSession implements AttemptOwner {
     return !isShort && mayHaveBookmarks(this.#parts.asked);
   }
 
-  /** The streams that show how far their backends' caches are: the first, and the second of a sentinel (D13). */
+  /** The streams that show how far the caches of their backends have come: the first, and a sentinel's second (D13). */
   get compared(): readonly WatchStream[] {
     const { first, other } = this.#merge;
     return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
@@ -438,7 +444,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for the watch's attempts ---
 
-  /** The request for another stream. Computed when it is sent, because events change its version until then. */
+  /** The request for another stream. Created when it is sent, because events change its version until then. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -524,7 +530,7 @@ export class WatchSession implements AttemptOwner {
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     this.#parts.migrations.accepted(stream.attempt.sinceSent(this.#now) - stream.attempt.rttMs);
     this.#accept(stream);
-    // A second stream replaces the first only after its first event, which may be an ERROR.
+    // A second stream replaces the first only after its first event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
   }
 
@@ -554,8 +560,9 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Makes a sentinel's second stream (D13) the hedge of its suspect first stream, and forwards the events that only the
-   * second stream has delivered. Returns false if there is no second stream, or its backend is suspect or in `except`.
+   * Turns a sentinel's second stream (D13) into a hedge, because the first stream is suspect. Forwards the events that
+   * only the second stream has delivered. Returns false if there is no second stream, or its backend is suspect or in
+   * `except`.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
@@ -581,13 +588,16 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** A sentinel's second stream (D13) was requested long ago. The search for the next backend begins only now. */
+  /** A sentinel's second stream (D13) was requested long ago, but the search for the next backend begins only now. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from, true);
   }
 
-  /** Called if the first stream is not in the announced format: its bytes are forwarded as they are, without moves. */
+  /**
+   * Called if the first stream is not in the announced format. Its bytes are then forwarded as they are, and the watch
+   * cannot move.
+   */
   #lose(): void {
     this.progress.lose();
     this.dropSecond();
@@ -602,16 +612,16 @@ export class WatchSession implements AttemptOwner {
       return this.#goOnWithOther(other);
     }
     const isLast = stream === first || first === undefined;
-    if (code === 410 && isLast) this.#retry.expired(stream.attempt.backend, stream.refusal);
+    if (code === expired && isLast) this.#retry.expired(stream.attempt.backend, stream.refusal);
     const isForgotten = isLast && this.#parts.migrations.targets.isForgotten(this);
-    this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === 410 ? "expired" : "refused");
+    this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === expired ? "expired" : "refused");
   }
 
   #turnDown(stream: WatchStream, acceptance: Acceptance, reason: EndReason): void {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // A refusal of the stream for comparison (D13) that may be temporary must not delay a hedge.
+    // If the stream for comparison (D13) was refused, maybe only temporarily, a hedge must still be possible at once.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -619,11 +629,11 @@ export class WatchSession implements AttemptOwner {
     else this.#end(reason);
   }
 
-  /** Drops a stream that delivers what was not requested, or omits what the other stream has delivered. */
+  /** Drops a stream that delivers something that was not requested, or omits an event of the other stream. */
   #broken(stream: WatchStream): void {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     this.#drop(stream);
-    // The client has received no event of a second stream for comparison (D13), so the watch continues without it.
+    // The client has received no event of a stream for comparison (D13). So the watch continues without that stream.
     if (isCompared) return;
     if (this.#merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
@@ -640,7 +650,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Takes back the count of an unanswered attempt that lost its connection, if the watch has no other stream. */
+  /** Takes back the count of an attempt that lost its connection unanswered, if the watch has no other stream. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -674,7 +684,7 @@ export class WatchSession implements AttemptOwner {
     this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
   }
 
-  /** Ends the watch if its second stream has ended at the client's deadline, because the first stream may be silent. */
+  /** If the second stream ended at the client's deadline, ends the watch, because the first one may be silent. */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
     else if (this.#retry.reason === "draining") this.#decline(true);
@@ -748,13 +758,13 @@ export class WatchSession implements AttemptOwner {
     if (this.#close()) this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
-  /** Ends the watch for a reason of the proxy. If the watch is about to end already, its first reason stays. */
+  /** Ends the watch for a reason of the proxy's own. If the watch is ending already, the first reason remains. */
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
     if (refusal !== undefined && this.#merge.first === undefined) {
-      // The backend's ERROR answers the client's own request, so it is the backend that ends the watch.
+      // The backend's ERROR answers the client's own request, so the end counts as the backend's.
       this.#merge.release(refusal);
       return host.endsHere(true);
     }

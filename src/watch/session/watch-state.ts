@@ -1,6 +1,6 @@
 /**
- * The states of a watch session. A session reads one upstream stream, the first. At times a second one is open beside
- * it.
+ * The states of a watch session. A session reads one upstream stream, the *first*. At times a *second* stream is open
+ * beside it.
  *
  *                 ┌─ compare ─▶ sentinel ───┐
  *                 ├─ refresh ─▶ refreshing ─┤ promote, drop                        end (from any)
@@ -29,7 +29,7 @@ export const watchStates = [
   "resuming",
   /** The first stream is lost. The session waits for its turn, for a Retry-After, or for a backend to become ready. */
   "parked",
-  /** The watch is about to end, but not so early that client-go would treat the end as a failure (D5). */
+  /** The watch will end after a short wait, so that client-go does not treat its end as a failure (D5). */
   "ending",
   /** The client's stream is over. */
   "ended",
@@ -65,7 +65,7 @@ export function inputOf(reason: AskReason): WatchInput {
 
 type Transitions = Partial<Record<WatchInput, WatchState>>;
 
-/** Transitions of every state in which a second stream can replace the first. */
+/** The transitions in every state in which the second stream can replace the first. */
 const second: Transitions = {
   promote: "streaming",
   drop: "streaming",
@@ -84,15 +84,15 @@ const table: Record<WatchState, Transitions> = {
     end: "ending",
     cancel: "ended",
   },
-  // After a false alarm, a sentinel's second stream is only compared again.
+  // After a false alarm, the hedge of a sentinel is only compared again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
-  // No `lose`: the session drops a stream for a bookmark before it loses the first stream.
+  // No `lose`: before the session loses the first stream, it drops a stream that was opened for a bookmark.
   refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
   parked: { ask: "resuming", end: "ending", cancel: "ended" },
-  // The first stream or the client's deadline may end while the end is delayed.
+  // While the end is delayed, the first stream may end or the client's deadline may pass.
   ending: { lose: "ending", end: "ending", cancel: "ended" },
   ended: {},
 };
@@ -102,7 +102,7 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
   return table[state][input];
 }
 
-/** True if a second stream may be requested. One that is open for a bookmark or a comparison is dropped first. */
+/** True if a second stream may be requested. An open stream for a bookmark or a comparison is dropped for it. */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }

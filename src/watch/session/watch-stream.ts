@@ -1,6 +1,6 @@
 /**
- * One upstream stream of a watch. Forwards only whole events, and keeps the beginning of an incomplete event, so that
- * the watch can continue elsewhere if the backend dies in the middle of an event (D3).
+ * One upstream stream of a watch. Forwards only whole events, and keeps the beginning of an incomplete event. So the
+ * watch can continue on another backend if this one dies in the middle of an event (D3).
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -18,14 +18,14 @@ export type EventTaker = {
   mayGoOn(from: WatchStream): boolean;
   /** Sends `bytes[start, end)` to the client: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
-  /** Sends the kept beginning of an event, for which the stream got flow-control credit on receipt. */
+  /** Sends the kept beginning of an event. The stream got flow-control credit for it on receipt. */
   release(held: Buffer): void;
 };
 
-/** How reading ended. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`. */
+/** The reason why reading ended. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
-/** The `Reading` of every stream whose request has not been sent. */
+/** The `Reading` that a stream has until its request is sent. */
 const unread = new Reading("", true);
 
 export class WatchStream {
@@ -38,7 +38,7 @@ export class WatchStream {
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
-  /** Progress of the watch cache behind the stream; undefined before the response, and for aggregated APIs. */
+  /** Progress of the watch cache that feeds the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
   /** Progress of that cache within the watch's scope; undefined also for a watch with a name or a selector. */
   scopeCache: CacheProgress | undefined;
@@ -55,7 +55,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Called when the request is sent: only then is it decided from which version. */
+  /** Called when the request is sent, because only then its version is known. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -96,7 +96,7 @@ export class WatchStream {
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** True if the stream's events may be of the etcd history whose newest version is `version`: none is newer. */
+  /** True if the stream's events may belong to the etcd history with the newest version `version`: none is newer. */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -129,7 +129,7 @@ export class WatchStream {
     return this.#ahead?.next;
   }
 
-  /** True if no more events may wait for the first stream. This stream is then dropped, and requested again later. */
+  /** True if too many events wait for the first stream. This stream is then dropped, and requested again later. */
   get isTooFarAhead(): boolean {
     const { count = 0, bytes = 0 } = this.#ahead ?? {};
     return count >= watchLimits.aheadEvents || bytes >= watchLimits.aheadBytes;
@@ -178,7 +178,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** Keeps an ERROR, which is the stream's first event, so all held bytes belong to it. */
+  /** Keeps an ERROR. It is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
@@ -204,7 +204,10 @@ export class WatchStream {
     this.#taker.forward(bytes, start, end, this);
   }
 
-  /** Drops an event. Returns flow-control credit for its `count` bytes that were not held; held ones gave it before. */
+  /**
+   * Drops an event. Returns flow-control credit for those of its `count` bytes that were not held: held bytes got it
+   * before.
+   */
   #drop(count: number): void {
     this.forget();
     this.attempt.up?.grant(count);
@@ -246,10 +249,10 @@ export class Ahead {
     return this.#waiting[0];
   }
 
-  /** Copies the fields of `event`, which is the decoder: they change with the next event. */
+  /** Copies the fields of `event`, because `event` is the decoder, whose fields change with the next event. */
   push(event: WatchEvent, bytes: Buffer): void {
     const { type, version, endsInitialEvents, code, reason, oldest, key } = event;
-    // Of several bookmarks in a row, only the last is kept, because it says all that the others say.
+    // Of several bookmarks in a row, only the last is kept, because it covers the others.
     if (type === "BOOKMARK" && this.#waiting.at(-1)?.event.type === "BOOKMARK")
       this.#drop(this.#waiting.pop());
     this.#waiting.push({

@@ -149,7 +149,7 @@ async function main(): Promise<number> {
     for (const kind of wanted) {
       const lack = lackedBy(kind);
       if (lack === undefined) rows.push(...(await rowsThrough(cluster, kind, half)));
-      else process.stderr.write(`${kind} is left out: ${lack}\n`);
+      else process.stderr.write(`${kind} is omitted: ${lack}\n`);
     }
     process.stdout.write(`${clientCount} clients\n${markdown(head, rows.map(lineOf))}\n`);
     const own = rows.filter(({ kind }) => kind === "watchkeeper");
