@@ -306,7 +306,7 @@ export const alerts: readonly Alert[] = [
     severity: "critical",
     expr: `${otherExpiry} <= 0`,
     holds: "1m",
-    kinds: [],
+    kinds: ["certificate-expired"],
     by: ["cluster", "purpose", "name"],
     summary: "The {{ $labels.purpose }} certificate of {{ $labels.name }} has expired",
     affected: "all new TLS connections with this certificate fail",

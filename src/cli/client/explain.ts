@@ -1,13 +1,13 @@
 /** `watchkeeper explain [INCIDENT]`: prints what an incident means, its evidence, and its effect on clients. */
-import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
-import { numberAt, type Row, rowsAt, shown, textAt } from "../commands/rows.ts";
+import { numberAt, type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
+import { nextCommands } from "./next-commands.ts";
 import { tableOf } from "./table.ts";
-import { age, marked } from "./words.ts";
+import { age, counted, marked } from "./words.ts";
 
 /** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API is unreachable. */
 export const explain = apiCommand("explain", async ({ options, client, screen }) => {
@@ -38,7 +38,8 @@ function explained(incident: Row): string {
     meaning(incident),
     evidence(incident),
     impact(incident),
-    affected(incident),
+    clients(incident, "affected", "AFFECTED"),
+    clients(incident, "causedBy", "CAUSED BY"),
     nextCommands(incident),
   ]
     .filter((part) => part !== "")
@@ -78,7 +79,7 @@ function evidence(incident: Row): string {
       { head: "DETECTOR", of: (row) => textAt(row, "detector") },
       { head: "MEASURED", of: measured("value") },
       { head: "THRESHOLD", of: measured("threshold") },
-      { head: "FINDING", of: (row) => textAt(row, "text") },
+      { head: "FINDING", of: finding },
       ...(rows.some((row) => textAt(row, "auditId") !== "")
         ? [{ head: "AUDIT-ID", of: (row: Row) => textAt(row, "auditId") }]
         : []),
@@ -88,6 +89,12 @@ function evidence(incident: Row): string {
   );
   const omitted = numberAt(incident, "evidenceOmitted") ?? 0;
   return `EVIDENCE (times in UTC)\n${table}${omitted === 0 ? "" : `${omitted} rows in between were not kept\n`}`;
+}
+
+function finding(row: Row): string {
+  const repeats = numberAt(row, "repeats") ?? 0;
+  const equal = `(${counted(repeats, "equal finding")} since the row above)`;
+  return `${textAt(row, "text")}${repeats === 0 ? "" : ` ${equal}`}`;
 }
 
 function measured(path: string): (row: Row) => string {
@@ -120,27 +127,10 @@ function impact(incident: Row): string {
   return told.length === 0 ? "" : `IMPACT\n${told.join("")}`;
 }
 
-function affected(incident: Row): string {
-  const count = numberAt(incident, "affected.count") ?? 0;
+function clients(incident: Row, field: string, heading: string): string {
+  const count = numberAt(incident, `${field}.count`) ?? 0;
   if (count === 0) return "";
-  const known = incident["affected"];
-  const names = typeof known === "object" && known !== null && "names" in known ? known.names : [];
-  const lines = (Array.isArray(names) ? names : []).map((name) => `${shown(String(name))}\n`);
+  const lines = wordsAt(incident, `${field}.names`).map((name) => `${shown(name)}\n`);
   const more = count - lines.length;
-  return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
-}
-
-function nextCommands(incident: Row): string {
-  const backend = text(incident, "backend");
-  const audit = rowsAt(incident, "evidence")
-    .map((row) => textAt(row, "auditId"))
-    .find((id) => id !== "");
-  const runbook = runbookOf(textAt(incident, "kind"));
-  return [
-    "NEXT\n",
-    ...(runbook === undefined ? [] : [`runbook: ${runbook}\n`]),
-    ...(backend === "" ? [] : [`watchkeeper get backends ${backend} -o wide\n`]),
-    `watchkeeper_incident_active{kind="${text(incident, "kind")}"}     (Prometheus)\n`,
-    ...(audit === undefined ? [] : [`grep ${shown(audit)} audit.log     (of the apiserver)\n`]),
-  ].join("");
+  return `${heading} (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
 }

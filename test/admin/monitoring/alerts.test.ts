@@ -61,6 +61,11 @@ test("there are at most 15 alerts, and only a loss of service is critical", () =
   assert.equal(critical, ["WatchkeeperDown", "WatchkeeperNoReadyBackends", "WatchkeeperCertificateExpired"]);
 });
 
+test("an incident has the severity of its alert", () => {
+  for (const { name, severity, kinds } of alerts)
+    for (const kind of kinds) assert.is(incidentKinds[kind].severity, severity, `${name}: ${kind}`);
+});
+
 /** `absent` has no labels, and means all instances. */
 test("no alert is about one instance, and each waits before it fires", () => {
   for (const { name, expr, holds, by } of alerts) {
