@@ -34,7 +34,7 @@ async function timed(prometheus: Prometheus, alertname: string, since: number): 
   process.stdout.write(`${summary}\n${description}\n`);
   assert.match(
     description,
-    /^Affected: .+\nSince: 20\d\d-.+ UTC\.\nFirst: .+\nReported by:\n- (127\.0\.0\.1:\d+|cp-2): /,
+    /^Affected: .+\nSince: 20\d\d-.+ UTC\.\nFirst: .+\nCommands .+\nReported by:\n- instance 127\.0\.0\.1:\d+: /,
   );
   assert.not.match(`${summary}${description}`, /error expanding|<no value>/);
   return alert;

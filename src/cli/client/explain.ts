@@ -1,4 +1,4 @@
-/** `watchkeeper explain [INCIDENT]`: prints what an incident means, its evidence, and its effect on clients. */
+/** `watchkeeper explain [INCIDENT|KIND]`: prints what an incident means, its evidence, and its effect on clients. */
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
@@ -11,11 +11,13 @@ import { age, counted, marked } from "./words.ts";
 
 /** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API is unreachable. */
 export const explain = apiCommand("explain", async ({ options, client, screen }) => {
-  const [id] = options.words;
-  if (id !== undefined && !/^#?\d{1,9}$/.test(id))
-    return usage("Invalid INCIDENT: must be a number, as in `get incidents`");
-  const incident =
-    id === undefined ? await newestIncident(client) : await client.one(`incidents/${id.replace("#", "")}`);
+  const [word] = options.words;
+  const isNumber = word !== undefined && /^#?\d{1,9}$/.test(word);
+  if (word !== undefined && !isNumber && !Object.hasOwn(incidentKinds, word))
+    return usage("Invalid INCIDENT: must be a number or a kind, as in `get incidents`");
+  const incident = isNumber
+    ? await client.one(`incidents/${word.replace("#", "")}`)
+    : await newestIncident(client, word === undefined ? {} : { kind: word });
   if (incident instanceof Failure) return incident;
   screen.print(options.text("output") === "json" ? json(incident) : explained(incident));
   return 0;
@@ -24,10 +26,11 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
 /** Times of at least two hours are printed in hours or days, because their milliseconds are hard to read. */
 const longMs = 7_200_000;
 
-async function newestIncident(client: AdminClient): Promise<Row | Failure> {
-  const active = await client.list("incidents", { state: "active" }, 1);
+/** Returns the newest active incident that matches; without an active one, the newest that has ended. */
+async function newestIncident(client: AdminClient, query: Record<string, string>): Promise<Row | Failure> {
+  const active = await client.list("incidents", { ...query, state: "active" }, 1);
   const list =
-    active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", {}, 1);
+    active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", query, 1);
   if (list instanceof Failure) return list;
   return list.items[0] ?? new Failure("backend-refused", "backend", "No incidents");
 }

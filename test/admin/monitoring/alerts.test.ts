@@ -79,9 +79,9 @@ test("the text of an alert says what is affected, since when, what to do first, 
   const rules: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(rulesFile());
   for (const { alert, annotations } of rules.groups.flatMap((group) => group.rules)) {
     const { description = "", runbook_url = "" } = annotations;
-    assert.match(description, /^Affected: .+\nSince: .+\nFirst: .+\nReported by:/, alert);
+    assert.match(description, /^Affected: .+\nSince: .+\nFirst: .+\nCommands .+\nReported by:/, alert);
     assert.match(description, `ALERTS_FOR_STATE{alertname=\\"${alert}\\"`);
-    const areFew = /topk\(5, |(max|min) by \((backend|name)\b/.test(description);
+    const areFew = /topk\(5, |(count|min) by \((backend|name)\b/.test(description);
     assert.ok(areFew, `${alert} names at most five of 5,000 instances`);
     assert.is(runbook_url, `${runbookBase}/${alert}.md`);
   }

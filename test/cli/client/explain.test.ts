@@ -46,6 +46,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
 test("without a number it is the newest that lasts", async () => {
   const { out } = await asked();
   assert.match(out, /^#\d+ {2}all-backends-down\n/);
+  assert.match((await asked("backend-blackholed")).out, /^#\d+ {2}backend-blackholed {2}b\n/);
 });
 
 test("equal findings are one row, and the client that renews a ghost's lease is not called affected", async () => {
@@ -152,6 +153,8 @@ test("one that there is not is 1, a word that is no number 2", async () => {
   const none = await asked("999");
   assert.equal([none.code, none.out], [1, ""]);
   assert.match(none.complaints, "There is no such incident, or it is no longer kept");
+  const kind = await asked("overload");
+  assert.equal([kind.code, kind.complaints], [1, "No incidents\n"]);
   assert.is((await asked("forty-two")).code, 2);
   assert.is((await asked("1", "2")).code, 2);
 });
