@@ -135,7 +135,7 @@ const readers: Readers = {
   "watch.replay_loop"(entry, at) {
     const { resource, version, times: value } = entry;
     const client = nameOf(entry);
-    const text = `${client} watched ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
+    const text = `${client} watched ${resource} ${value} times within ${limits.replayMs / 1000} s, each time from version ${version}`;
     const row = { at, detector: "replays", value, threshold: limits.replays, unit: "times" as const, text };
     const subject = `${client} ${resource}`;
     return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], culprit: client };

@@ -310,7 +310,7 @@ export const alerts: readonly Alert[] = [
       {
         query: `topk(5, watchkeeper_certificate_reloads_total{result="rejected",${ofCluster}} > 0 and on (cluster, instance) ${active(["certificate-refused"])} > 0)`,
         of: ["cluster"],
-        line: `${instance}: rejected files of {{ .Labels.name }} {{ .Value }} times since its start ({{ .Labels.name }}: a listener, LISTENER/HOST, a CA or a credential of the configuration)`,
+        line: `${instance}: files of {{ .Labels.name }} rejected, {{ .Value }} in all since its start ({{ .Labels.name }} is a listener, LISTENER/HOST, a CA or a credential of the configuration)`,
       },
     ],
   },

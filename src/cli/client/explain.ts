@@ -63,8 +63,16 @@ function head(incident: Row): string {
   return [
     `${`#${text(incident, "id")}  ${text(incident, "kind")}  ${text(incident, "subject")}`.trimEnd()}\n`,
     `${marked(text(incident, "severity"))}, ${state}\n`,
-    `started ${text(incident, "startedAt")}, detected ${age(numberAt(incident, "detectionMs"))} later\n`,
+    `${beginning(incident)}\n`,
   ].join("");
+}
+
+/** Without a measured beginning, the cause may be older: an expiring certificate says nothing of when its server started. */
+function beginning(incident: Row): string {
+  const startedAt = text(incident, "startedAt");
+  const detectionMs = numberAt(incident, "detectionMs") ?? 0;
+  if (detectionMs === 0) return `found ${startedAt}; the cause may be older`;
+  return `started ${startedAt}, detected ${age(detectionMs)} later`;
 }
 
 /** Returns the incident's meaning and summary. Without a meaning if the proxy is newer and its kind is unknown here. */

@@ -72,7 +72,7 @@ function originCommands(incident: Row): readonly string[] {
     .slice(0, mostAddresses)
     .map((address) =>
       /^127\.|^::1$/.test(address)
-        ? `ss -tnp src ${nameIn(address)}  # loopback: a process on this instance's host or in its pod; run it there`
+        ? `ss -tnp src ${nameIn(address)} and dport = :PORT  # loopback: a process of this instance's host or pod; as root there, PORT: of the listener`
         : `kubectl get nodes,pods -A -o wide | grep -wF ${nameIn(address)}`,
     );
 }

@@ -311,7 +311,7 @@ it("the alert of a refused certificate says what not to do, and lists only insta
         "First: do not restart watchkeeper: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed.",
         commands,
         "Reported by:",
-        "- instance wk-1: rejected files of kube 2 times since its start (kube: a listener, LISTENER/HOST, a CA or a credential of the configuration)",
+        "- instance wk-1: files of kube rejected, 2 in all since its start (kube is a listener, LISTENER/HOST, a CA or a credential of the configuration)",
       ].join("\n"),
       runbook_url: runbookPage("WatchkeeperCertificateRefused"),
       incidents: "active: certificate-refused",
