@@ -126,14 +126,20 @@ function measuredTime(ms: number): string {
 
 function impact(incident: Row): string {
   const costs = [
-    ["watches moved without their clients noticing", "watchesMoved"],
-    ["watches ended between two events", "watchesEnded"],
-    ["exec, attach, port-forward ended", "tunnelsEnded"],
-    ["requests failed", "requestsFailed"],
+    [
+      "watchesMoved",
+      "watch moved without its client noticing",
+      "watches moved without their clients noticing",
+    ],
+    ["watchesEnded", "watch ended between two events", "watches ended between two events"],
+    ["tunnelsEnded", "exec, attach or port-forward ended", "exec, attach, port-forward ended"],
+    ["requestsFailed", "request failed", "requests failed"],
   ] as const;
-  const lines = costs.map(([what, path]) => [what, numberAt(incident, `impact.${path}`) ?? 0] as const);
   const slowest = numberAt(incident, "impact.slowestMoveMs") ?? 0;
-  const told = lines.filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}\n`);
+  const told = costs.flatMap(([path, one, many]) => {
+    const count = numberAt(incident, `impact.${path}`) ?? 0;
+    return count === 0 ? [] : [`${count} ${count === 1 ? one : many}\n`];
+  });
   if (slowest > 0) told.push(`the slowest move took ${age(slowest)}\n`);
   return told.length === 0 ? "" : `IMPACT\n${told.join("")}`;
 }

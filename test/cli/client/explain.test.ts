@@ -145,6 +145,20 @@ test("a dead backend with another history is not said to refuse connections only
   assert.match(out, "or its etcd has another history than clients have seen");
 });
 
+test("what an incident cost is counted, one as one", async () => {
+  const moved = { kind: "watches.moved", from: "b", to: "a", reason: "dead", slowestMs: 702 } as const;
+  scene.path.journal.write({ ...moved, count: 1 });
+  assert.match(
+    (await asked("backend-blackholed")).out,
+    "IMPACT\n1 watch moved without its client noticing\nthe slowest move took 0.7s\n",
+  );
+  scene.path.journal.write({ ...moved, count: 2 });
+  assert.match(
+    (await asked("backend-blackholed")).out,
+    "IMPACT\n3 watches moved without their clients noticing\n",
+  );
+});
+
 test("as JSON it is what the API says", async () => {
   const [incident] = await scene.items("incidents");
   const { out } = await asked(`#${String(incident?.["id"])}`, "-o", "json");
