@@ -149,7 +149,7 @@ real("one dead apiserver that 5,000 proxies see is one warning, with five of the
     annotations["summary"] ?? "",
     /cp-2 .*backend-blackholed backend-dead backend-frozen \(instances: 5000\)/,
   );
-  assert.is(annotations["description"]?.match(/^- node-\d+:7481: backend-/gm)?.length, 5);
+  assert.is(annotations["description"]?.match(/^- instance node-\d+:7481: backend-/gm)?.length, 5);
   assert.is((await prometheus.firing()).length, 1);
   await prometheus.stop();
   server.closeAllConnections();

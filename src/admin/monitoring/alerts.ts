@@ -117,10 +117,11 @@ const inDays =
 
 /** Says whether other apiservers carry the load: instances may see different states of the same apiserver. */
 const backendStates: Fact = {
-  query: `count by (backend, state) (watchkeeper_backend_state{${ofCluster}} > 0)`,
+  // sortByLabel sorts by one label only, and the order of equal ones changes from one evaluation to the next.
+  query: `label_join(count by (backend, state) (watchkeeper_backend_state{${ofCluster}} > 0), "text", " is ", "backend", "state")`,
   of: ["cluster"],
-  sort: "backend",
-  line: "apiserver {{ .Labels.backend }} is {{ .Labels.state }} (instances: {{ .Value }})",
+  sort: "text",
+  line: "apiserver {{ .Labels.text }} (instances: {{ .Value }})",
 };
 
 export const alerts: readonly Alert[] = [
