@@ -3,7 +3,7 @@
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";
 import { BackendCourse } from "./backend-course.ts";
-import { addAffected, addImpact, type EvidenceRow, type Impact, type Incident } from "./incident.ts";
+import { addClient, addImpact, type EvidenceRow, type Impact, type Incident } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 import type { IncidentStore } from "./store.ts";
@@ -108,7 +108,7 @@ export class BackendFold {
     );
     if (opened !== undefined) {
       addImpact(opened.impact, course.impact);
-      for (const client of course.clients) addAffected(opened.affected, client);
+      for (const client of course.clients) addClient(opened.affected, client);
     }
     course.handOver();
   }
@@ -244,6 +244,6 @@ export class BackendFold {
     const incident = stale ?? this.#downOf(backend);
     if (incident === undefined) return this.#courses.get(backend)?.charge(impact, client);
     addImpact(incident.impact, impact);
-    if (client !== "") addAffected(incident.affected, client);
+    if (client !== "") addClient(incident.affected, client);
   }
 }

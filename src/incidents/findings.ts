@@ -6,12 +6,17 @@ import type { EvidenceRow } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import type { Finding } from "./store.ts";
 
-export type Ending = { readonly kind: IncidentKind; readonly subject: string; readonly ending: string };
+/** Ends the active incidents of these kinds about this subject. */
+export type Ending = {
+  readonly kinds: readonly IncidentKind[];
+  readonly subject: string;
+  readonly ending: string;
+};
 
 type Readers = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>, at: number) => Finding | undefined;
 };
-type Enders = { readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => Ending };
+type Enders = { readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => Ending | undefined };
 
 const said = (at: number, detector: string, text: string): EvidenceRow => ({
   at,
@@ -130,10 +135,10 @@ const readers: Readers = {
   "watch.replay_loop"(entry, at) {
     const { resource, version, times: value } = entry;
     const client = nameOf(entry);
-    const text = `${client} watched ${resource} from version ${version} ${value} times within ${limits.replayMs / 1000} s`;
+    const text = `${client} watched ${resource} ${value} times within ${limits.replayMs / 1000} s, each time from version ${version}`;
     const row = { at, detector: "replays", value, threshold: limits.replays, unit: "times" as const, text };
     const subject = `${client} ${resource}`;
-    return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], client };
+    return { kind: "watch-replay-loop", subject, summary: text, evidence: [row], culprit: client };
   },
   "event.version_regressed"(entry, at) {
     const { resource, backend, type, version, seen } = entry;
@@ -170,15 +175,16 @@ const readers: Readers = {
     return { kind: "certificate-refused", subject: name, summary: `${name}: ${problem}`, evidence };
   },
   "certificate.expiring"({ purpose, name, notAfter, leftMs: value, limitMs: threshold }, at) {
-    const isLoopback = purpose === "backend-loopback";
+    const expiryKind = value <= 0 ? "certificate-expired" : "certificate-expiring";
     const left = value < 0 ? `expired ${inDays(-value)} ago` : `expires in ${inDays(value)}`;
     const text = `The ${purpose} certificate of ${name} ${left}: not after ${notAfter}`;
     return {
-      kind: isLoopback ? "loopback-certificate-expiring" : "certificate-expiring",
+      kind: purpose === "backend-loopback" ? "loopback-certificate-expiring" : expiryKind,
       subject: `${purpose} ${name}`,
       backend: purpose.startsWith("backend") ? name : "",
       summary: text,
       evidence: [{ at, detector: "notAfter", value, threshold, unit: "ms", text }],
+      replacesSummary: true,
     };
   },
   "lease.suspect"(entry, at) {
@@ -188,7 +194,7 @@ const readers: Readers = {
       subject: lease,
       summary: `${lease}, held as ${holder}: ${reason}`,
       evidence: [{ at, detector, value, threshold, unit: threshold > 0 ? "ms" : "", text: reason, auditId }],
-      client: nameOf(entry),
+      culprit: nameOf(entry),
     };
   },
   "config.refused"({ file, problems }, at) {
@@ -237,37 +243,48 @@ const readers: Readers = {
 
 const enders: Enders = {
   "backend.api_reachable": ({ backend, api }) => ({
-    kind: "backend-api-unreachable",
+    kinds: ["backend-api-unreachable"],
     subject: `${backend} ${api}`,
     ending: `${backend} reaches ${api} again`,
   }),
   "certificate.loaded": ({ name, notAfter }) => ({
-    kind: "certificate-refused",
+    kinds: ["certificate-refused"],
     subject: name,
     ending: `A valid certificate is in use until ${notAfter}`,
   }),
+  "certificate.expiring": ({ purpose, name, leftMs }) =>
+    leftMs > 0
+      ? undefined
+      : {
+          kinds: ["certificate-expiring"],
+          subject: `${purpose} ${name}`,
+          ending: "The certificate has expired",
+        },
   "certificate.renewed": ({ purpose, name, notAfter }) => ({
-    kind: purpose === "backend-loopback" ? "loopback-certificate-expiring" : "certificate-expiring",
+    kinds:
+      purpose === "backend-loopback"
+        ? ["loopback-certificate-expiring"]
+        : ["certificate-expiring", "certificate-expired"],
     subject: `${purpose} ${name}`,
     ending: notAfter === "" ? "The certificate is no longer used" : `Renewed until ${notAfter}`,
   }),
   "config.reloaded": ({ file }) => ({
-    kind: "config-refused",
+    kinds: ["config-refused"],
     subject: file,
     ending: "The configuration was loaded",
   }),
   "discovery.recovered": ({ from }) => ({
-    kind: "discovery-failed",
+    kinds: ["discovery-failed"],
     subject: from,
     ending: "Discovery succeeds again",
   }),
   "limit.removed": ({ limit, refused, reason }) => ({
-    kind: "operator-limit",
+    kinds: ["operator-limit"],
     subject: limit,
     ending: `${reason}. The limit has refused ${refused} requests`,
   }),
   "listener.opened": ({ listener, address }) => ({
-    kind: "listener-lost",
+    kinds: ["listener-lost"],
     subject: listener,
     ending: `The listener is open on ${address} again`,
   }),

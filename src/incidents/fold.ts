@@ -25,7 +25,8 @@ export class Fold {
     const finding = entry.kind === "response.stale" ? this.#stale.take(entry, at) : findingIn(entry, at);
     if (finding !== undefined) this.#store.found(withCluster(cluster, finding), at);
     const ending = endingIn(entry);
-    if (ending !== undefined) this.#store.end(ending.kind, subjectIn(cluster, ending), ending.ending, at);
+    for (const kind of ending?.kinds ?? [])
+      if (ending !== undefined) this.#store.end(kind, subjectIn(cluster, ending), ending.ending, at);
     if (entry.kind === "cluster.removed" && cluster !== "") this.#removed(cluster, at);
   }
 

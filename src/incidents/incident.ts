@@ -12,6 +12,8 @@ export type EvidenceRow = {
   readonly unit: "" | "ms" | "times" | "backends";
   readonly text: string;
   readonly auditId?: string;
+  /** Number of earlier rows with the same finding that this row replaces; default: 0. */
+  readonly repeats?: number;
 };
 
 /** Number of watches, tunnels and requests that the problem affected, and the slowest watch move in milliseconds. */
@@ -23,8 +25,8 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** The names of the first affected clients, and the number of all. A client without a name may be counted twice. */
-export type Affected = { readonly names: string[]; count: number };
+/** The names of the first clients, and the number of all. A client without a name may be counted twice. */
+export type ClientNames = { readonly names: string[]; count: number };
 
 export type Incident = {
   readonly id: number;
@@ -40,7 +42,10 @@ export type Incident = {
   readonly evidence: EvidenceRow[];
   omitted: number;
   readonly impact: Impact;
-  readonly affected: Affected;
+  /** Clients that the problem harms. */
+  readonly affected: ClientNames;
+  /** Clients that are the problem, such as the client that replays history. */
+  readonly causedBy: ClientNames;
   lastSeenAt: number;
   /** Clock reading (ms) at which the incident ended; -1: it is still active. */
   endedAt: number;
@@ -59,23 +64,41 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
   impact.requestsFailed += more.requestsFailed ?? 0;
 }
 
-/** Counts an affected client. Its name is truncated, because a client chooses its own User-Agent. */
-export function addAffected(affected: Affected, name: string): void {
+/** Counts a client. Its name is truncated, because a client chooses its own User-Agent. */
+export function addClient(clients: ClientNames, name: string): void {
   const clipped = name.slice(0, incidentLimits.nameChars);
-  if (affected.names.includes(clipped)) return;
-  affected.count += 1;
-  if (affected.names.length < limits.incidentClients) affected.names.push(clipped);
+  if (clients.names.includes(clipped)) return;
+  clients.count += 1;
+  if (clients.names.length < limits.incidentClients) clients.names.push(clipped);
+}
+
+export function noClients(): ClientNames {
+  return { names: [], count: 0 };
 }
 
 /**
- * Adds a row of evidence. If there are too many, removes a row in the middle: the first rows prove the incident, and
- * the last rows show its present state.
+ * Adds a row of evidence. Of rows with the same finding one after the other, the first and the latest stay. If there
+ * are too many rows, removes one in the middle: the first rows prove the incident, and the last show its present state.
  */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
-  evidence.push({ ...row, text: row.text.slice(0, incidentLimits.textChars) });
+  const text = row.text.slice(0, incidentLimits.textChars);
+  const [first, last] = evidence.slice(-2).filter((one) => isSameFinding(one, { ...row, text }));
+  if (first !== undefined && last !== undefined) {
+    evidence.pop();
+    evidence.push({ ...row, text, repeats: (last.repeats ?? 0) + 1 });
+  } else evidence.push({ ...row, text });
   incident.lastSeenAt = Math.max(incident.lastSeenAt, row.at);
   if (evidence.length <= incidentLimits.incidentEvidence) return;
   evidence.splice(incidentLimits.incidentEvidence / 2, 1);
   incident.omitted += 1;
+}
+
+/** Figures that are measured anew each time. Other numbers belong to names, addresses and versions. */
+const measured = /\b\d+(?:\.\d+)?(?= ?(?:ms|s|h|days|times|requests|watches)\b)/g;
+
+function isSameFinding(one: EvidenceRow, other: EvidenceRow): boolean {
+  return (
+    one.detector === other.detector && one.text.replace(measured, "") === other.text.replace(measured, "")
+  );
 }

@@ -2,6 +2,7 @@
 import { limits } from "../base/limits.ts";
 import { incidentLimits } from "./limits.ts";
 
+/** The severity of the kind's alert (admin/monitoring/alerts.ts): "critical" only if clients get no service. */
 export type Severity = "critical" | "warning";
 
 /** Properties of a kind. `calmMs`: ms without new evidence until the incident ends; 0: only a journal entry ends it. */
@@ -9,22 +10,22 @@ export type KindRow = { readonly severity: Severity; readonly calmMs: number; re
 
 export const incidentKinds = {
   "backend-blackholed": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about: "The backend sends no bytes, and new connections to the backend time out",
   },
   "backend-frozen": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about: "The backend's host accepts TCP connections, but the backend's process does not respond",
   },
   "backend-packets-lost": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about: "Small packets from the backend arrive and large ones are lost: probably a path MTU problem",
   },
   "backend-dead": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about:
       "The backend cannot be used: its host refuses connections, the last connection to it was lost, or its etcd has another history than clients have seen",
@@ -35,13 +36,13 @@ export const incidentKinds = {
     about: "The backend responds, and its /readyz reports not ready",
   },
   "backend-untrusted": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about:
       "TLS verification of the backend failed: wrong name, or a certificate that the CA bundle does not verify",
   },
   "backend-stale": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about:
       "The backend responds, but its watch cache has stalled while the watch caches of other backends advance",
@@ -101,23 +102,28 @@ export const incidentKinds = {
     about: "Many clients list again at the same time",
   },
   "certificate-refused": {
-    severity: "critical",
+    severity: "warning",
     calmMs: 0,
     about: "A new certificate or key was rejected: the last valid one stays in use",
   },
   "certificate-expiring": { severity: "warning", calmMs: 0, about: "A certificate expires soon" },
-  "loopback-certificate-expiring": {
+  "certificate-expired": {
     severity: "critical",
+    calmMs: 0,
+    about: "A certificate has expired: new TLS connections with it fail",
+  },
+  "loopback-certificate-expiring": {
+    severity: "warning",
     calmMs: 0,
     about: "The loopback certificate of an apiserver expires soon: only a restart renews it",
   },
   "lease-contested": {
-    severity: "critical",
+    severity: "warning",
     calmMs: limits.leaseQuietMs,
     about: "Two clients renew the same leader lease, or take it from each other",
   },
   "lease-ghost-holder": {
-    severity: "critical",
+    severity: "warning",
     calmMs: limits.leaseQuietMs,
     about:
       "A leader lease is renewed by a process of a deleted pod, or with the token of another pod than the lease names",
@@ -134,9 +140,9 @@ export const incidentKinds = {
     calmMs: 0,
     about: "Discovery of backends fails: the last backends found stay in use",
   },
-  "listener-lost": { severity: "critical", calmMs: 0, about: "A listener does not accept new connections" },
+  "listener-lost": { severity: "warning", calmMs: 0, about: "A listener does not accept new connections" },
   overload: {
-    severity: "critical",
+    severity: "warning",
     calmMs: incidentLimits.overloadQuietMs,
     about: "Buffers or queues of the process are full: requests are refused or aborted",
   },

@@ -1,5 +1,5 @@
 /** The active incidents by kind and subject, and the latest of those that have ended. Limited in size. No I/O. */
-import { addAffected, addEvidence, type EvidenceRow, type Incident, noImpact } from "./incident.ts";
+import { addClient, addEvidence, type EvidenceRow, type Incident, noClients, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
@@ -12,7 +12,10 @@ export type Finding = {
   /** Clock reading (ms) at which the cause began; default: the time of the first evidence row. */
   readonly startedAt?: number;
   readonly evidence: readonly EvidenceRow[];
+  /** Client that the problem harms. */
   readonly client?: string;
+  /** Client that causes the problem. */
+  readonly culprit?: string;
   /** True if the summary replaces that of the active incident; default: the first summary stays. */
   readonly replacesSummary?: boolean;
 };
@@ -62,7 +65,6 @@ export class IncidentStore {
 
   /** Opens an incident or adds to an active one, at the clock reading `at`. Undefined: too many are active. */
   found(finding: Finding, at: number): Incident | undefined {
-    const { client = "" } = finding;
     const known = this.find(finding.kind, finding.subject);
     const incident = known ?? this.#open(finding, at);
     if (known !== undefined) {
@@ -70,7 +72,7 @@ export class IncidentStore {
       known.lastSeenAt = at;
       if (finding.replacesSummary === true) known.summary = clippedText(finding.summary);
     }
-    if (incident !== undefined && client !== "") addAffected(incident.affected, client);
+    if (incident !== undefined) nameClients(incident, finding);
     return incident;
   }
 
@@ -92,7 +94,8 @@ export class IncidentStore {
       evidence: [],
       omitted: 0,
       impact: noImpact(),
-      affected: { names: [], count: 0 },
+      affected: noClients(),
+      causedBy: noClients(),
       lastSeenAt: at,
       endedAt: -1,
       ending: "",
@@ -134,6 +137,11 @@ export class IncidentStore {
     count.count += 1;
     this.#counts.set(key, count);
   }
+}
+
+function nameClients({ affected, causedBy }: Incident, { client = "", culprit = "" }: Finding): void {
+  if (client !== "") addClient(affected, client);
+  if (culprit !== "") addClient(causedBy, culprit);
 }
 
 function clippedText(text: string): string {

@@ -84,10 +84,13 @@ export class Stage {
     return [
       [/(HOST|127\.0\.0\.1):7481/g, this.#running.adminAddress],
       [/127\.0\.0\.1:7480/g, this.#running.apiAddress],
+      [/get clients ADDRESS\b/g, "get clients 127.0.0.1"],
       [/\bADDRESS\b/g, `127.0.0.1:${this.#ports[0]}`],
       [/\bFILE$/g, this.#configFile],
       // Of this stage, and as long as it needs to be.
       [/explain 42$/g, "explain 1"],
+      [/explain [A-Za-z][A-Za-z-]+$/g, "explain loopback-certificate-expiring"],
+      [/:PORT$/g, `:${this.#ports[0]}`],
       [/--for 60$/g, "--for 1"],
       // Before a person it writes each line at once.
       [/\| jq \.URI$/g, "| jq --unbuffered .URI"],

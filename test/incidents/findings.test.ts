@@ -123,6 +123,18 @@ const rows: readonly { readonly kind: string; readonly opens: Entry; readonly en
     ends: { kind: "certificate.renewed", purpose: "serving", name: "kube", notAfter: "2027" },
   },
   {
+    kind: "certificate-expired serving kube",
+    opens: {
+      kind: "certificate.expiring",
+      purpose: "serving",
+      name: "kube",
+      notAfter: "2026",
+      leftMs: -1,
+      limitMs: 0,
+    },
+    ends: { kind: "certificate.renewed", purpose: "serving", name: "kube", notAfter: "2027" },
+  },
+  {
     kind: "loopback-certificate-expiring backend-loopback a",
     opens: {
       kind: "certificate.expiring",
@@ -207,6 +219,34 @@ test("what is measured again and again has the latest summary", () => {
   const grey = new PlayedJournal();
   grey.write({ kind: "backend.api_unreachable", api: "metrics.k8s.io", failure: "refused", ...counts });
   assert.is(grey.only.summary, "cp-2 cannot reach metrics.k8s.io (17 of 20 failed; cp-1: 0 of 31)");
+});
+
+test("a certificate that expires is one incident after the other", () => {
+  const played = new PlayedJournal();
+  const serving = {
+    kind: "certificate.expiring",
+    purpose: "serving",
+    name: "kube",
+    notAfter: "2026",
+  } as const;
+  played.write({ ...serving, leftMs: 86_400_000 * 6.5, limitMs: 86_400_000 * 7 });
+  played.write({ ...serving, leftMs: 3_600_000, limitMs: 86_400_000 });
+  assert.match(played.only.summary, "expires in 1.0 h");
+  played.write({ ...serving, leftMs: -1, limitMs: 0 });
+  assert.equal(played.told, [
+    "+ certificate-expiring serving kube",
+    "+ certificate-expired serving kube",
+    "- certificate-expiring serving kube",
+  ]);
+});
+
+test("the client that causes an incident is not one of those that it harms", () => {
+  const loop = new PlayedJournal();
+  loop.write({ kind: "watch.replay_loop", ...caller, resource: "/pods", version: "7", times: 5 });
+  assert.equal([loop.only.affected.names, loop.only.causedBy.names], [[], ["10.0.0.7 manager/v1"]]);
+  const stale = new PlayedJournal();
+  stale.write({ kind: "stale_read_guard.bypassed", ...caller, resource: "/pods", seen: "9" });
+  assert.equal([stale.only.affected.names, stale.only.causedBy.names], [["10.0.0.7 manager/v1"], []]);
 });
 
 test("what has no incident opens none", () => {

@@ -25,7 +25,7 @@ test("the journal is told when one begins and when it ends, with what is to be k
       incident: "backend-blackholed",
       subject: "a",
       backend: "a",
-      severity: "critical",
+      severity: "warning",
       summary: "a: suspect: PING unanswered for 600 ms",
       detectionMs: 600 + incidentLimits.unprovenMs,
     },

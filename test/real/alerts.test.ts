@@ -34,7 +34,7 @@ async function timed(prometheus: Prometheus, alertname: string, since: number): 
   process.stdout.write(`${summary}\n${description}\n`);
   assert.match(
     description,
-    /^Affected: .+\nSince: 20\d\d-.+ UTC\.\nFirst: .+\nReported by:\n- (127\.0\.0\.1:\d+|cp-2): /,
+    /^Affected: .+\nSince: 20\d\d-.+ UTC\.\nFirst: .+\nCommands .+\nReported by:\n- instance 127\.0\.0\.1:\d+: /,
   );
   assert.not.match(`${summary}${description}`, /error expanding|<no value>/);
   return alert;
@@ -149,7 +149,7 @@ real("one dead apiserver that 5,000 proxies see is one warning, with five of the
     annotations["summary"] ?? "",
     /cp-2 .*backend-blackholed backend-dead backend-frozen \(instances: 5000\)/,
   );
-  assert.is(annotations["description"]?.match(/^- node-\d+:7481: backend-/gm)?.length, 5);
+  assert.is(annotations["description"]?.match(/^- instance node-\d+:7481: backend-/gm)?.length, 5);
   assert.is((await prometheus.firing()).length, 1);
   await prometheus.stop();
   server.closeAllConnections();

@@ -137,6 +137,7 @@ const row = (agoMs: number, detector: string, value: number, threshold: number, 
   unit: "ms",
   text,
   auditId: "",
+  repeats: 0,
 });
 
 export const pictured: Readonly<Record<string, readonly object[]>> = {

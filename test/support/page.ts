@@ -93,6 +93,7 @@ export function incident(changed: Partial<Incident> = {}): Incident {
     resolution: "",
     impact: { watchesMoved: 131, slowestMoveMs: 702, watchesEnded: 0, tunnelsEnded: 3, requestsFailed: 0 },
     affected: { count: 3, names: ["10.0.0.7 kubectl/v1.36.1"] },
+    causedBy: { count: 0, names: [] },
     evidence: [
       {
         at: timeAt(40_500),
@@ -102,6 +103,7 @@ export function incident(changed: Partial<Incident> = {}): Incident {
         unit: "ms",
         text: "suspect: PING unanswered for 612 ms",
         auditId: "",
+        repeats: 0,
       },
     ],
     evidenceOmitted: 0,

@@ -1,4 +1,4 @@
-import type { Affected, EvidenceRow, Impact, Incident } from "../../incidents/incident.ts";
+import type { ClientNames, EvidenceRow, Impact, Incident } from "../../incidents/incident.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { docsPage } from "../../program/docs.ts";
 import type { Listing } from "../http/listing.ts";
@@ -25,10 +25,10 @@ const impactFields = {
   requestsFailed: count("Requests that got an error.", "requestsFailed"),
 } satisfies Fields<Impact>;
 
-const affectedFields = {
-  count: count("Number of clients.", (affected) => affected.count),
+const clientFields = {
+  count: count("Number of clients.", (clients) => clients.count),
   names: words("The first of these clients.", "names"),
-} satisfies Fields<Affected>;
+} satisfies Fields<ClientNames>;
 
 const evidenceFields = {
   at: time("When the detector measured it.", "at"),
@@ -45,6 +45,7 @@ const evidenceFields = {
     'Audit ID of the request that the finding is about; "" if it is about none.',
     ({ auditId = "" }) => auditId,
   ),
+  repeats: count("Earlier rows with the same finding that this row replaces.", ({ repeats = 0 }) => repeats),
 } satisfies Fields<EvidenceRow>;
 
 const isActive = ({ endedAt }: Incident): boolean => endedAt < 0;
@@ -71,7 +72,8 @@ export const incidentFields = {
   ),
   resolution: text('Why the incident ended; "" while it is active.', "ending"),
   impact: record(impactFields, "impact"),
-  affected: record(affectedFields, "affected"),
+  affected: record(clientFields, "affected"),
+  causedBy: record(clientFields, "causedBy"),
   evidence: list("The evidence, oldest first.", evidenceFields, "evidence"),
   evidenceOmitted: count(
     "Number of rows dropped between the oldest and the newest that are shown.",

@@ -57,7 +57,16 @@ const staleKinds = [
   "backend-webhook-failing",
 ] as const satisfies readonly IncidentKind[];
 
-function active(kinds: readonly IncidentKind[], more = ""): string {
+/**
+ * Selects the series of the alert's cluster. Series of an instance with several clusters have no such label, but the
+ * names of their backends begin with the cluster's name.
+ */
+export const ofCluster = 'cluster=~"%s|"';
+
+/** An instance in an alert's text, with its pod if Prometheus knows it. */
+const instance = "instance {{ .Labels.instance }}{{ with .Labels.pod }} (pod {{ . }}){{ end }}";
+
+export function active(kinds: readonly IncidentKind[], more = ""): string {
   const kind = kinds.length === 1 ? `kind="${kinds[0]}"` : `kind=~"${kinds.join("|")}"`;
   return `watchkeeper_incident_active{${kind}${more}}`;
 }
@@ -88,13 +97,32 @@ const refusals =
 
 const fullestSource = "max by (cluster) (watchkeeper_downstream_source_connections_ratio)";
 
-/** Lines such as "10.0.0.11:7481: watch-hung cp-2". */
+/** Lines such as "instance 10.0.0.11:7481: watch-hung cp-2". */
 function kindsByInstance(kinds: readonly IncidentKind[]): Fact {
   return {
-    query: `topk(5, max by (instance, kind, backend) (${active(kinds)} > 0))`,
-    line: "{{ .Labels.instance }}: {{ .Labels.kind }} {{ .Labels.backend }}",
+    query: `topk(5, max by (instance, pod, kind, backend) (${active(kinds, `,${ofCluster}`)} > 0))`,
+    of: ["cluster"],
+    line: `${instance}: {{ .Labels.kind }}{{ with .Labels.backend }} {{ . }}{{ end }}`,
   };
 }
+
+/** Whole days, because seconds of a month are of no use to a reader. Negative: the certificate has expired. */
+function daysLeft(expiry: string): string {
+  return `floor((${expiry}) / ${day})`;
+}
+
+/** `$value` is the result of `daysLeft`. */
+const inDays =
+  "in {{ if lt $value 1.0 }}less than a day{{ else if lt $value 2.0 }}1 day{{ else }}{{ $value }} days{{ end }}";
+
+/** Says whether other apiservers carry the load: instances may see different states of the same apiserver. */
+const backendStates: Fact = {
+  // sortByLabel sorts by one label only, and the order of equal ones changes from one evaluation to the next.
+  query: `label_join(count by (backend, state) (watchkeeper_backend_state{${ofCluster}} > 0), "text", " is ", "backend", "state")`,
+  of: ["cluster"],
+  sort: "text",
+  line: "apiserver {{ .Labels.text }} (instances: {{ .Value }})",
+};
 
 export const alerts: readonly Alert[] = [
   {
@@ -108,7 +136,7 @@ export const alerts: readonly Alert[] = [
     affected: "every client of the cluster, if the instances are down and not only their metrics",
     first:
       "`kubectl --server=https://APISERVER:6443 --request-timeout=5s get --raw /readyz` past watchkeeper, then `curl -k -m 5 https://LISTENER/readyz` through it",
-    facts: [{ query: 'topk(5, up{job="watchkeeper"} == 0)', line: "{{ .Labels.instance }}: not scraped" }],
+    facts: [{ query: 'topk(5, up{job="watchkeeper"} == 0)', line: `${instance}: not scraped` }],
   },
   {
     name: "WatchkeeperInstanceUnhealthy",
@@ -127,10 +155,10 @@ export const alerts: readonly Alert[] = [
     affected: "clients of these instances only; the other instances serve",
     first: "`watchkeeper status` on an instance below",
     facts: [
-      { query: 'topk(5, up{job="watchkeeper"} == 0)', line: "{{ .Labels.instance }}: not-scraped" },
+      { query: 'topk(5, up{job="watchkeeper"} == 0)', line: `${instance}: not-scraped` },
       {
         query: `topk(5, ${readyBackends} == 0)`,
-        line: "{{ .Labels.instance }}: no-ready-backend",
+        line: `${instance}: no-ready-backend`,
       },
       kindsByInstance(["listener-lost", "internal-error"]),
     ],
@@ -147,13 +175,7 @@ export const alerts: readonly Alert[] = [
     affected:
       "every request through {{ $value | humanizePercentage }} of the instances: it waits, and then gets 503",
     first: "`watchkeeper get backends -o wide`: column REASON says how each apiserver fails",
-    facts: [
-      {
-        query: "max by (backend, state) (watchkeeper_backend_state) > 0",
-        sort: "backend",
-        line: "{{ .Labels.backend }}: {{ .Labels.state }}",
-      },
-    ],
+    facts: [{ ...backendStates, query: "count by (backend, state) (watchkeeper_backend_state > 0)", of: [] }],
   },
   {
     name: "WatchkeeperBackendDown",
@@ -164,25 +186,22 @@ export const alerts: readonly Alert[] = [
     kinds: downKinds,
     by: ["cluster", "backend"],
     summary: `Apiserver {{ $labels.backend }} cannot be used:${listOf({
-      query: `count by (kind) (${active(downKinds, ",backend=%q")} > 0)`,
-      of: ["backend"],
+      query: `count by (kind) (${active(downKinds, `,${ofCluster},backend=%q`)} > 0)`,
+      of: ["cluster", "backend"],
       sort: "kind",
       line: " {{ .Labels.kind }}",
     })} (instances: {{ $value }})`,
     affected:
-      "exec, attach, port-forward and `logs -f` through it ended; reads and watches have moved to the other apiservers, which carry its load",
-    first: "`watchkeeper explain` on an instance below: the evidence, and the clients that were affected",
+      "exec, attach, port-forward and `logs -f` through it ended, if there were any; reads and watches have moved to the other apiservers, which carry its load",
+    first:
+      "`watchkeeper explain KIND` on an instance below, with the kind in its line: EVIDENCE says what failed. The runbook has the action for each kind",
     facts: [
       {
-        query: `topk(5, max by (instance, kind) (${active(downKinds, ",backend=%q")} > 0))`,
-        of: ["backend"],
-        line: "{{ .Labels.instance }}: {{ .Labels.kind }}",
+        query: `topk(5, max by (instance, pod, kind) (${active(downKinds, `,${ofCluster},backend=%q`)} > 0))`,
+        of: ["cluster", "backend"],
+        line: `${instance}: {{ .Labels.kind }}`,
       },
-      {
-        query: "max by (backend, state) (watchkeeper_backend_state) > 0",
-        sort: "backend",
-        line: "{{ .Labels.backend }} is {{ .Labels.state }}",
-      },
+      backendStates,
     ],
   },
   {
@@ -194,8 +213,8 @@ export const alerts: readonly Alert[] = [
     by: ["cluster", "backend"],
     summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind, or it cannot reach other servers:${listOf(
       {
-        query: `count by (kind) (${active(staleKinds, ",backend=%q")} > 0)`,
-        of: ["backend"],
+        query: `count by (kind) (${active(staleKinds, `,${ofCluster},backend=%q`)} > 0)`,
+        of: ["cluster", "backend"],
         sort: "kind",
         line: " {{ .Labels.kind }}",
       },
@@ -203,7 +222,7 @@ export const alerts: readonly Alert[] = [
     affected:
       "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved; writes that call a webhook may fail",
     first:
-      "`watchkeeper explain` on an instance below: the resource and how far it is behind, or the API or webhook",
+      "`watchkeeper explain KIND` on an instance below, with the kind in its line: the resource and how far it is behind, or the API or webhook",
     facts: [kindsByInstance(staleKinds)],
   },
   {
@@ -213,11 +232,16 @@ export const alerts: readonly Alert[] = [
     holds: "30s",
     kinds: ["watch-replay-loop", "version-regression"],
     by: ["cluster"],
-    summary:
-      "History is replayed: a watch restarts from the same old version, or an apiserver sent an older version than before",
-    affected: "the client that replays acts on old objects and can undo the work of others",
+    summary: `History is replayed:${listOf({
+      query: `count by (kind) (${active(["watch-replay-loop", "version-regression"], `,${ofCluster}`)} > 0)`,
+      of: ["cluster"],
+      sort: "kind",
+      line: " {{ .Labels.kind }}",
+    })} (instances: {{ $value }})`,
+    affected:
+      "one client restarts a watch from the same old version (watch-replay-loop), or an apiserver sent an older version than before (version-regression): the client acts on old objects and can undo the work of others",
     first:
-      "`watchkeeper explain` on an instance below: the client with its program and address, or the apiserver",
+      "`watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. The last lines are the commands that find the client's process",
     facts: [kindsByInstance(["watch-replay-loop", "version-regression"])],
   },
   {
@@ -238,7 +262,7 @@ export const alerts: readonly Alert[] = [
       {
         query:
           'topk(5, sum by (instance, reason) (rate(watchkeeper_watch_ends_total{reason!~"drained|slow_client|not_found"}[5m])) > 0)',
-        line: "{{ .Labels.instance }}: {{ .Value | humanize }} watches a second ({{ .Labels.reason }})",
+        line: `${instance}: {{ .Value | humanize }} watches a second ({{ .Labels.reason }})`,
       },
       kindsByInstance(["relist-storm"]),
     ],
@@ -252,20 +276,21 @@ export const alerts: readonly Alert[] = [
     by: ["cluster", "namespace", "name"],
     summary: `Leader lease {{ $labels.namespace }}/{{ $labels.name }} is renewed by the wrong client:${listOf(
       {
-        query: "count by (verdict) (watchkeeper_lease_suspect{namespace=%q,name=%q} > 0)",
-        of: ["namespace", "name"],
+        query: `count by (verdict) (watchkeeper_lease_suspect{${ofCluster},namespace=%q,name=%q} > 0)`,
+        of: ["cluster", "namespace", "name"],
         sort: "verdict",
         line: " {{ .Labels.verdict }}",
       },
     )}`,
-    affected: "the program of this lease: it has no leader that works, two leaders, or an unknown one",
+    affected:
+      "the program of this lease. Verdict ghost: a process that should be gone, or that uses another pod's token, renews it; contested: two clients lead; unknown: a client leads that never did before",
     first:
-      "`watchkeeper get leases -o wide` on an instance below: HOLDER, and FROM with the address to look for",
+      "`watchkeeper get leases {{ $labels.name }} -o wide` on an instance below: REASON, and FROM with the address of the process to stop; `watchkeeper explain` ends with the commands that find the process",
     facts: [
       {
-        query: "topk(5, watchkeeper_lease_holder_info{namespace=%q,name=%q})",
-        of: ["namespace", "name"],
-        line: "{{ .Labels.instance }}: holder {{ .Labels.holder }}, renewed last from {{ .Labels.source }}",
+        query: `topk(5, watchkeeper_lease_holder_info{${ofCluster},namespace=%q,name=%q})`,
+        of: ["cluster", "namespace", "name"],
+        line: `${instance}: holder {{ .Labels.holder }}, renewed last from {{ .Labels.source }}`,
       },
     ],
   },
@@ -280,23 +305,24 @@ export const alerts: readonly Alert[] = [
     summary:
       "A new certificate or key is bad: the last good one stays in use until it expires (instances: {{ $value }})",
     affected: "no client yet: the last good certificate stays in use, and all other hosts serve",
-    first: "`watchkeeper explain` on an instance below: the file, and what is wrong with it",
+    first:
+      "do not restart watchkeeper: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed",
     facts: [
       {
-        query: 'topk(5, watchkeeper_certificate_reloads_total{result="rejected"} > 0)',
-        line: "{{ .Labels.instance }}: certificate of {{ .Labels.name }} rejected {{ .Value }} times since its start",
+        query: `topk(5, watchkeeper_certificate_reloads_total{result="rejected",${ofCluster}} > 0 and on (cluster, instance) ${active(["certificate-refused"])} > 0)`,
+        of: ["cluster"],
+        line: `${instance}: files of {{ .Labels.name }} rejected, {{ .Value }} in all since its start ({{ .Labels.name }} is a listener, LISTENER/HOST, a CA or a credential of the configuration)`,
       },
     ],
   },
   {
     name: "WatchkeeperCertificateExpiring",
     severity: "warning",
-    expr: `${otherExpiry} > 0 < ${7 * day}`,
+    expr: `${daysLeft(otherExpiry)} >= 0 < 7`,
     holds: "5m",
     kinds: ["certificate-expiring"],
     by: ["cluster", "purpose", "name"],
-    summary:
-      "The {{ $labels.purpose }} certificate of {{ $labels.name }} expires in {{ $value | humanizeDuration }}",
+    summary: `The {{ $labels.purpose }} certificate of {{ $labels.name }} expires ${inDays}`,
     affected: "no client yet; from then on, TLS between clients, watchkeeper and apiservers fails",
     first: "`watchkeeper get certificates -o wide` on an instance below: the file, and who signed it",
     facts: [expiryByInstance()],
@@ -304,9 +330,9 @@ export const alerts: readonly Alert[] = [
   {
     name: "WatchkeeperCertificateExpired",
     severity: "critical",
-    expr: `${otherExpiry} <= 0`,
+    expr: `${daysLeft(otherExpiry)} < 0`,
     holds: "1m",
-    kinds: [],
+    kinds: ["certificate-expired"],
     by: ["cluster", "purpose", "name"],
     summary: "The {{ $labels.purpose }} certificate of {{ $labels.name }} has expired",
     affected: "all new TLS connections with this certificate fail",
@@ -316,19 +342,20 @@ export const alerts: readonly Alert[] = [
   {
     name: "WatchkeeperLoopbackCertificateExpiring",
     severity: "warning",
-    expr: `${loopbackExpiry} < ${30 * day}`,
+    expr: `${daysLeft(loopbackExpiry)} < 30`,
     holds: "5m",
     kinds: ["loopback-certificate-expiring"],
     by: ["cluster", "backend"],
-    summary:
-      "The loopback certificate of apiserver {{ $labels.backend }} {{ if lt $value 0.0 }}has expired{{ else }}expires in {{ $value | humanizeDuration }}{{ end }}: only a restart of the apiserver renews it",
+    summary: `The loopback certificate of apiserver {{ $labels.backend }} {{ if lt $value 0.0 }}has expired{{ else }}expires ${inDays}{{ end }}: only a restart of the apiserver renews it`,
     affected:
       "{{ if lt $value 0.0 }}admission, aggregation and the own controllers of this apiserver fail now{{ else }}no client yet; from then on, admission, aggregation and the own controllers of this apiserver fail{{ end }}",
-    first: "`watchkeeper get certificates purpose=backend-loopback -o wide` on any instance",
+    first:
+      "`watchkeeper get certificates purpose=backend-loopback -o wide` on an instance below shows all apiservers with such a certificate. It is in no file: drain {{ $labels.backend }}, restart its kube-apiserver, and end the drain, as the runbook says",
     facts: [
       {
-        query: 'min by (name) (watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback"})',
-        line: "{{ .Labels.name }}: until {{ .Value | humanizeTimestamp }}",
+        query: `topk(5, watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback",${ofCluster},name=%q})`,
+        of: ["cluster", "backend"],
+        line: `${instance}: {{ .Labels.name }} expires at {{ .Value | humanizeTimestamp }}`,
       },
     ],
   },
@@ -350,11 +377,11 @@ export const alerts: readonly Alert[] = [
     facts: [
       {
         query: "topk(5, watchkeeper_config_last_reload_successful == 0)",
-        line: "{{ .Labels.instance }}: rejected",
+        line: `${instance}: rejected`,
       },
       {
         query: "topk(5, watchkeeper_config_restart_required > 0)",
-        line: "{{ .Labels.instance }}: {{ .Labels.part }} waits for a restart",
+        line: `${instance}: {{ .Labels.part }} waits for a restart`,
       },
       kindsByInstance(["discovery-failed"]),
     ],
@@ -374,15 +401,15 @@ export const alerts: readonly Alert[] = [
       {
         query:
           "topk(5, sum by (instance, reason) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m])) > 0)",
-        line: "{{ .Labels.instance }}: {{ .Value | humanize }} a second: {{ .Labels.reason }}",
+        line: `${instance}: {{ .Value | humanize }} a second: {{ .Labels.reason }}`,
       },
       {
         query: "topk(5, sum by (instance, limit) (rate(watchkeeper_requests_limited_total[5m])) > 0)",
-        line: "{{ .Labels.instance }}: {{ .Value | humanize }} a second: limit {{ .Labels.limit }}",
+        line: `${instance}: {{ .Value | humanize }} a second: limit {{ .Labels.limit }}`,
       },
       {
         query: "topk(5, watchkeeper_downstream_source_connections_ratio > 0.8)",
-        line: "{{ .Labels.instance }}: one address has {{ .Value | humanizePercentage }} of maxConnectionsPerSource (a load balancer: add it to proxyProtocol.trustedCIDRs)",
+        line: `${instance}: one address has {{ .Value | humanizePercentage }} of maxConnectionsPerSource (a load balancer: add it to proxyProtocol.trustedCIDRs)`,
       },
     ],
   },
@@ -403,7 +430,7 @@ export const alerts: readonly Alert[] = [
       kindsByInstance(["overload"]),
       {
         query: 'topk(5, nodejs_eventloop_lag_p99_seconds{job="watchkeeper"} > 0.25)',
-        line: "{{ .Labels.instance }}: requests are late by {{ .Value | humanizeDuration }}",
+        line: `${instance}: requests are late by {{ .Value | humanizeDuration }}`,
       },
     ],
   },
@@ -411,9 +438,9 @@ export const alerts: readonly Alert[] = [
 
 function expiryByInstance(): Fact {
   return {
-    query: "topk(5, watchkeeper_certificate_expiry_timestamp_seconds{purpose=%q,name=%q})",
-    of: ["purpose", "name"],
-    line: "{{ .Labels.instance }}: until {{ .Value | humanizeTimestamp }}",
+    query: `topk(5, watchkeeper_certificate_expiry_timestamp_seconds{${ofCluster},purpose=%q,name=%q})`,
+    of: ["cluster", "purpose", "name"],
+    line: `${instance}: until {{ .Value | humanizeTimestamp }}`,
   };
 }
 

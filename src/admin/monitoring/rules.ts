@@ -1,6 +1,6 @@
 /** Generates the alert rules: as a Prometheus rules file, which the Helm chart contains as well, and as a PrometheusRule. */
 import { docsPage } from "../../program/docs.ts";
-import { type Alert, alerts, listOf, runbookUrl } from "./alerts.ts";
+import { type Alert, active, alerts, listOf, ofCluster, runbookUrl } from "./alerts.ts";
 
 /** Base of every `runbook_url`. The Helm chart replaces it with its value `prometheusRule.runbookBaseURL`. */
 export const runbookBase = docsPage("runbooks");
@@ -45,8 +45,17 @@ function linesOf(alert: Alert): readonly string[] {
     `          summary: ${JSON.stringify(summary)}`,
     `          description: ${JSON.stringify(descriptionOf(alert))}`,
     `          runbook_url: ${runbookUrl(alert)}`,
-    ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(kinds.join(", "))}`]),
+    ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(activeKinds(alert))}`]),
   ];
+}
+
+/** Returns a template that prints those kinds of incident of the alert that are active. */
+function activeKinds({ kinds, by }: Alert): string {
+  const isByBackend = by.includes("backend");
+  const matchers = `,${ofCluster}${isByBackend ? ",backend=%q" : ""}`;
+  const query = `count by (kind) (${active(kinds, matchers)} > 0)`;
+  const of = isByBackend ? ["cluster", "backend"] : ["cluster"];
+  return `active:${listOf({ query, of, sort: "kind", line: " {{ .Labels.kind }}" })}`;
 }
 
 function descriptionOf({ name, by, affected, first, facts }: Alert): string {
@@ -61,6 +70,7 @@ function descriptionOf({ name, by, affected, first, facts }: Alert): string {
     `Affected: ${affected}.`,
     `Since: ${listOf(since)}.`,
     `First: ${first}.`,
+    `Commands run on the host of an instance, or through \`kubectl port-forward POD 7480\`: ${runbookBase}/README.md#commands-on-an-instance`,
     `Reported by:${facts.map(({ line, ...fact }) => listOf({ ...fact, line: `\n- ${line}` })).join("")}`,
   ].join("\n");
 }

@@ -132,7 +132,7 @@ export const views: Readonly<Record<Kind, View>> = {
       number("ERRORS", "errors", amount),
       number("BYTES", "bytes", amount),
       number("LAST-SEEN", "lastSeenAgeMs", age),
-      text("ANOMALIES", "anomalies"),
+      { head: "ANOMALIES", of: (row) => textAt(row, "anomalies") || "none" },
       ...clientColumns,
     ],
   },

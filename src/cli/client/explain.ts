@@ -1,21 +1,23 @@
-/** `watchkeeper explain [INCIDENT]`: prints what an incident means, its evidence, and its effect on clients. */
-import { runbookOf } from "../../admin/monitoring/alerts.ts";
+/** `watchkeeper explain [INCIDENT|KIND]`: prints what an incident means, its evidence, and its effect on clients. */
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { usage } from "../commands/options.ts";
-import { numberAt, type Row, rowsAt, shown, textAt } from "../commands/rows.ts";
+import { numberAt, type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
+import { nextCommands } from "./next-commands.ts";
 import { tableOf } from "./table.ts";
-import { age, marked } from "./words.ts";
+import { age, counted, marked } from "./words.ts";
 
 /** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API is unreachable. */
 export const explain = apiCommand("explain", async ({ options, client, screen }) => {
-  const [id] = options.words;
-  if (id !== undefined && !/^#?\d{1,9}$/.test(id))
-    return usage("Invalid INCIDENT: must be a number, as in `get incidents`");
-  const incident =
-    id === undefined ? await newestIncident(client) : await client.one(`incidents/${id.replace("#", "")}`);
+  const [word] = options.words;
+  const isNumber = word !== undefined && /^#?\d{1,9}$/.test(word);
+  if (word !== undefined && !isNumber && !Object.hasOwn(incidentKinds, word))
+    return usage("Invalid INCIDENT: must be a number or a kind, as in `get incidents`");
+  const incident = isNumber
+    ? await client.one(`incidents/${word.replace("#", "")}`)
+    : await newestIncident(client, word === undefined ? {} : { kind: word });
   if (incident instanceof Failure) return incident;
   screen.print(options.text("output") === "json" ? json(incident) : explained(incident));
   return 0;
@@ -24,10 +26,11 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
 /** Times of at least two hours are printed in hours or days, because their milliseconds are hard to read. */
 const longMs = 7_200_000;
 
-async function newestIncident(client: AdminClient): Promise<Row | Failure> {
-  const active = await client.list("incidents", { state: "active" }, 1);
+/** Returns the newest active incident that matches; without an active one, the newest that has ended. */
+async function newestIncident(client: AdminClient, query: Record<string, string>): Promise<Row | Failure> {
+  const active = await client.list("incidents", { ...query, state: "active" }, 1);
   const list =
-    active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", {}, 1);
+    active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", query, 1);
   if (list instanceof Failure) return list;
   return list.items[0] ?? new Failure("backend-refused", "backend", "No incidents");
 }
@@ -38,7 +41,8 @@ function explained(incident: Row): string {
     meaning(incident),
     evidence(incident),
     impact(incident),
-    affected(incident),
+    clients(incident, "affected", "AFFECTED"),
+    clients(incident, "causedBy", "CAUSED BY"),
     nextCommands(incident),
   ]
     .filter((part) => part !== "")
@@ -59,8 +63,16 @@ function head(incident: Row): string {
   return [
     `${`#${text(incident, "id")}  ${text(incident, "kind")}  ${text(incident, "subject")}`.trimEnd()}\n`,
     `${marked(text(incident, "severity"))}, ${state}\n`,
-    `started ${text(incident, "startedAt")}, detected ${age(numberAt(incident, "detectionMs"))} later\n`,
+    `${beginning(incident)}\n`,
   ].join("");
+}
+
+/** Without a measured beginning, the cause may be older: an expiring certificate says nothing of when its server started. */
+function beginning(incident: Row): string {
+  const startedAt = text(incident, "startedAt");
+  const detectionMs = numberAt(incident, "detectionMs") ?? 0;
+  if (detectionMs === 0) return `found ${startedAt}; the cause may be older`;
+  return `started ${startedAt}, detected ${age(detectionMs)} later`;
 }
 
 /** Returns the incident's meaning and summary. Without a meaning if the proxy is newer and its kind is unknown here. */
@@ -78,7 +90,7 @@ function evidence(incident: Row): string {
       { head: "DETECTOR", of: (row) => textAt(row, "detector") },
       { head: "MEASURED", of: measured("value") },
       { head: "THRESHOLD", of: measured("threshold") },
-      { head: "FINDING", of: (row) => textAt(row, "text") },
+      { head: "FINDING", of: finding },
       ...(rows.some((row) => textAt(row, "auditId") !== "")
         ? [{ head: "AUDIT-ID", of: (row: Row) => textAt(row, "auditId") }]
         : []),
@@ -88,6 +100,12 @@ function evidence(incident: Row): string {
   );
   const omitted = numberAt(incident, "evidenceOmitted") ?? 0;
   return `EVIDENCE (times in UTC)\n${table}${omitted === 0 ? "" : `${omitted} rows in between were not kept\n`}`;
+}
+
+function finding(row: Row): string {
+  const repeats = numberAt(row, "repeats") ?? 0;
+  const equal = `(${counted(repeats, "equal finding")} since the row above)`;
+  return `${textAt(row, "text")}${repeats === 0 ? "" : ` ${equal}`}`;
 }
 
 function measured(path: string): (row: Row) => string {
@@ -108,39 +126,28 @@ function measuredTime(ms: number): string {
 
 function impact(incident: Row): string {
   const costs = [
-    ["watches moved without their clients noticing", "watchesMoved"],
-    ["watches ended between two events", "watchesEnded"],
-    ["exec, attach, port-forward ended", "tunnelsEnded"],
-    ["requests failed", "requestsFailed"],
+    [
+      "watchesMoved",
+      "watch moved without its client noticing",
+      "watches moved without their clients noticing",
+    ],
+    ["watchesEnded", "watch ended between two events", "watches ended between two events"],
+    ["tunnelsEnded", "exec, attach or port-forward ended", "exec, attach, port-forward ended"],
+    ["requestsFailed", "request failed", "requests failed"],
   ] as const;
-  const lines = costs.map(([what, path]) => [what, numberAt(incident, `impact.${path}`) ?? 0] as const);
   const slowest = numberAt(incident, "impact.slowestMoveMs") ?? 0;
-  const told = lines.filter(([, count]) => count > 0).map(([what, count]) => `${count} ${what}\n`);
+  const told = costs.flatMap(([path, one, many]) => {
+    const count = numberAt(incident, `impact.${path}`) ?? 0;
+    return count === 0 ? [] : [`${count} ${count === 1 ? one : many}\n`];
+  });
   if (slowest > 0) told.push(`the slowest move took ${age(slowest)}\n`);
   return told.length === 0 ? "" : `IMPACT\n${told.join("")}`;
 }
 
-function affected(incident: Row): string {
-  const count = numberAt(incident, "affected.count") ?? 0;
+function clients(incident: Row, field: string, heading: string): string {
+  const count = numberAt(incident, `${field}.count`) ?? 0;
   if (count === 0) return "";
-  const known = incident["affected"];
-  const names = typeof known === "object" && known !== null && "names" in known ? known.names : [];
-  const lines = (Array.isArray(names) ? names : []).map((name) => `${shown(String(name))}\n`);
+  const lines = wordsAt(incident, `${field}.names`).map((name) => `${shown(name)}\n`);
   const more = count - lines.length;
-  return `AFFECTED (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
-}
-
-function nextCommands(incident: Row): string {
-  const backend = text(incident, "backend");
-  const audit = rowsAt(incident, "evidence")
-    .map((row) => textAt(row, "auditId"))
-    .find((id) => id !== "");
-  const runbook = runbookOf(textAt(incident, "kind"));
-  return [
-    "NEXT\n",
-    ...(runbook === undefined ? [] : [`runbook: ${runbook}\n`]),
-    ...(backend === "" ? [] : [`watchkeeper get backends ${backend} -o wide\n`]),
-    `watchkeeper_incident_active{kind="${text(incident, "kind")}"}     (Prometheus)\n`,
-    ...(audit === undefined ? [] : [`grep ${shown(audit)} audit.log     (of the apiserver)\n`]),
-  ].join("");
+  return `${heading} (${count})\n${lines.join("")}${more > 0 ? `and ${more} more\n` : ""}`;
 }

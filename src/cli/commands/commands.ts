@@ -266,10 +266,10 @@ export const commands = {
   },
   explain: {
     summary: "print the evidence and the effect of an incident",
-    words: "[INCIDENT]",
+    words: "[INCIDENT|KIND]",
     options: [...apiOptions, plainOutput],
-    exits: "1: no incident has the given ID",
-    examples: ["watchkeeper explain 42", "watchkeeper explain"],
+    exits: "1: there is no such incident",
+    examples: ["watchkeeper explain", "watchkeeper explain backend-frozen", "watchkeeper explain 42"],
   },
   top: {
     summary: "print the busiest watches or clients, updated continuously",

@@ -46,6 +46,11 @@ export function numberAt(row: Row, path: string): number | undefined {
   return typeof value === "number" ? value : undefined;
 }
 
+export function wordsAt(row: Row, path: string): readonly string[] {
+  const value = at(row, path);
+  return Array.isArray(value) ? value.map(String) : [];
+}
+
 export function rowsAt(row: unknown, path: string): readonly Row[] {
   const value = at(row, path);
   return Array.isArray(value) ? value.map(rowOf) : [];

@@ -6,7 +6,7 @@ import { indexAt } from "../recorded.js";
 import { hashOf } from "../route.js";
 import { Mark } from "../table.js";
 import { age, clockTime, markOf } from "../words.js";
-import { affectedOf, impactOf, Lines } from "./incidents.js";
+import { affectedOf, causedBy, impactOf, Lines, repeated } from "./incidents.js";
 import { Lanes, momentIn, useHover } from "./lanes.js";
 import { PathPicture } from "./path-picture.js";
 import { stateAt, statesOf } from "./states.js";
@@ -47,7 +47,7 @@ export function findingsOf({ evidence, startedAt, endedAt, backend }, backends) 
       return { at, name, state, detector, measured: "", text: `${name} is ${state}: ${reason}`, auditId: "" };
     }),
   );
-  const shown = evidence.map(({ at, detector, value, threshold, unit, text, auditId }) => {
+  const shown = evidence.map(({ at, detector, value, threshold, unit, text, auditId, repeats }) => {
     const change = changes.find((one) => one.at === at && one.name === backend);
     return {
       at,
@@ -55,7 +55,7 @@ export function findingsOf({ evidence, startedAt, endedAt, backend }, backends) 
       state: change?.state ?? "",
       detector,
       measured: measuredOf(value, threshold, unit),
-      text,
+      text: repeated(text, repeats),
       auditId,
     };
   });
@@ -142,7 +142,7 @@ function Replay({ incident, backends, recorded, now, params, onParams }) {
     <h2 id="incident-title"><${Mark} mark=${markOf(severity)}>#${incident.id} ${kind}<//> <span class="age">${state}, ${age(durationMs)}</span></h2>
     <p class="lead">${summary}</p>
     <p class="age">
-      ${[`Began ${clockTime(startedAt)}, detected ${age(detectionMs)} later.`, sentence(impactOf(incident)), affectedOf(incident), sentence(resolution)].join(" ")}
+      ${[`Began ${clockTime(startedAt)}, detected ${age(detectionMs)} later.`, sentence(impactOf(incident)), affectedOf(incident), causedBy(incident), sentence(resolution)].join(" ")}
     </p>
     <div class="beside wide">
       <section aria-labelledby="replay-title">

@@ -26,7 +26,7 @@ function OneIncident({ incident }) {
       <span class="age" title="since its start">${age(durationMs)}</span>
     </summary>
     <p>
-      Began ${clockTime(incident.startedAt)}, detected ${age(incident.detectionMs)} later. ${affectedOf(incident)}
+      Began ${clockTime(incident.startedAt)}, detected ${age(incident.detectionMs)} later. ${affectedOf(incident)} ${causedBy(incident)}
       <a href=${hashOf({ tab: "incidents", id: String(id) })}>Replay</a>
     </p>
     <${EvidenceRows} incident=${incident} />
@@ -38,9 +38,25 @@ function OneIncident({ incident }) {
  * Returns the affected clients in a sentence; "": none is known.
  * @param {Pick<Incident, "affected">} incident
  */
-export function affectedOf({ affected: { count, names } }) {
+export function affectedOf({ affected }) {
+  return clientsIn("Affected", affected);
+}
+
+/**
+ * Returns the clients that cause the incident in a sentence; "": no client does.
+ * @param {Pick<Incident, "causedBy">} incident
+ */
+export function causedBy({ causedBy: clients }) {
+  return clientsIn("Caused by", clients);
+}
+
+/**
+ * @param {string} title
+ * @param {Incident["affected"]} clients
+ */
+function clientsIn(title, { count, names }) {
   const more = count > names.length ? ` and ${amount(count - names.length)} more` : "";
-  return count === 0 ? "" : `Affected: ${names.join(", ")}${more}.`;
+  return count === 0 ? "" : `${title}: ${names.join(", ")}${more}.`;
 }
 
 /**
@@ -76,16 +92,26 @@ function EvidenceRows({ incident: { evidence, evidenceOmitted } }) {
     </thead>
     <tbody>
       ${evidence.map(
-        ({ at, detector, value, threshold, unit, text, auditId }) => html`<tr>
+        ({ at, detector, value, threshold, unit, text, auditId, repeats }) => html`<tr>
           <td>${clockTime(at)}</td><td>${detector}</td>
           <td class="number">${unit === "" ? "" : `${Math.round(value)} ${unit}`}</td>
           <td class="number">${unit === "" ? "" : `${Math.round(threshold)} ${unit}`}</td>
-          <td>${text} ${auditId !== "" && html`<code>${auditId}</code>`}</td>
+          <td>${repeated(text, repeats)} ${auditId !== "" && html`<code>${auditId}</code>`}</td>
         </tr>`,
       )}
     </tbody>
   </table>
   ${evidenceOmitted > 0 && html`<p class="empty">${amount(evidenceOmitted)} rows in between are not shown.</p>`}`;
+}
+
+/**
+ * @param {string} text
+ * @param {number} repeats number of equal findings that are not shown
+ */
+export function repeated(text, repeats) {
+  return repeats === 0
+    ? text
+    : `${text} (${counted(repeats, ["equal finding", "equal findings"])} since the row above)`;
 }
 
 /**

@@ -2,6 +2,7 @@
  * A listener's serving certificate, which is reloaded when its files change. The last usable certificate stays in use
  * until a new one has passed every test (D10, incident 000).
  */
+import { hash } from "node:crypto";
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
@@ -25,8 +26,12 @@ export type CertificateOptions = Reloading & {
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
+/** SHA-256 of each file. */
+type Contents = { readonly certificate: string; readonly key: string };
+
 type Loaded = {
   readonly pair: ServingPair;
+  readonly contents: Contents;
   readonly context: tls.SecureContext;
   readonly clientCa: string | undefined;
   /** The latest expiry among the client CAs, in ms since 1970; undefined if client certificates are ignored. */
@@ -88,7 +93,7 @@ export class ServingCertificate {
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
-    const loaded = await load(this.#options, clientCa);
+    const loaded = await load(this.#options, clientCa, was?.contents);
     if (loaded instanceof Failure || was === undefined) return loaded;
     const { certFile, keyFile, prove } = this.#options;
     const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);
@@ -123,20 +128,35 @@ function isSamePair(one: ServingPair, other: ServingPair): boolean {
 async function load(
   { certFile, keyFile, wholeOnly, clock }: CertificateOptions,
   clientCa: string | undefined,
+  was: Contents | undefined,
 ): Promise<Loaded | Failure> {
-  const refuse = (failure: Failure): Failure => unusable(`"${certFile}" with "${keyFile}"`, failure);
   const certText = readPem(certFile);
   if (certText instanceof Failure) return certText;
   const keyText = readPem(keyFile);
   if (keyText instanceof Failure) return keyText;
+  const contents = { certificate: hash("sha256", certText), key: hash("sha256", keyText) };
+  const files = `"${certFile}" with "${keyFile}"${changedSince(was, contents)}`;
+  const refuse = (failure: Failure): Failure => unusable(files, failure);
   const pair = checkPair(certText, keyText, clock.wall());
   if (pair instanceof Failure) return refuse(pair);
   const context = serverContext(pair, { clientCa, wholeOnly: wholeOnly === true });
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
   return failure === undefined
-    ? { pair, clientCa, clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa), context }
+    ? {
+        pair,
+        contents,
+        clientCa,
+        clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa),
+        context,
+      }
     : refuse(failure);
+}
+
+/** Says which file is the wrong one, if only one differs from the last good pair; "" otherwise. */
+function changedSince(was: Contents | undefined, { certificate, key }: Contents): string {
+  if (was === undefined || (was.certificate === certificate) === (was.key === key)) return "";
+  return ` (only the ${was.key === key ? "certificate" : "key"} file has changed)`;
 }
 
 /**

@@ -20,7 +20,7 @@ test("an incident is shown with its times, its evidence and what it cost", async
   assert.equal(rest, {
     id: 1,
     kind: "backend-dead",
-    severity: "critical",
+    severity: "warning",
     state: "active",
     subject: "a",
     backend: "a",
@@ -34,6 +34,7 @@ test("an incident is shown with its times, its evidence and what it cost", async
     resolution: "",
     impact: { watchesMoved: 0, slowestMoveMs: 0, watchesEnded: 0, tunnelsEnded: 0, requestsFailed: 0 },
     affected: { count: 0, names: [] },
+    causedBy: { count: 0, names: [] },
     evidenceOmitted: 0,
   });
   assert.equal(evidence[0], {
@@ -44,6 +45,7 @@ test("an incident is shown with its times, its evidence and what it cost", async
     unit: "ms",
     text: "suspect: PING unanswered for 600 ms",
     auditId: "",
+    repeats: 0,
   });
   played.write(changed("a", "dead", "ready"));
   const page = await pageOf(

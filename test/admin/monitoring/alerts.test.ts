@@ -61,6 +61,11 @@ test("there are at most 15 alerts, and only a loss of service is critical", () =
   assert.equal(critical, ["WatchkeeperDown", "WatchkeeperNoReadyBackends", "WatchkeeperCertificateExpired"]);
 });
 
+test("an incident has the severity of its alert", () => {
+  for (const { name, severity, kinds } of alerts)
+    for (const kind of kinds) assert.is(incidentKinds[kind].severity, severity, `${name}: ${kind}`);
+});
+
 /** `absent` has no labels, and means all instances. */
 test("no alert is about one instance, and each waits before it fires", () => {
   for (const { name, expr, holds, by } of alerts) {
@@ -74,9 +79,9 @@ test("the text of an alert says what is affected, since when, what to do first, 
   const rules: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(rulesFile());
   for (const { alert, annotations } of rules.groups.flatMap((group) => group.rules)) {
     const { description = "", runbook_url = "" } = annotations;
-    assert.match(description, /^Affected: .+\nSince: .+\nFirst: .+\nReported by:/, alert);
+    assert.match(description, /^Affected: .+\nSince: .+\nFirst: .+\nCommands .+\nReported by:/, alert);
     assert.match(description, `ALERTS_FOR_STATE{alertname=\\"${alert}\\"`);
-    const areFew = /topk\(5, |(max|min) by \((backend|name)\b/.test(description);
+    const areFew = /topk\(5, |(count|min) by \((backend|name)\b/.test(description);
     assert.ok(areFew, `${alert} names at most five of 5,000 instances`);
     assert.is(runbook_url, `${runbookBase}/${alert}.md`);
   }

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { findingsOf, spanOf } from "../../../src/page/views/incident.js";
+import { affectedOf, causedBy } from "../../../src/page/views/incidents.js";
 import { lifeOf } from "../../../src/page/views/watch.js";
 import { backend, changeAt, incident, now, timeAt } from "../../support/page.ts";
 
@@ -11,6 +12,16 @@ test("a replay has half a minute on each side, at least two minutes, and nothing
   assert.equal([now - ended.from, now - ended.to], [630_000, 270_000]);
   const fresh = spanOf({ startedAt: timeAt(3_000), endedAt: null }, now);
   assert.equal([now - fresh.from, now - fresh.to], [120_000, 0]);
+});
+
+test("clients that an incident harms and clients that cause it are two sentences, and equal findings one", () => {
+  const [row] = incident().evidence;
+  const evidence = row === undefined ? [] : [{ ...row, repeats: 2 }];
+  const loop = incident({ evidence, causedBy: { count: 2, names: ["10.0.0.9 operator/v2"] } });
+  assert.is(affectedOf(loop), "Affected: 10.0.0.7 kubectl/v1.36.1 and 2 more.");
+  assert.is(causedBy(loop), "Caused by: 10.0.0.9 operator/v2 and 1 more.");
+  assert.is(causedBy(incident()), "");
+  assert.match(findingsOf(loop, [])[0]?.text ?? "", /612 ms \(2 equal findings since the row above\)$/);
 });
 
 test("a state change that is evidence, too, is one finding, and other backends' changes are beside it", () => {

@@ -241,33 +241,152 @@ for (const [name, { series, expected }] of Object.entries(incidents)) {
   });
 }
 
-it("an alert says what is affected, since when, what to do first, and what each instance reports", async () => {
+const day = 86_400;
+
+/** The clock of promtool begins at 1970, and the alert is read 700 s later. */
+const expiryOf = (days: number): number => 700 + Math.round(days * day);
+
+const commands =
+  "Commands run on the host of an instance, or through `kubectl port-forward POD 7480`: https://watchkeeper.dev/docs/runbooks/README.md#commands-on-an-instance";
+
+function runbookPage(name: string): string {
+  return `https://watchkeeper.dev/docs/runbooks/${name}.md`;
+}
+
+it("the alert of a backend names only the active kinds, its instances with their pods, and all apiservers' states", async () => {
+  const state = (backend: string, is: string, instance: string): Series => ({
+    series: `watchkeeper_backend_state{${from(instance)}, backend="${backend}", state="${is}"}`,
+    values: "1x90",
+  });
+  const pod = `${from("wk-2")}, pod="watchkeeper-b"`;
   const series = [
     active("backend-frozen", { backend: "cp-2", values: "0x5 1x90" }),
-    active("backend-blackholed", { backend: "cp-2", values: "0x5 1x90", instance: "wk-2" }),
+    {
+      series: `watchkeeper_incident_active{${pod}, kind="backend-blackholed", backend="cp-2"}`,
+      values: "0x5 1x90",
+    },
+    active("backend-dead", { backend: "cp-1", values: "0x90" }),
+    state("cp-1", "ready", "wk-1"),
+    state("cp-2", "dead", "wk-1"),
+    state("cp-1", "ready", "wk-2"),
+    state("cp-2", "suspect", "wk-2"),
   ];
   const wrong = await wrongTexts("WatchkeeperBackendDown", series, {
     labels: { backend: "cp-2", severity: "warning" },
     annotations: {
       summary: "Apiserver cp-2 cannot be used: backend-blackholed backend-frozen (instances: 2)",
       description: [
-        "Affected: exec, attach, port-forward and `logs -f` through it ended; reads and watches have moved to the other apiservers, which carry its load.",
+        "Affected: exec, attach, port-forward and `logs -f` through it ended, if there were any; reads and watches have moved to the other apiservers, which carry its load.",
         "Since: 1970-01-01 00:01:00 +0000 UTC.",
-        "First: `watchkeeper explain` on an instance below: the evidence, and the clients that were affected.",
+        "First: `watchkeeper explain KIND` on an instance below, with the kind in its line: EVIDENCE says what failed. The runbook has the action for each kind.",
+        commands,
         "Reported by:",
-        "- wk-1: backend-frozen",
-        "- wk-2: backend-blackholed",
+        "- instance wk-1: backend-frozen",
+        "- instance wk-2 (pod watchkeeper-b): backend-blackholed",
+        "- apiserver cp-1 is ready (instances: 2)",
+        "- apiserver cp-2 is dead (instances: 1)",
+        "- apiserver cp-2 is suspect (instances: 1)",
       ].join("\n"),
-      runbook_url: "https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md",
-      incidents:
-        "backend-dead, backend-blackholed, backend-frozen, backend-packets-lost, backend-unready, backend-untrusted, backend-flapping",
+      runbook_url: runbookPage("WatchkeeperBackendDown"),
+      incidents: "active: backend-blackholed backend-frozen",
     },
   });
   assert.is(wrong, undefined);
 });
 
+it("the alert of a refused certificate says what not to do, and lists only instances that still refuse it", async () => {
+  const rejected = (instance: string): Series => ({
+    series: `watchkeeper_certificate_reloads_total{${from(instance)}, name="kube", result="rejected"}`,
+    values: "2x90",
+  });
+  const series = [active("certificate-refused"), rejected("wk-1"), rejected("wk-2")];
+  const wrong = await wrongTexts("WatchkeeperCertificateRefused", series, {
+    labels: { severity: "warning" },
+    annotations: {
+      summary:
+        "A new certificate or key is bad: the last good one stays in use until it expires (instances: 1)",
+      description: [
+        "Affected: no client yet: the last good certificate stays in use, and all other hosts serve.",
+        "Since: 1970-01-01 00:00:00 +0000 UTC.",
+        "First: do not restart watchkeeper: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed.",
+        commands,
+        "Reported by:",
+        "- instance wk-1: files of kube rejected, 2 in all since its start (kube is a listener, LISTENER/HOST, a CA or a credential of the configuration)",
+      ].join("\n"),
+      runbook_url: runbookPage("WatchkeeperCertificateRefused"),
+      incidents: "active: certificate-refused",
+    },
+  });
+  assert.is(wrong, undefined);
+});
+
+for (const [days, left] of [
+  [19.9, "expires in 19 days"],
+  [1.9, "expires in 1 day"],
+  [0.9, "expires in less than a day"],
+  [-0.1, "has expired"],
+] as const)
+  it(`the alert of a loopback certificate counts days: ${left}`, async () => {
+    const lost = "admission, aggregation and the own controllers of this apiserver fail";
+    const wrong = await wrongTexts(
+      "WatchkeeperLoopbackCertificateExpiring",
+      [expiry("backend-loopback", "cp-2", expiryOf(days)), expiry("backend-loopback", "cp-1", expiryOf(99))],
+      {
+        labels: { backend: "cp-2", severity: "warning" },
+        annotations: {
+          summary: `The loopback certificate of apiserver cp-2 ${left}: only a restart of the apiserver renews it`,
+          description: [
+            `Affected: ${days < 0 ? `${lost} now` : `no client yet; from then on, ${lost}`}.`,
+            "Since: 1970-01-01 00:00:00 +0000 UTC.",
+            "First: `watchkeeper get certificates purpose=backend-loopback -o wide` on an instance below shows all apiservers with such a certificate. It is in no file: drain cp-2, restart its kube-apiserver, and end the drain, as the runbook says.",
+            commands,
+            "Reported by:",
+            `- instance wk-1: cp-2 expires at ${new Date(expiryOf(days) * 1000)
+              .toISOString()
+              .replace("T", " ")
+              .replace(/\.\d+Z/, "")} +0000 UTC`,
+          ].join("\n"),
+          runbook_url: runbookPage("WatchkeeperLoopbackCertificateExpiring"),
+          incidents: "active:",
+        },
+      },
+    );
+    assert.is(wrong, undefined);
+  });
+
+it("with several clusters in one Prometheus, an alert lists the instances of its own cluster", async () => {
+  const of = (cluster: string, instance: string): Series => ({
+    series: `watchkeeper_incident_active{${from(instance)}, cluster="${cluster}", kind="watch-replay-loop"}`,
+    values: cluster === "eu" ? "1x90" : "0x90",
+  });
+  const regressed = {
+    series: `watchkeeper_incident_active{${from("wk-9")}, cluster="us", kind="version-regression", backend="cp-1"}`,
+    values: "0x69 1x90",
+  };
+  const wrong = await wrongTexts(
+    "WatchkeeperWatchReplayLoop",
+    [of("eu", "wk-1"), of("us", "wk-2"), regressed],
+    {
+      labels: { cluster: "eu", severity: "warning" },
+      annotations: {
+        summary: "History is replayed: watch-replay-loop (instances: 1)",
+        description: [
+          "Affected: one client restarts a watch from the same old version (watch-replay-loop), or an apiserver sent an older version than before (version-regression): the client acts on old objects and can undo the work of others.",
+          "Since: 1970-01-01 00:00:00 +0000 UTC.",
+          "First: `watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. The last lines are the commands that find the client's process.",
+          commands,
+          "Reported by:",
+          "- instance wk-1: watch-replay-loop",
+        ].join("\n"),
+        runbook_url: runbookPage("WatchkeeperWatchReplayLoop"),
+        incidents: "active: watch-replay-loop",
+      },
+    },
+  );
+  assert.is(wrong, undefined);
+});
+
 it("certificates: a week ahead is one warning, an expired one is critical, and a loopback one has a month", async () => {
-  const day = 86_400;
   const all = (purpose: string, seconds: number): readonly Series[] =>
     ["wk-1", "wk-2", "wk-3"].map((instance) => expiry(purpose, "kube", seconds, instance));
   const soon = { alertname: "WatchkeeperCertificateExpiring", name: "kube" };

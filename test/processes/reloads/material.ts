@@ -121,7 +121,7 @@ function pairChanges(
       { ...one, certificate: "<nil>" },
       new RegExp(`${crt}".*no certificate among its 5 characters`),
     ],
-    ["no key", { ...one, key: "" }, new RegExp(`${base}\\.key": no private key`)],
+    ["no key", { ...one, key: "" }, new RegExp(`${base}\\.key".*no private key`)],
     ["another's key", { ...one, key: other.key }, new RegExp(`${crt}".*not that of the certificate of "CN=`)],
     ["garbage", { ...one, certificate: "x".repeat(16_384) }, new RegExp(`${crt}".*no certificate among`)],
     [

@@ -108,7 +108,7 @@ async function settle(clock: ManualClock): Promise<void> {
 
 const refusals = (entries: readonly Entry[]): string[] =>
   entries.flatMap((entry) =>
-    entry.kind === "certificate.refused" ? [entry.problem.replace(/^.*": /, "")] : [],
+    entry.kind === "certificate.refused" ? [entry.problem.replace(/^.*"(?: \(only .*changed\))?: /, "")] : [],
   );
 
 test("a good pair is loaded and served", async () => {
@@ -167,6 +167,25 @@ for (const [title, pair, problem] of badPairs) {
     assert.is(await servedBy(outcome), "newer");
   });
 }
+
+test("a refusal says which file has changed since the last good pair, if only one has", async () => {
+  const changes: readonly (readonly [Pair, string])[] = [
+    [{ ...serving, key: newer.key }, " (only the key file has changed): the private key is not that of the "],
+    [{ ...newer, key: serving.key }, " (only the certificate file has changed): "],
+    [{ ...newer, key: rsa.key }, '/tls.key": the key of '],
+  ];
+  for (const [pair, expected] of changes) {
+    put(serving);
+    const { entries, clock } = await loaded();
+    put(pair);
+    await settle(clock);
+    const problems = entries.flatMap((entry) =>
+      entry.kind === "certificate.refused" ? [entry.problem] : [],
+    );
+    assert.is(problems.length, 1);
+    assert.ok(problems[0]?.includes(expected), problems[0]);
+  }
+});
 
 test("a file that vanishes between two writes does no harm", async () => {
   put(serving);

@@ -1,0 +1,84 @@
+/** The commands that an operator runs next, by the kind of an incident. Each is a line for a shell. */
+import { runbookOf } from "../../admin/monitoring/alerts.ts";
+import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
+
+type Commands = (incident: Row) => readonly string[];
+
+const byKind: Readonly<Record<string, Commands>> = {
+  "certificate-refused": (incident) => [
+    "watchkeeper get certificates -o wide  # LEFT: for how long the last valid certificate can stay in use",
+    ...compareFiles(textAt(incident, "summary")),
+    "watchkeeper check --config FILE  # reads all files again; FILE: watchkeeper's configuration",
+    "# do not restart this watchkeeper: only its memory has the last valid certificate",
+  ],
+  "certificate-expiring": certificateCommands,
+  "certificate-expired": certificateCommands,
+  "loopback-certificate-expiring": (incident) => [
+    "watchkeeper get certificates purpose=backend-loopback -o wide  # NOT-AFTER, of every apiserver",
+    `watchkeeper drain ${nameIn(textAt(incident, "backend"))}  # on every instance; then restart this kube-apiserver, then undrain`,
+  ],
+  "watch-replay-loop": (incident) => originCommands(incident),
+  "lease-ghost-holder": leaseCommands,
+  "lease-contested": leaseCommands,
+  "lease-unknown-client": leaseCommands,
+};
+
+export function nextCommands(incident: Row): string {
+  const kind = textAt(incident, "kind");
+  const backend = textAt(incident, "backend");
+  const audit = rowsAt(incident, "evidence")
+    .map((row) => textAt(row, "auditId"))
+    .findLast((id) => id !== "");
+  const runbook = runbookOf(kind);
+  return [
+    "NEXT",
+    ...(runbook === undefined ? [] : [`runbook: ${runbook}`]),
+    ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident) ?? []) : []),
+    ...(backend === "" ? [] : [`watchkeeper get backends ${nameIn(backend)} -o wide  # STATE and REASON`]),
+    ...(audit === undefined ? [] : [`grep ${nameIn(audit)} audit.log  # of the apiserver`]),
+    `watchkeeper_incident_active{kind="${shown(kind)}"}  # in Prometheus: the instances that report it`,
+    "",
+  ].join("\n");
+}
+
+function certificateCommands(incident: Row): readonly string[] {
+  // "serving kube"; with several clusters "eu: serving kube".
+  const [, purpose = "", name = ""] = /^(?:\S+: )?(\S+) (.*)$/.exec(textAt(incident, "subject")) ?? [];
+  return [`watchkeeper get certificates purpose=${nameIn(purpose)} ${nameIn(name)} -o wide`];
+}
+
+/** "kube: Cannot use "/etc/tls.crt" with "/etc/tls.key": ..." */
+function compareFiles(summary: string): readonly string[] {
+  const [, certificate, key] = /"([^"]+)" with "([^"]+)"/.exec(summary) ?? [];
+  if (certificate === undefined || key === undefined) return [];
+  return [
+    `openssl x509 -noout -subject -dates -pubkey -in ${nameIn(certificate)}`,
+    `openssl pkey -pubout -in ${nameIn(key)}  # the same PUBLIC KEY if they are a pair`,
+  ];
+}
+
+function leaseCommands(incident: Row): readonly string[] {
+  const name = textAt(incident, "subject").split("/").at(-1) ?? "";
+  return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident)];
+}
+
+/** At most this many addresses, so that the commands stay on one screen. */
+const mostAddresses = 3;
+
+/** Commands that find the process, pod or node of each client that causes the incident. */
+function originCommands(incident: Row): readonly string[] {
+  const addresses = wordsAt(incident, "causedBy.names").map((name) => name.split(" ")[0] ?? "");
+  return [...new Set(addresses)]
+    .slice(0, mostAddresses)
+    .map((address) =>
+      /^127\.|^::1$/.test(address)
+        ? `ss -tnp src ${nameIn(address)} and dport = :PORT  # loopback: a process of this instance's host or pod; as root there, PORT: of the listener`
+        : `kubectl get nodes,pods -A -o wide | grep -wF ${nameIn(address)}`,
+    );
+}
+
+/** Returns a name as one word for a shell. */
+function nameIn(text: string): string {
+  const plain = shown(text);
+  return /^[\w./:@-]+$/.test(plain) ? plain : `'${plain.replaceAll("'", "'\\''")}'`;
+}
