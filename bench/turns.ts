@@ -7,7 +7,9 @@
  */
 
 import { type BackendSources, backendListing } from "../src/admin/api/backend-listing.ts";
-import type { Times } from "../src/admin/http/times.ts";
+import { watchListing } from "../src/admin/api/watch-listing.ts";
+import { pageOf } from "../src/admin/http/listing.ts";
+import { type Times, timesOf } from "../src/admin/http/times.ts";
 import type { Clock } from "../src/base/clock.ts";
 import { Failure } from "../src/base/failure.ts";
 import { inSlices } from "../src/base/slices.ts";
@@ -118,8 +120,23 @@ const operations = new Operations({
   reload: undefined,
 });
 measure("a watch that an operator moves", () => void operations.move("none", { by: "bench", reason: "" }));
-const sources = { backends: () => [], live: () => exchanges.live } as unknown as BackendSources;
+const sources = { clock, backends: () => [], live: () => exchanges.live } as unknown as BackendSources;
 measure("rows of the backends' page", () => void backendListing(sources, {} as Times).rows());
+for (const query of [
+  "group=resource&sort=-idleMs&limit=50",
+  "group=client&sort=-idleMs&limit=50",
+  "group=resource&sort=-idleMs&limit=50&q=no-such-watch",
+  "group=auditId&limit=500",
+])
+  measure(
+    `/api/v1/watches?${query}`,
+    () =>
+      void pageOf(
+        watchListing(() => exchanges.live, timesOf(clock)),
+        query,
+        clock,
+      ),
+  );
 
 // From here on each round ends some for good.
 const key = poolKey("proven", "plain");

@@ -345,7 +345,7 @@ function apiRoutesOf(
     },
     times,
   );
-  const api = createApi({ pages, incidents: store, live, stats, history, times });
+  const api = createApi({ pages, incidents: store, live, stats, history, times, clock });
   const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
   const described = openapiRoutes(pages, version);
   return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);

@@ -7,12 +7,12 @@ import { endOf, indexAt, useRecorded } from "./recorded.js";
 import { hashOf, tabs, useRoute } from "./route.js";
 import { paramsOf, viewIn } from "./table.js";
 import { Certificates } from "./views/certificates.js";
+import { Clients, Leases } from "./views/clients-and-leases.js";
 import { IncidentPage } from "./views/incident.js";
 import { Incidents } from "./views/incidents.js";
 import { LastHour, momentIn, useHover } from "./views/lanes.js";
 import { PathPicture } from "./views/path-picture.js";
 import { stateAt, statesOf } from "./views/states.js";
-import { Clients, Leases } from "./views/talk.js";
 import { entriesOf, Timeline } from "./views/timeline.js";
 import { WatchesPage } from "./views/watches.js";
 

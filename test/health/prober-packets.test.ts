@@ -241,8 +241,8 @@ test("an outage ends for the kept socket, and the sockets opened during it stay 
     for (let at = 0; at < 1500; at += 1) {
       step();
       kept.answer();
-      for (const { ear, at: openedAt } of Array.from(played.running))
-        if (openedAt > endedAt && played.clock.now() - openedAt > 20) ear.dialed("answer", "");
+      const isDue = (openedAt: number): boolean => openedAt > endedAt && played.clock.now() - openedAt > 20;
+      for (const run of played.running.filter((one) => isDue(one.at))) run.ear.dialed("answer", "");
     }
     assert.is(losses(played).length, 0, `after ${ms} ms`);
   }

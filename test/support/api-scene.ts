@@ -97,6 +97,7 @@ export function apiScene(): ApiScene {
     stats,
     history: recorded,
     times,
+    clock: path.clock,
   });
   return { items, path, routes, restartRequired };
 }

@@ -58,6 +58,7 @@ export type ApiParts = {
   readonly stats: () => JsonObject;
   readonly history: Pick<History, "text">;
   readonly times: Times;
+  readonly clock: Clock;
 };
 
 const root = "/api/v1/";
@@ -101,8 +102,8 @@ function oneIncident(id: string, { incidents, times }: ApiParts): Reply {
   return jsonReply(200, viewOf(incidentFields, found, times));
 }
 
-function oneWatch(id: string, { live, times }: ApiParts): Reply {
-  const found = watchDetail(live(), decodedId(id), times);
+async function oneWatch(id: string, { live, ...parts }: ApiParts): Promise<Reply> {
+  const found = await watchDetail(live(), decodedId(id), parts);
   return found === undefined ? failed(404, "No open watch has this audit ID") : jsonReply(200, found);
 }
 

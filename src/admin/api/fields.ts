@@ -168,18 +168,16 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
  * `by`: names of the fields to filter and sort by, separated by spaces. `columns`: more fields to filter and sort by,
  * which no row shows.
  */
-export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "sort"> & {
+export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "has" | "sort"> & {
   readonly fields: Fields<T>;
   readonly by: string;
   readonly columns?: Listing<T>["columns"];
 };
 
-export function listingOf<T>({ kind, rows, sort, fields, by, columns }: Rows<T>, times: Times): Listing<T> {
+export function listingOf<T>({ fields, by, columns, ...rest }: Rows<T>, times: Times): Listing<T> {
   const own = by.split(" ").map((name) => [name, (row: T) => fields[name]?.key(row, times) ?? ""] as const);
   return {
-    kind,
-    rows,
-    sort,
+    ...rest,
     columns: { ...Object.fromEntries(own), ...columns },
     view: (row) => viewOf(fields, row, times),
   };

@@ -1,5 +1,7 @@
 /** `/api/v1/watches`: every open watch, with its client, the version that it has reached, and the age of its last event. */
+import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { inSlices, stop } from "../../base/slices.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { LifeEntry } from "../../watch/session/watch-lives.ts";
 import { watchStates } from "../../watch/session/watch-state.ts";
@@ -85,17 +87,37 @@ export const watchDetailFields = {
   ),
 } satisfies Fields<Exchange>;
 
-/** Returns the open watch with this audit ID as `/api/v1/watches/{id}` shows it; undefined: there is none. */
-export function watchDetail(live: readonly Exchange[], id: string, times: Times): JsonObject | undefined {
-  const found = live.find(({ context }) => context.kind === "watch" && context.auditId === id);
-  return found && viewOf(watchDetailFields, found, times);
+/**
+ * Resolves with the open watch that has this audit ID, as `/api/v1/watches/{id}` shows it; undefined: there is none.
+ * Searches in slices, because there may be 50,000 watches.
+ */
+export function watchDetail(
+  live: readonly Exchange[],
+  id: string,
+  { clock, times }: { readonly clock: Clock; readonly times: Times },
+): Promise<JsonObject | undefined> {
+  let found: JsonObject | undefined;
+  return new Promise((resolve) => {
+    inSlices(
+      clock,
+      live,
+      (exchange) => {
+        const { context } = exchange;
+        if (context.kind !== "watch" || context.auditId !== id) return undefined;
+        found = viewOf(watchDetailFields, exchange, times);
+        return stop;
+      },
+      () => resolve(found),
+    );
+  });
 }
 
 export function watchListing(live: () => readonly Exchange[], times: Times): Listing<Exchange> {
   return listingOf(
     {
       kind: "WatchList",
-      rows: () => live().filter(({ context }) => context.kind === "watch"),
+      rows: live,
+      has: ({ context }) => context.kind === "watch",
       sort: "-ageMs",
       fields: watchFields,
       by: "resource backend state client agent clientKind subject auditId ageMs events bytes moves session queuedBytes",

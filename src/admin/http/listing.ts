@@ -11,6 +11,8 @@ export type Listing<T> = {
   readonly kind: string;
   /** A promise if the rows themselves are counted in slices. */
   readonly rows: () => readonly T[] | Promise<readonly T[]>;
+  /** True for the objects in `rows` that are rows of this list. It is called in slices. Default: all are. */
+  readonly has?: (row: T) => boolean;
   /** Columns by which a query can filter and sort. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
   /** Column by which rows are sorted by default; with "-" before it, in descending order. */
@@ -73,9 +75,11 @@ class PageBuilder<T> {
   readonly #listing: Listing<T>;
   readonly #query: ListQuery;
   readonly #textColumns: readonly Column<T>[];
+  readonly #has: (row: T) => boolean;
   readonly #sortColumn: Column<T>;
   readonly #groupColumn: Column<T> | undefined;
   readonly #groups = new Map<string, number>();
+  #total = 0;
   #matching = 0;
   /** Rows that may be on the page: first those that were kept at the latest sort, in order, then those added since. */
   #first: RowWithKey<T>[] = [];
@@ -87,11 +91,14 @@ class PageBuilder<T> {
     this.#query = query;
     this.all = rows;
     this.#textColumns = textColumns(listing, this.all[0]);
+    this.#has = listing.has ?? (() => true);
     this.#groupColumn = listing.columns[query.group];
     this.#sortColumn = listing.columns[query.column] ?? (() => 0);
   }
 
   add(row: T): void {
+    if (!this.#has(row)) return;
+    this.#total += 1;
     const { offset, limit, text } = this.#query;
     if (!fits(this.#listing, row, this.#query) || !hasText(this.#textColumns, row, text)) return;
     this.#matching += 1;
@@ -108,7 +115,7 @@ class PageBuilder<T> {
     const items = this.#first.slice(offset).map(({ row }) => this.#listing.view(row));
     const { kind } = this.#listing;
     const groups = this.#largestGroups();
-    return { kind, total: this.all.length, matching: this.#matching, offset, limit, items, groups };
+    return { kind, total: this.#total, matching: this.#matching, offset, limit, items, groups };
   }
 
   /** Counts a row in its group, or in the group "" if there are too many groups. */

@@ -24,9 +24,9 @@ async function ask(target: string, played = new PlayedJournal()): Promise<Reply 
     ["odd", pageWith('"limit" must be a number')],
   ]);
   const history = { text: (after?: number) => Promise.resolve(`{"after":${after}}`) };
-  return createApi({ pages, incidents: store, live: () => [], stats, history, times: timesOf(played.clock) })(
-    path,
-  )?.(query);
+  const { clock } = played;
+  const parts = { pages, incidents: store, live: () => [], stats, history, times: timesOf(clock), clock };
+  return createApi(parts)(path)?.(query);
 }
 
 test("the index names every list", async () => {

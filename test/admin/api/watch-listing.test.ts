@@ -1,6 +1,14 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { watchDetail, watchListing } from "../../../src/admin/api/watch-listing.ts";
+import { pageOf } from "../../../src/admin/http/listing.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
+import { Caller } from "../../../src/ledger/caller.ts";
+import { noSubject } from "../../../src/ledger/subject.ts";
+import type { Exchange } from "../../../src/proxy/request/exchange.ts";
 import { apiScene } from "../../support/api-scene.ts";
+import { countedClock } from "../../support/clock.ts";
 
 const test = suite("admin/api/watch-listing");
 
@@ -17,6 +25,67 @@ test("a watch is listed with its client, its backend and where it has been", asy
   assert.equal([resource, state, session], ["/configmaps", "live", "streaming"]);
   assert.equal([resourceVersion, moves, events], ["9", 1, 2]);
   assert.ok(backend === "a" || backend === "b");
+});
+
+/** Returns 50,000 open requests, every tenth of which is no watch. `visited` is called before each is read. */
+function manyLive(visited: (number: number) => void): readonly Exchange[] {
+  const callers = Array.from(
+    { length: 500 },
+    (_, at) => new Caller({ subject: noSubject, agent: "kubelet", address: `10.0.0.${at}` }, 0),
+  );
+  return Array.from({ length: 50_000 }, (_, at) => {
+    const context = {
+      kind: at % 10 === 0 ? "plain" : "watch",
+      at,
+      auditId: `audit-${at}`,
+      resource: at % 2 === 0 ? "/pods" : "apps/deployments",
+      caller: callers[at % callers.length],
+      client: { port: at, alpn: "h2" },
+      fields: [],
+    };
+    return {
+      backend: at % 3 === 0 ? "cp-1" : "cp-2",
+      isAnswered: true,
+      sentBytes: 0,
+      queuedBytes: 0,
+      get context() {
+        visited(at);
+        return context;
+      },
+    } as unknown as Exchange;
+  });
+}
+
+test("no loop turn looks at more than one slice of 50,000 watches: grouped, searched, or one of them", async () => {
+  const clock = countedClock();
+  const times = timesOf(clock);
+  const perTurn = new Map<number, Set<number>>();
+  const live = manyLive((at) => {
+    const seen = perTurn.get(clock.turns) ?? new Set();
+    perTurn.set(clock.turns, seen.add(at));
+  });
+  const list = watchListing(() => live, times);
+  const matching = (query: string) => async (): Promise<unknown> => {
+    const page = await pageOf(list, query, clock);
+    return typeof page === "string" ? page : page["matching"];
+  };
+  const last = async (): Promise<unknown> =>
+    (await watchDetail(live, "audit-49999", { clock, times }))?.["port"];
+  for (const [read, expected] of [
+    [matching("group=resource&sort=-idleMs&limit=50"), 45_000],
+    [matching("group=client&sort=-idleMs&limit=50"), 45_000],
+    [matching("group=backend&sort=-idleMs&limit=50&q=pods"), 20_000],
+    [last, 49_999],
+  ] as const) {
+    perTurn.clear();
+    const begun = read();
+    clock.turn();
+    assert.is(await begun, expected);
+    const most = Math.max(...Array.from(perTurn.values(), ({ size }) => size));
+    // The rows of the page are shown in the last turn, whichever turn had visited them.
+    assert.ok(most <= sliceLimits.sliceEntries + 50, `${most} in one turn`);
+    assert.ok(perTurn.size >= 50_000 / sliceLimits.sliceEntries, `${perTurn.size} turns`);
+  }
 });
 
 test.run();

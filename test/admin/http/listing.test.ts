@@ -20,6 +20,15 @@ function listing(rows: readonly Row[]): Listing<Row> {
   };
 }
 
+test("a list has only the rows that belong to it", async () => {
+  const tens = { ...some, has: ({ count }: Row): boolean => count === 10 };
+  const outcome = await pageOf(tens, "limit=1", clock);
+  assert.equal(
+    typeof outcome === "string" ? outcome : [outcome["total"], outcome["matching"], outcome["items"]],
+    [2, 2, ["Cc"]],
+  );
+});
+
 const some = listing([
   { name: "b", count: 10 },
   { name: "a", count: 9 },
