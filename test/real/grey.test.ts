@@ -9,6 +9,7 @@ import type { AddressInfo } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { outcomeLimits } from "../../src/proxy/observe/peer-outcomes.ts";
 import { ask, order } from "./rig/ask.ts";
 import { type Cluster, startCluster, users } from "./rig/cluster.ts";
 import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
@@ -22,6 +23,7 @@ const nodes = `/apis/${group}/v1beta1/nodes`;
 const configmaps = "/api/v1/namespaces/default/configmaps";
 const webhook = "vpol.example.com";
 const namedWithinMs = 10_000;
+const comparedMs = outcomeLimits.partMs * outcomeLimits.recentParts;
 const authorization = `Bearer ${users.admin.token}`;
 /** Connections to watchkeeper, each of which it binds to one apiserver. */
 const clients = 6;
@@ -225,7 +227,7 @@ real("while all is well, and while the server restarts for both, no apiserver is
   reads.stop();
   writes.stop();
   // The failures of the restart, which both apiservers had, are compared for so long.
-  await sleep(20_000);
+  await sleep(comparedMs);
 });
 
 /**
@@ -287,6 +289,8 @@ for (const how of ["refused", "lost"] as const)
     cluster.apiserver(1).heal();
     figure(`${how}: reached again after ${await msUntil(isUnreachable, false, 90_000)} ms`);
     traffic.stop();
+    // The failures that the other apiserver had as well are compared for so long.
+    if (how === "refused") await sleep(comparedMs);
   });
 
 real("a webhook that one apiserver cannot call is named in time", async () => {
