@@ -8,7 +8,8 @@ import { Caller } from "../../../src/ledger/caller.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
 import type { Exchange } from "../../../src/proxy/request/exchange.ts";
 import { apiScene } from "../../support/api-scene.ts";
-import { countedClock } from "../../support/clock.ts";
+import { countedClock, manualClock } from "../../support/clock.ts";
+import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("admin/api/watch-listing");
 
@@ -86,6 +87,37 @@ test("no loop turn looks at more than one slice of 50,000 watches: grouped, sear
     assert.ok(most <= sliceLimits.sliceEntries + 50, `${most} in one turn`);
     assert.ok(perTurn.size >= 50_000 / sliceLimits.sliceEntries, `${perTurn.size} turns`);
   }
+});
+
+test("a watch that ends or begins between two slices changes neither the number nor the rows of the list", async () => {
+  const path = new PlayedPath(["a"]);
+  path.clock.advance(1000);
+  const client = path.client();
+  const open = (): unknown => client.ask("GET", "/api/v1/pods?watch=true&resourceVersion=7", [bearer("t")]);
+  for (let count = 0; count < 3; count += 1) open();
+  path.clock.advance(200);
+  const slices = manualClock();
+  // Each entry takes a whole slice.
+  const clock = { ...slices, now: (): number => (slices.stall(sliceLimits.sliceMs), slices.now()) };
+  const { exchanges } = path;
+  assert.is([...exchanges.live].length, 3);
+  const begun = pageOf(
+    watchListing(() => exchanges.live, timesOf(path.clock)),
+    "",
+    clock,
+  );
+  [...exchanges.live][2]?.cut();
+  path.clock.advance(200);
+  assert.is([...exchanges.live].length, 2);
+  open();
+  open();
+  path.clock.advance(200);
+  slices.turn();
+  const page = await begun;
+  if (typeof page === "string") throw new Error(page);
+  assert.is(page["total"], 3);
+  assert.is(page["matching"], 3);
+  assert.is((page["items"] as unknown[]).length, 3);
 });
 
 test.run();
