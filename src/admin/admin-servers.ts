@@ -210,7 +210,7 @@ export class AdminServers {
     return failure;
   }
 
-  /** True if two processes of this configuration serve one node. One has the API's port, the other one tries again. */
+  /** True if two processes with this configuration may run on one node: one binds the API's port, the other retries. */
   get #isShared(): boolean {
     return this.#parts.current().listeners.some(({ reusePort }) => reusePort);
   }

@@ -48,7 +48,10 @@ export const aggregatedGroups: readonly string[] = [
   "packages.operators.coreos.com",
 ];
 
-/** The server that assigns an API's versions. All watches of the API share one object, so that changes apply to all. */
+/**
+ * Which server assigns the resource versions of an API's objects: the apiserver, from etcd, or an aggregated API server.
+ * All watches of the API share one `Origin`, so that a change reaches all of them.
+ */
 export type Origin = {
   /** True if the versions are not etcd's, or if it is unknown which server assigns them. */
   isForeign: boolean;

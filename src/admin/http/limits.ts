@@ -33,7 +33,7 @@ export const adminLimits = {
   apiOffset: 100_000,
   /** Maximum number of values that one request groups rows by: the resources, nodes or programs of a large cluster. */
   apiGroups: 10_000,
-  /** Maximum number of journal entries kept for clients that reconnect: minutes of a busy proxy, about 1 MiB. */
+  /** Maximum number of journal entries kept for readers of the event stream that reconnect: a few minutes of a busy proxy. */
   eventsKept: 2000,
   /** Maximum number of open event streams. */
   eventStreams: 16,

@@ -1,5 +1,6 @@
 /**
- * Declares all metrics except the histograms (histogram-declarations.ts). A metric whose name ends in `_total` is a
+ * Lists all metrics except the histograms (histogram-declarations.ts). The metrics of watches, load and limits are
+ * declared in watch-metrics.ts, load-metrics.ts and limit-metrics.ts, all others here. A metric whose name ends in `_total` is a
  * counter. Metrics that kube-apiserver has as well get its names and labels, so that queries can join both.
  */
 import { limits } from "../../base/limits.ts";

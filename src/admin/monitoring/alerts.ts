@@ -29,7 +29,7 @@ type Fact = {
   /** PromQL, with `%q` for the value of each label in `of`. `topk` keeps the text short: there may be 5,000 results. */
   readonly query: string;
   readonly of?: readonly string[];
-  /** Label that orders the lines; default: instance. */
+  /** Label by whose values the lines of the alert's text are sorted; default: instance. */
   readonly sort?: string;
   readonly line: string;
 };

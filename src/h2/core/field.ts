@@ -82,7 +82,7 @@ export class Field {
   readonly role: Role;
   /** A number by which an HPACK encoder finds the table entry of this object. */
   readonly id: number;
-  /** Index of the name in the static table of HPACK, which an encoder sets; 0: not in the table; -1: not known yet. */
+  /** Index of the name in HPACK's static table, set by an encoder; 0: not in the table; -1: not known yet. */
   nameIndex: number;
   /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
   readonly size: number;

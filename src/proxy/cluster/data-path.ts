@@ -1,6 +1,7 @@
 /**
  * The path of requests between a listener and the backends of one cluster: health, upstream connections, trust and the
- * request handler. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
+ * request handler. `#createDetectors` registers the detectors that run periodically (watch/detectors). The options supply
+ * sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";

@@ -76,7 +76,7 @@ function readFields(lines: readonly string[]): Field[] | string {
   return fields;
 }
 
-/** Interprets the fields about the connection. All other fields must be a valid response by the rules of HTTP/2. */
+/** Reads the connection-specific fields; the rest must be valid in HTTP/2. A returned string says what is wrong. */
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);

@@ -1,5 +1,5 @@
 /**
- * Decides which identity the proxy asserts for a client with a certificate, and which header fields such a client may
+ * Decides which identity the proxy asserts for a client with a certificate (X-Remote-User or Impersonate-User), and which header fields such a client may
  * not send itself (D9, A39-A42). Creates one Identity per connection, from the policy and the certificate.
  */
 

@@ -1,7 +1,7 @@
 /**
  * Sheds load when memory runs short (A26): first it refuses new clients, then it drains idle clients, then it ends
  * requests, watches last. Each check ends only a few, so that clients do not all reconnect at once. Only the heap after
- * a full collection counts, because between two collections most of the heap is garbage.
+ * a full collection counts, because between two collections most of the heap is garbage. buffer-limiter.ts bounds the buffered bytes alone.
  *
  * After a time of high load, this class also requests a collection that returns free pages to the kernel. V8 alone
  * would keep these pages, a hundred MiB after an attack, until the process is nearly idle.

@@ -1,5 +1,5 @@
 /**
- * The hosts of one listener, selected by SNI: each host has a certificate, a client CA and a policy of its own (D9). If
+ * The hosts of one listener, selected by SNI (`find`, which handshake.ts calls): each host has a certificate, a client CA and a policy of its own (D9). If
  * a certificate is unusable, only its own host is affected, and only if that host never had a usable one (incident
  * 000).
  */

@@ -47,7 +47,7 @@ export function routeBySni(
   });
 }
 
-/** Returns the only route with this name: the configuration's rules allow no name twice. */
+/** Returns the route of this server name, or else the route without server names. No two routes share a name. */
 export function routeFor(
   routes: readonly RouteConfig[],
   serverName: string | undefined,

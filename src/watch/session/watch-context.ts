@@ -120,8 +120,8 @@ export function firstFields(asked: WatchContext, fields: readonly Field[]): read
 }
 
 /**
- * Removes the client's permission to compress. Since 1.37, apiservers compress a watch that begins with the state if
- * the client accepts gzip, as client-go does. The proxy could not decode such a watch, and so could not move it.
+ * Removes the client's permission to compress. Since 1.37, apiservers compress a watch with `sendInitialEvents` if the
+ * client accepts gzip, as client-go does. The proxy could not decode such a watch, and so could not move it.
  */
 export function uncompressed(fields: readonly Field[]): readonly Field[] {
   return fields.map((field) => (field.name === "accept-encoding" ? identityCoding : field));
