@@ -36,7 +36,7 @@ export type Evidence =
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
    * Large packets are lost although small ones arrive. For `ms`, there was no answer to the TLS handshakes of three
-   * probes, or to a connection in use and a probe.
+   * probes, or of one probe until its deadline, or to a connection in use and a probe.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */

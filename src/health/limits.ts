@@ -14,7 +14,7 @@ export const healthLimits = {
   /**
    * A TLS handshake takes a large packet each way. If a handshake takes longer than `doubtedHandshakeMs`, the prober
    * opens two more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while
-   * PINGs are answered. The kernel retransmits after 200 ms, so a single lost packet has no effect.
+   * small packets are answered (PINGs, or requests on the kept socket). The kernel retransmits after 200 ms, so a single lost packet has no effect.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,

@@ -8,6 +8,7 @@ import type { Entry, EntryOf } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { apiFailureLimits } from "../../src/proxy/observe/api-failures.ts";
 import { outcomeLimits } from "../../src/proxy/observe/peer-outcomes.ts";
+import { Answering } from "../support/answering.ts";
 import { type Asked, bearer, type Ear, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/grey-backend");
@@ -34,7 +35,7 @@ class Grey {
   readonly path = new PlayedPath(["a", "b"], { isProbed: true });
   readonly grey: string;
   readonly other: string;
-  readonly #seen = new Map<string, number>();
+  readonly #answering = new Answering(this.path, (name, asked) => this.#answer(name, asked));
   readonly #client = this.path.client();
   /** How each backend treats requests of the aggregated API and writes. */
   way: (backend: string) => Way = (backend) => (backend === this.grey ? "refuses" : "answers");
@@ -112,16 +113,7 @@ class Grey {
   }
 
   run(ms: number): void {
-    for (let at = 0; at < ms; at += 10) {
-      this.path.clock.advance(10);
-      this.path.settle();
-      for (const [name, backend] of this.path.played) {
-        const from = this.#seen.get(name) ?? 0;
-        this.#seen.set(name, backend.asked.length);
-        for (const asked of backend.asked.slice(from)) this.#answer(name, asked);
-      }
-      this.path.settle();
-    }
+    this.#answering.run(ms);
   }
 }
 

@@ -5,6 +5,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
+import { Answering } from "../support/answering.ts";
 import { type Asked, bearer, type Ear, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/missing-apis");
@@ -34,7 +35,7 @@ class Upgrade {
   readonly path = new PlayedPath(["a", "b"], { isProbed: true });
   readonly bound: string;
   readonly other: string;
-  readonly #seen = new Map<string, number>();
+  readonly #answering = new Answering(this.path, (name, asked) => this.#answer(name, asked));
   readonly ask: (method: string, url: string, body?: string) => Ear;
   serves: Serves = (backend, { request }) =>
     backend === this.other || !request.path.includes("resource.k8s.io");
@@ -82,16 +83,7 @@ class Upgrade {
   }
 
   #run(ms: number): void {
-    for (let at = 0; at < ms; at += 10) {
-      this.path.clock.advance(10);
-      this.path.settle();
-      for (const [name, backend] of this.path.played) {
-        const from = this.#seen.get(name) ?? 0;
-        this.#seen.set(name, backend.asked.length);
-        for (const asked of backend.asked.slice(from)) this.#answer(name, asked);
-      }
-      this.path.settle();
-    }
+    this.#answering.run(ms);
   }
 }
 

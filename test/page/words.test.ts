@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { age, amount, clockTime, markOf, whoIs } from "../../src/page/words.js";
+import { noIdentity } from "../support/page.ts";
 
 const test = suite("page/words");
 
@@ -35,15 +36,6 @@ test("every colour has a sign of its own beside it", () => {
 });
 
 test("a client is shown by the best name that there is", () => {
-  const noIdentity = {
-    clientKind: "other",
-    subject: "",
-    subjectSource: "none",
-    pod: "",
-    node: "",
-    agent: "",
-    client: "",
-  };
   assert.is(whoIs({ ...noIdentity, subject: "system:node:n1", agent: "kubelet" }), "system:node:n1");
   assert.is(whoIs({ ...noIdentity, agent: "kubelet", client: "10.0.0.7" }), "kubelet");
   assert.is(whoIs(noIdentity), "unknown");

@@ -1,15 +1,5 @@
 /** What the API says in README's picture: a cluster of two apiservers, one of which has just fallen silent. */
-import { backend, changeAt, incident, timeAt } from "./page.ts";
-
-const noIdentity = {
-  clientKind: "other",
-  subject: "",
-  subjectSource: "none",
-  pod: "",
-  node: "",
-  agent: "",
-  client: "",
-};
+import { backend, changeAt, incident, noIdentity, timeAt } from "./page.ts";
 
 type Who = {
   readonly subject: string;

@@ -6,7 +6,7 @@ import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { Journal } from "../../src/events/journal.ts";
-import { backend, changeAt, figuresAt, historyAnswer, incident, now } from "./page.ts";
+import { backend, changeAt, figuresAt, historyAnswer, incident, noIdentity, now } from "./page.ts";
 
 export type Canned = {
   readonly url: string;
@@ -19,17 +19,9 @@ export type Canned = {
   stop(): Promise<void>;
 };
 
-const noIdentity = {
-  clientKind: "other",
-  subject: "",
-  subjectSource: "none",
-  pod: "",
-  node: "",
-  agent: "",
-  client: "10.0.0.7",
-};
+const unknownClient = { ...noIdentity, client: "10.0.0.7" };
 const watch = {
-  ...noIdentity,
+  ...unknownClient,
   path: "/api/v1/pods?watch=true",
   resource: "/pods",
   backend: "cp-1",
@@ -59,7 +51,7 @@ const lease = {
 };
 const client = {
   cluster: "",
-  ...noIdentity,
+  ...unknownClient,
   lastSeenAgeMs: 210,
   requests: 412,
   active: 3,
@@ -92,7 +84,13 @@ const lists: Readonly<Record<string, readonly object[]>> = {
     { ...client, agent: "<img src=x onerror=alert(1)>", client: "10.9.3.7", anomalies: ["new", "anonymous"] },
   ],
   leases: [
-    { ...lease, namespace: "kube-system", name: "kube-scheduler", holder: "cp-1_9f", renewedBy: noIdentity },
+    {
+      ...lease,
+      namespace: "kube-system",
+      name: "kube-scheduler",
+      holder: "cp-1_9f",
+      renewedBy: unknownClient,
+    },
     {
       ...lease,
       namespace: "ingress",
@@ -100,7 +98,7 @@ const lists: Readonly<Record<string, readonly object[]>> = {
       holder: "nginx-x2k4l",
       verdict: "ghost",
       reason: "Pod ingress/nginx-x2k4l was deleted 812 s ago, but still renews from 10.9.3.7",
-      renewedBy: { ...noIdentity, client: "10.9.3.7", agent: "nginx-controller" },
+      renewedBy: { ...unknownClient, client: "10.9.3.7", agent: "nginx-controller" },
     },
   ],
   certificates: [

@@ -207,3 +207,14 @@ export function historyAnswer(after: number): HistoryAnswer {
     ],
   };
 }
+
+/** The fields of a client that has shown no identity. */
+export const noIdentity = {
+  clientKind: "other",
+  subject: "",
+  subjectSource: "none",
+  pod: "",
+  node: "",
+  agent: "",
+  client: "",
+};
