@@ -14,6 +14,8 @@ export const watchLimits = {
   /** A watch ends after this many resumes within `noProgressMs` without a new event: no backend can serve it. */
   noProgressResumes: 3,
   noProgressMs: 60_000,
+  /** A resume whose stream stays open this long counts as served, because a quiet watch may see three faults a minute. */
+  servedMs: 5000,
   /** Ms until another backend is asked, if a backend does not answer a request to continue a watch. */
   resumeAnswerMs: 5000,
   /** Ms until the next attempt to continue a watch if no backend can be asked now. */

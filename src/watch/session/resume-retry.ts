@@ -207,7 +207,10 @@ export class ResumeBudget {
   #acceptedAt = -1;
   /** True if a backend answered that the watch's version is too old (410). */
   isExpired = false;
-  #resumesSinceProgress = 0;
+  /** False from a resume until a new event or bookmark comes. */
+  hasProgressed = true;
+  /** Resumes without progress, except those whose streams stayed open for `servedMs`. */
+  #resumesInVain = 0;
   #noProgressSince = 0;
 
   /** True if the watch may be requested again now. If so, counts the attempt. */
@@ -242,6 +245,8 @@ export class ResumeBudget {
     // The loss is over only `settledMs` after a backend has accepted the watch, because an ERROR may follow at once.
     const isOver = this.#acceptedAt >= 0 && now - this.#acceptedAt > watchLimits.settledMs;
     if (this.#lostAt >= 0 && !isOver) return;
+    // A quiet watch makes no progress, whatever its backend does. If the stream was open this long, the backend served it.
+    if (isOver && now - this.#acceptedAt >= watchLimits.servedMs) this.#resumesInVain = 0;
     this.#lostAt = now;
     this.#attempts = 0;
     this.#uncountedLosses = 0;
@@ -251,7 +256,7 @@ export class ResumeBudget {
 
   #hasNoProgress(now: number): boolean {
     const isRecent = now - this.#noProgressSince <= watchLimits.noProgressMs;
-    return this.#resumesSinceProgress >= watchLimits.noProgressResumes && isRecent;
+    return this.#resumesInVain >= watchLimits.noProgressResumes && isRecent;
   }
 
   leftMs(now: number): number {
@@ -260,21 +265,19 @@ export class ResumeBudget {
 
   resumed(now: number): void {
     this.#acceptedAt = now;
-    if (this.#resumesSinceProgress === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
-      this.#resumesSinceProgress = 0;
+    if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
+      this.#resumesInVain = 0;
       this.#noProgressSince = now;
     }
-    this.#resumesSinceProgress += 1;
+    this.#resumesInVain += 1;
+    this.hasProgressed = false;
   }
 
   /** Called when a new event or bookmark has come, so that the loss of the stream is over. */
   progressed(): void {
     this.#lostAt = -1;
-    this.#resumesSinceProgress = 0;
+    this.#resumesInVain = 0;
+    this.hasProgressed = true;
     this.isExpired = false;
-  }
-
-  get hasProgressed(): boolean {
-    return this.#resumesSinceProgress === 0;
   }
 }

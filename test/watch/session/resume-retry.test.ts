@@ -71,6 +71,27 @@ test("that nothing new comes of it is remembered until something does", () => {
   assert.not(retry.hasNoProgress);
 });
 
+/** Loses the stream and resumes it `times` times; each stream stays open for `openMs`. True if it may be resumed again. */
+function mayResumeAfter(times: number, openMs: number): boolean {
+  const clock = manualClock();
+  const retry = new ResumeRetry(clock, clock);
+  for (let n = 0; n < times; n += 1) {
+    assert.ok(retry.mayTry(), `resume ${n + 1}`);
+    retry.found();
+    clock.advance(openMs);
+  }
+  return retry.mayTry();
+}
+
+test("a watch that is lost soon after each resume ends at the limit", () => {
+  const { noProgressResumes, servedMs } = watchLimits;
+  assert.not(mayResumeAfter(noProgressResumes, servedMs - 1));
+});
+
+test("a quiet watch is resumed after any number of faults, if its streams stay open between them", () => {
+  assert.ok(mayResumeAfter(20, watchLimits.servedMs));
+});
+
 test("a refusal holds for its time, or until a backend takes the watch", () => {
   const clock = manualClock();
   const retry = new ResumeRetry(clock, clock);
