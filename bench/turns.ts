@@ -16,7 +16,7 @@ import { inSlices } from "../src/base/slices.ts";
 import { Balance } from "../src/proxy/balance/balance.ts";
 import { planMoves } from "../src/proxy/balance/plan-moves.ts";
 import { Operations } from "../src/proxy/cluster/operations.ts";
-import { HeapLoad, HeapPressure } from "../src/proxy/overload/heap-pressure.ts";
+import { HeapLoad, LoadShedding } from "../src/proxy/overload/load-shedding.ts";
 import { poolKey } from "../src/proxy/upstream/pool-key.ts";
 import { refuse, type Waiter } from "../src/proxy/upstream/shard.ts";
 import { BookmarkRefresher } from "../src/watch/detectors/bookmark-refresh.ts";
@@ -156,7 +156,7 @@ measure("10,000 that wait for a connection of a dead backend", () => {
     );
   refuse({ key, connections: [], waiting }, new Failure("backend-refused", "backend", "dead"), clock);
 });
-const overload = new HeapPressure({
+const overload = new LoadShedding({
   clock,
   journal,
   load: new HeapLoad(),

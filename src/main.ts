@@ -24,7 +24,7 @@ import { Listeners } from "./proxy/downstream/listeners.ts";
 import { adminName, type Descriptors } from "./proxy/net/descriptors.ts";
 import { Tracer } from "./proxy/observe/tracer.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
-import { HeapLoad, HeapPressure } from "./proxy/overload/heap-pressure.ts";
+import { HeapLoad, LoadShedding } from "./proxy/overload/load-shedding.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
 
 export type Running = {
@@ -102,7 +102,7 @@ class Watchkeeper implements Running {
       { clock, journal, gateOf, intake, keepalive: () => this.#config.health.tcpKeepalive },
       inherited,
     );
-    const overload = new HeapPressure({
+    const overload = new LoadShedding({
       clock,
       journal,
       load,

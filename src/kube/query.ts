@@ -71,7 +71,7 @@ export function flagIn(query: string, key: string): boolean | undefined {
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** Returns the position after the key if the unescaped text at `at` is `key`; otherwise -1. */
+/** If the query has `key` at the position `at`, percent-encoded or not, returns the position after it; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

@@ -48,7 +48,7 @@ for (const [name, file, find, replace] of [
   ],
   [
     "a write that was lost is sent again",
-    "proxy/upstream/retries.ts",
+    "proxy/upstream/retry-policy.ts",
     "(code === lost && isSafe)",
     "code === lost",
   ],

@@ -304,7 +304,7 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "if (now >= dueAt) void notify;\n      else if (now >= dueAt)",
   }),
   defect("a write that was lost is sent again", ["once"], {
-    file: "proxy/upstream/retries.ts",
+    file: "proxy/upstream/retry-policy.ts",
     find: "(code === lost && isSafe)",
     replace: "code === lost",
   }),

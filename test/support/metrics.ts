@@ -55,7 +55,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         waiting: 0,
         stalls: 0,
       },
-      sentinels: { count: 0 },
+      detectors: { sentinels: { count: 0 } },
       origins: { counts: { custom: 0, aggregated: 0, unknown: 0 } },
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },

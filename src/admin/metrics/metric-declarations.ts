@@ -1,7 +1,8 @@
 /**
  * Lists all metrics except the histograms (histogram-declarations.ts). The metrics of watches, load and limits are
- * declared in watch-metrics.ts, load-metrics.ts and limit-metrics.ts, all others here. A metric whose name ends in `_total` is a
- * counter. Metrics that kube-apiserver has as well get its names and labels, so that queries can join both.
+ * declared in watch-metrics.ts, load-metrics.ts and limit-metrics.ts, all others here. A metric whose name ends in
+ * `_total` is a counter. Metrics that kube-apiserver has as well get its names and labels, so that queries can join
+ * both.
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";

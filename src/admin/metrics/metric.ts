@@ -70,7 +70,7 @@ export type LiveCluster = {
       DataPath["migrations"],
       "moves" | "moveDurations" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
     >;
-    readonly sentinels: Pick<DataPath["sentinels"], "count">;
+    readonly detectors: { readonly sentinels: Pick<DataPath["detectors"]["sentinels"], "count"> };
     readonly origins: Pick<DataPath["origins"], "counts">;
     readonly refresher: Pick<DataPath["refresher"], "progressRequests">;
     readonly staleReadGuard: Pick<DataPath["staleReadGuard"], "counts">;

@@ -51,7 +51,7 @@ export const watchMetrics: readonly Metric[] = [
   {
     name: "watch_sentinels",
     help: "Resources with a sentinel: a watch that two backends serve at the same time, so that watchkeeper can compare their caches",
-    cluster: ({ path }) => path.sentinels.count,
+    cluster: ({ path }) => path.detectors.sentinels.count,
   },
   {
     name: "watch_sentinel_streams_total",

@@ -1,4 +1,7 @@
-/** `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `unlimit NUMBER`, `reload`: run an operation of the API, and print the outcome. */
+/**
+ * `watchkeeper drain|undrain BACKEND`, `move AUDIT-ID`, `unlimit NUMBER`, `reload`: run an operation of the API, and
+ * print the outcome.
+ */
 import { userInfo } from "node:os";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";

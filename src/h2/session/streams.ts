@@ -1,6 +1,7 @@
 /**
  * The streams of one session, and the windows that they share. A violation of a stream's rules ends that stream here. A
- * violation of the session's rules is thrown to session.ts.
+ * violation of the session's rules is thrown to session.ts. `#tooLong` answers 431 to a header list above the limit,
+ * such as an HPACK bomb, which hpack/hpack-decoder.ts has cut.
  */
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -23,7 +24,9 @@ import { defaultWindow, ReceiveWindow } from "./window.ts";
 export type Role = "server" | "client";
 
 export type StreamsOwner = {
-  /** Server role: called for each valid request. Returns the listener for the request's stream. `end`: no body follows. */
+  /**
+   * Server role: called for each valid request. Returns the listener for the request's stream. `end`: no body follows.
+   */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
   /** Server role: called for each request that is reset because it breaks the rule `reason`, a fixed text. */
   refused?(reason: string): void;

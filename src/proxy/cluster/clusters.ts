@@ -12,7 +12,7 @@ import type { Gate } from "../downstream/listen.ts";
 import { OperatorLimits } from "../limits/operator-limits.ts";
 import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
-import type { Sheddable } from "../overload/heap-pressure.ts";
+import type { Sheddable } from "../overload/load-shedding.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
@@ -148,8 +148,9 @@ export class Clusters {
   }
 
   /**
-   * Returns the existing cluster that this configuration describes, which may be one that is being removed (`#take` then
-   * cancels the removal), or the only cluster under a new name; undefined: the configuration describes a new cluster.
+   * Returns the existing cluster that this configuration describes, which may be one that is being removed (`#take`
+   * then cancels the removal), or the only cluster under a new name; undefined: the configuration describes a new
+   * cluster.
    */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;

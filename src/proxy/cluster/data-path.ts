@@ -1,7 +1,7 @@
 /**
  * The path of requests between a listener and the backends of one cluster: health, upstream connections, trust and the
- * request handler. `#createDetectors` registers the detectors that run periodically (watch/detectors). The options supply
- * sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
+ * request handler. `#periodic` lists what runs at intervals; watch/detectors/detector-list.ts creates the detectors of
+ * watches. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
@@ -29,14 +29,13 @@ import { type OriginRules, Origins } from "../../kube/api-origin.ts";
 import { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import type { BackendDelay } from "../../watch/cache/write-delays.ts";
 import { BookmarkRefresher } from "../../watch/detectors/bookmark-refresh.ts";
-import { ForkedHistories } from "../../watch/detectors/forked-histories.ts";
-import { HungWatchDetector } from "../../watch/detectors/hung-watch.ts";
+import {
+  type Comparisons,
+  type PeriodicDetector,
+  WatchDetectors,
+} from "../../watch/detectors/detector-list.ts";
 import { InitialEvents } from "../../watch/detectors/initial-events.ts";
-import { LaggingCacheDetector } from "../../watch/detectors/lagging-cache.ts";
 import { OriginChecks } from "../../watch/detectors/origin-checks.ts";
-import { Sentinels } from "../../watch/detectors/sentinels.ts";
-import { StalledCacheDetector } from "../../watch/detectors/stalled-cache.ts";
-import { WatchDelayDetector } from "../../watch/detectors/watch-delay.ts";
 import { Migrations } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance, type BalanceShares } from "../balance/balance.ts";
@@ -97,7 +96,7 @@ export type PathOptions = PathSettings & {
    * How backends are compared (D13). "watches": by one watch of each resource that has streams on two of them. "all"
    * (default): also by lists.
    */
-  readonly compares?: "all" | "watches" | "nothing";
+  readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
   /** Decides which requests are traced; default: none is. */
   readonly tracer?: Tracer | undefined;
@@ -136,8 +135,6 @@ export type BackendMeasurements = {
   readonly version: string;
 };
 
-type PeriodicDetector = { start(): void; stop(): void };
-
 type Base = Pick<
   DataPath,
   "clock" | "journal" | "buffered" | "caches" | "exchanges" | "pending" | "backends" | "pools"
@@ -172,10 +169,9 @@ export class DataPath {
   readonly shields: Shields;
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
-  readonly sentinels: Sentinels;
   readonly #stallAwareClock: StallAwareClock;
-  readonly #histories: ForkedHistories | undefined;
-  readonly #detectors: readonly PeriodicDetector[];
+  readonly detectors: WatchDetectors;
+  readonly #periodic: readonly PeriodicDetector[];
   readonly #slowStart: SlowStart;
   readonly #trust: Trust;
   readonly #shares: BackendShares;
@@ -219,9 +215,9 @@ export class DataPath {
     this.#versionOf = options.versionOf ?? (() => "");
     this.migrations = migrations;
     this.refresher = watched.refresher;
-    this.sentinels = new Sentinels(watched);
-    this.#histories = compares === "all" ? new ForkedHistories(watched) : undefined;
-    this.#detectors = this.#createDetectors(compares);
+    this.detectors = new WatchDetectors(watched, compares);
+    const balance = new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() });
+    this.#periodic = [this.detectors, stallAwareClock, this.loads, this.shields, balance];
     this.probers = probes && new Probers((name) => this.#proberOf(name, clock, probes));
     this.admission = new Admission(stallAwareClock);
     this.hedges = this.#createHedges();
@@ -319,28 +315,6 @@ export class DataPath {
     });
   }
 
-  /** Every detector that runs periodically is registered here. */
-  #createDetectors(compares: PathOptions["compares"]): readonly PeriodicDetector[] {
-    const { clock, journal, backends, caches, exchanges, migrations, refresher } = this;
-    return [
-      ...(compares === "nothing" ? [] : [this.sentinels]),
-      ...(this.#histories === undefined ? [] : [this.#histories]),
-      this.#stallAwareClock,
-      this.loads,
-      this.shields,
-      new HungWatchDetector(clock, exchanges),
-      new StalledCacheDetector({ clock, journal, caches, migrations, refresher }),
-      new LaggingCacheDetector({
-        clock,
-        caches,
-        migrations,
-        afterMs: (name) => this.pools.poolOf(name)?.deadlines.suspectAfterMs,
-      }),
-      new WatchDelayDetector({ clock, journal, backends, caches, migrations }),
-      new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() }),
-    ];
-  }
-
   #proberOf(
     name: string,
     clock: Clock,
@@ -430,9 +404,9 @@ export class DataPath {
     this.exchanges.reconcile(names);
     this.hedges.reconcile(names);
     this.pending.release();
-    for (const detector of this.#detectors)
-      if (names.length > 0) detector.start();
-      else detector.stop();
+    for (const periodic of this.#periodic)
+      if (names.length > 0) periodic.start();
+      else periodic.stop();
   }
 
   /** Ends all requests and connections, as the process ends. */
@@ -464,7 +438,7 @@ export class DataPath {
   /** Called when a backend's health state has changed. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
-    if (state === "ready") this.#histories?.returned(name);
+    if (state === "ready") this.detectors.histories?.returned(name);
     if (this.#slowStart.judged({ name, state })) this.#returned(name);
     this.shields.judged({ name, state });
     if (state === "dead") {

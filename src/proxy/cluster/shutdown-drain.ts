@@ -2,7 +2,7 @@
  * Drains the process, in this order:
  *
  *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
- *                                                     └──▶ watches end one by one, between events, over half the time
+ *                                                     └──▶ watches end between events, in the first half of `timeout`
  *                                                     └──▶ exec, port-forward, logs -f: until they end themselves
  *     all over, or timeout ──▶ what is left is cut
  */

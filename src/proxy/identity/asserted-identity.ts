@@ -1,6 +1,7 @@
 /**
- * Decides which identity the proxy asserts for a client with a certificate (X-Remote-User or Impersonate-User), and which header fields such a client may
- * not send itself (D9, A39-A42). Creates one Identity per connection, from the policy and the certificate.
+ * Decides which identity the proxy asserts for a client with a certificate (X-Remote-User or Impersonate-User), and
+ * which header fields such a client may not send itself (D9, A39-A42). Creates one Identity per connection, from the
+ * policy and the certificate.
  */
 
 import { Failure } from "../../base/failure.ts";

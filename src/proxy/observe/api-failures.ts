@@ -105,7 +105,7 @@ export class ApiFailures {
 
   // --- aggregated APIs ---
 
-  /** Called when a request of an API that the backend does not serve itself has failed in this way. */
+  /** Called when a request to an aggregated API has failed at `backend`. `failure`: how it failed. */
   failed(info: RequestInfo, backend: string, failure: ApiFailure): void {
     const now = this.#clock.now();
     const api = cleaned(info.group);

@@ -4,7 +4,7 @@ import type { Field } from "../../h2/core/field.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import { Retries } from "../upstream/retries.ts";
+import { Retries } from "../upstream/retry-policy.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
 import type { HeldResponse } from "./held-response.ts";
 

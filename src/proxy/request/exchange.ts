@@ -16,7 +16,7 @@
  *     finishing  the request's body is over, or not wanted any more         ended
  *     any        the client resets its stream, or the exchange is cut       ended
  *
- * `#retry` sends a request again, to the next backend, if `upstream/retries.ts` allows it.
+ * `#retry` sends a request again, to the next backend, if `upstream/retry-policy.ts` allows it.
  *
  * A sender gets flow-control credit only for bytes that have left towards the receiver, so a slow client slows only its
  * own stream at the backend.
@@ -40,7 +40,7 @@ import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
-import { maySendAgain } from "../upstream/retries.ts";
+import { maySendAgain } from "../upstream/retry-policy.ts";
 import { AttemptPair } from "./attempt-pair.ts";
 import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";

@@ -35,7 +35,7 @@ export class Hedges {
   readonly #slowBudget: TokenBucket;
   /** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
   readonly counts = new Map<string, number>();
-  /** How many hedged requests were answered first by their first attempt, and how many by their hedge. */
+  /** How many hedged requests got their response from their first attempt, and how many from their hedge. */
   readonly wins = { first: 0, hedge: 0 };
 
   constructor(parts: HedgeParts) {
@@ -116,9 +116,9 @@ export class Hedges {
   }
 
   /**
-   * Handles an attempt whose backend answers PINGs, but not this request. Because the apiserver itself has to answer the
-   * request (`isOwn`), probes its readiness now: /readyz may show the cause. Hedges only reads of one object that no
-   * cache may answer, because a large LIST is slow on a healthy backend, too.
+   * Handles an attempt whose backend answers PINGs, but not this request. Because the apiserver itself has to answer
+   * the request (`isOwn`), probes its readiness now: /readyz may show the cause. Hedges only reads of one object that
+   * no cache may answer, because a large LIST is slow on a healthy backend, too.
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     this.#parts.expediteProbe(attempt.backend);

@@ -1,7 +1,7 @@
 /**
- * The hosts of one listener, selected by SNI (`find`, which handshake.ts calls): each host has a certificate, a client CA and a policy of its own (D9). If
- * a certificate is unusable, only its own host is affected, and only if that host never had a usable one (incident
- * 000).
+ * The hosts of one listener, selected by SNI (`find`, which handshake.ts calls): each host has a certificate, a client
+ * CA and a policy of its own (D9). If a certificate is unusable, only its own host is affected, and only if that host
+ * never had a usable one (incident 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";

@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
-import { Retries } from "../upstream/retries.ts";
+import { Retries } from "../upstream/retry-policy.ts";
 
 /** A backend's socket. For a passthrough connection it is paused, and the backend's first bytes are unread. */
 export type DialledSocket = { readonly socket: Socket; readonly backend: string };
@@ -73,7 +73,7 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // Returns this failure only if no other backend can still answer.
+      // No further attempt is possible. Fails only if no socket of an earlier attempt may still be answered.
       const failure = this.#failure ?? backend;
       if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;

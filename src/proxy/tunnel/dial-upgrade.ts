@@ -11,7 +11,7 @@ import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import { Retries } from "../upstream/retries.ts";
+import { Retries } from "../upstream/retry-policy.ts";
 import type { DialledSocket } from "./dial-through.ts";
 
 export type DialUpgradeParts = {

@@ -19,7 +19,7 @@ import type { Backends } from "../../health/backends.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
-import type { Retries } from "../upstream/retries.ts";
+import type { Retries } from "../upstream/retry-policy.ts";
 import { type DialledSocket, dialThrough, type Opening } from "./dial-through.ts";
 import { type PassthroughClient, type ReceivedHello, refuseCaller } from "./passthrough-router.ts";
 import type { WatchTunnel } from "./stuck-sockets.ts";

@@ -20,7 +20,7 @@ import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
 import type { Limit } from "../limits/limit.ts";
 import { endAll } from "../limits/request-limits.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
-import type { Sheddable } from "../overload/heap-pressure.ts";
+import type { Sheddable } from "../overload/load-shedding.ts";
 import { localReplyTo } from "../request/local-reply.ts";
 import { pathOf, type RequestNames } from "../request/request-names.ts";
 import type { DialledSocket } from "./dial-through.ts";

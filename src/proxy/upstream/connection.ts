@@ -309,7 +309,7 @@ export class Connection implements WireOwner {
     return this.#idleSince;
   }
 
-  /** True if no PING has been unanswered for long. Only such a connection may get a hedge. */
+  /** False while a PING has waited for its answer for more than `promptMs`. Such a connection gets no hedges. */
   get isPrompt(): boolean {
     return this.pingMs <= upstreamLimits.promptMs;
   }

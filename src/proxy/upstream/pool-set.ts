@@ -56,7 +56,10 @@ export class PoolSet implements Loads {
     }
   }
 
-  /** Applies other settings to all pools. `poolFor` must use them for pools that it creates later. */
+  /**
+   * Applies new settings to all existing pools. The `poolFor` of the caller applies them to pools that it creates
+   * later.
+   */
   configure(settings: PoolSettings): void {
     for (const pool of this.#pools.values()) pool.configure(settings);
   }
@@ -81,7 +84,9 @@ export class PoolSet implements Loads {
     for (const connection of shards.flatMap(({ connections }) => connections)) connection.leave();
   }
 
-  /** Replaces the connections of this class, which still present an old certificate of the proxy. */
+  /**
+   * Replaces all connections of the trust class `trust`, because they still present the old certificate of the proxy.
+   */
   renew(trust: TrustClass): void {
     for (const connections of this.#pools.values()) connections.renew(trust);
   }

@@ -34,7 +34,7 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that need a newer resume version. Value: the clock reading up to which all events must have arrived. */
+  /** Watches that need a bookmark that covers all events up to a clock reading. Value: that clock reading. */
   readonly #old = new Map<WatchSession, number>();
   /** Watches that could not open a second stream for a bookmark, and will try again. Value: as in `#old`. */
   readonly #postponed = new Map<WatchSession, number>();

@@ -148,7 +148,7 @@ test("watches are shown by their state, their moves and ends by the reason", () 
       sentinels: 7,
       stalls: 9,
     },
-    sentinels: { count: 6 },
+    detectors: { sentinels: { count: 6 } },
     caches: { ...caches, watched: [{ backend: "cp-1", resource: "/pods", watches: 8 }] },
     refresher: { progressRequests: { answered: 3, refused: 2, unanswered: 1 } },
     origins: { counts: { custom: 3, aggregated: 2, unknown: 1 } },

@@ -237,34 +237,34 @@ export const admission: readonly Defect[] = [
   defect(
     "watches end first",
     {
-      file: "proxy/overload/heap-pressure.ts",
+      file: "proxy/overload/load-shedding.ts",
       find: '["plain", "long-running", "watch"]',
       replace: '["watch", "long-running", "plain"]',
     },
-    ["proxy/overload/heap-pressure", "watches only when nothing else is left"],
+    ["proxy/overload/load-shedding", "watches only when nothing else is left"],
   ),
   defect(
     "the door opens and shuts at one mark",
     {
-      file: "proxy/overload/heap-pressure.ts",
+      file: "proxy/overload/load-shedding.ts",
       find: ' || (before !== "normal" && share >= heapLimits.heapEasy)',
       replace: "",
     },
-    ["proxy/overload/heap-pressure", "it must ease"],
+    ["proxy/overload/load-shedding", "it must ease"],
   ),
   defect(
     "a full heap is not looked at again after the clients that filled it have gone",
-    { file: "proxy/overload/heap-pressure.ts", find: "    this.#parts.collect();\n", replace: "" },
-    ["proxy/overload/heap-pressure", "is looked at again"],
+    { file: "proxy/overload/load-shedding.ts", find: "    this.#parts.collect();\n", replace: "" },
+    ["proxy/overload/load-shedding", "is looked at again"],
   ),
   defect(
     "pages go back at every look",
     {
-      file: "proxy/overload/heap-pressure.ts",
+      file: "proxy/overload/load-shedding.ts",
       find: " && now - this.#releasedAt >= heapLimits.heapPagesMs",
       replace: "",
     },
-    ["proxy/overload/heap-pressure", "once a minute"],
+    ["proxy/overload/load-shedding", "once a minute"],
   ),
   defect(
     "one source has all sockets",

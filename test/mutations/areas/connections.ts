@@ -166,20 +166,20 @@ export const connections: readonly Defect[] = [
   defect(
     "what is over when its turn comes is cut where memory is short",
     {
-      file: "proxy/overload/heap-pressure.ts",
+      file: "proxy/overload/load-shedding.ts",
       find: "if (exchange.context.at < oldest || exchange.isEnded) return undefined;",
       replace: "if (exchange.context.at < oldest) return undefined;",
     },
-    ["proxy/overload/heap-pressure", "a slice in each loop turn"],
+    ["proxy/overload/load-shedding", "a slice in each loop turn"],
   ),
   defect(
     "each look where memory is short ends another tenth while the last one is under way",
     {
-      file: "proxy/overload/heap-pressure.ts",
+      file: "proxy/overload/load-shedding.ts",
       find: "if (this.#isCuttingRequests) return;",
       replace: "",
     },
-    ["proxy/overload/heap-pressure", "a slice in each loop turn"],
+    ["proxy/overload/load-shedding", "a slice in each loop turn"],
   ),
   defect(
     "all that was held is placed in one loop turn",

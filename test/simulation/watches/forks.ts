@@ -227,7 +227,10 @@ class Forks {
 
   /** One for each resource of which a watch may be asked for elsewhere. A short watch may have ended just now. */
   #judgeSentinels(when: string): void {
-    const { sentinels, migrations } = this.#proxy.path;
+    const {
+      detectors: { sentinels },
+      migrations,
+    } = this.#proxy.path;
     const lacking = (): string[] => {
       const posted = new Set(sentinels.all.map(({ resource }) => resource));
       return Array.from(migrations.watches.resources).filter(

@@ -37,7 +37,7 @@ test("a watch is asked for at a second backend within two seconds, from where it
   assert.is(watch.to.asked.length, 1);
   assert.match(watch.queryOf(watch.to), /^resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=\d+$/);
   assert.equal(
-    watch.path.sentinels.all.map(({ resource, backend }) => [resource, backend]),
+    watch.path.detectors.sentinels.all.map(({ resource, backend }) => [resource, backend]),
     [["/configmaps", "b"]],
   );
   watch.advance(60_000);
@@ -113,7 +113,7 @@ test("a first that is silent has its hedge there, and a false alarm leaves the s
   watch.has("=8 +9a ~10a ~11a");
   assert.is(watch.to.asked.length, 1, "it was asked once, and never dropped");
   assert.is(second.resetCode, undefined);
-  assert.is(watch.path.sentinels.count, 1);
+  assert.is(watch.path.detectors.sentinels.count, 1);
 });
 
 test("a watch that is moved on purpose goes on where its sentinel is", () => {
@@ -133,7 +133,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   path.clock.advance(establishedMs);
   part.serve(part.to);
   path.clock.advance(watchLimits.sentinelLookMs);
-  assert.is(path.sentinels.all[0]?.watch.asked.request.version, "7");
+  assert.is(path.detectors.sentinels.all[0]?.watch.asked.request.version, "7");
   const whole = new PlayedWatch({ path, query: "resourceVersion=8" });
   whole.serve(whole.from);
   const pods = new PlayedWatch({ path, resource: "/api/v1/pods" });
@@ -144,8 +144,10 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   for (const one of asked) one.side?.sendHeaders(ok, false);
   path.clock.advance(establishedMs);
   assert.is(asked.length, 2);
-  assert.is(path.sentinels.count, 2);
-  assert.ok(path.sentinels.all.every(({ watch }) => ["8", "7"].includes(watch.asked.request.version)));
+  assert.is(path.detectors.sentinels.count, 2);
+  assert.ok(
+    path.detectors.sentinels.all.every(({ watch }) => ["8", "7"].includes(watch.asked.request.version)),
+  );
   assert.is(asked.filter(({ request }) => request.path.includes("labelSelector")).length, 0);
 });
 
@@ -156,7 +158,7 @@ test("with one backend there is none, and the next one has it within two seconds
   path.clock.advance(5000);
   const backend = path.backend("b");
   assert.is(backend.asked.length, 0);
-  assert.is(path.sentinels.count, 0);
+  assert.is(path.detectors.sentinels.count, 0);
   backend.isDown = false;
   for (let ms = 0; path.backends.views.some(({ state }) => state !== "ready"); ms += 100) {
     assert.ok(ms < 60_000);
@@ -176,12 +178,12 @@ test("when its client ends the watch another one of the resource takes over", ()
   path.clock.advance(establishedMs);
   watch.ear.stream.reset(8);
   path.settle();
-  assert.is(path.sentinels.count, 0);
+  assert.is(path.detectors.sentinels.count, 0);
   for (const backend of path.played.values()) backend.asked.length = 0;
   path.clock.advance(establishedMs);
   for (const { asked } of path.played.values()) for (const one of asked) one.side?.sendHeaders(ok, false);
   path.settle();
-  assert.is(path.sentinels.count, 1);
+  assert.is(path.detectors.sentinels.count, 1);
 });
 
 test("a watch whose token has expired keeps its second stream, and is not asked for anew", () => {
@@ -207,7 +209,7 @@ test("a cache that is being filled is asked again a second later, and slows down
     assert.ok(watch.path.migrations.hasRoom, `after ${count}`);
   watch.serve(watch.to);
   watch.advance(watchLimits.sentinelLookMs);
-  assert.is(watch.path.sentinels.count, 1);
+  assert.is(watch.path.detectors.sentinels.count, 1);
 });
 
 test("a backend whose second stream runs too far ahead of the first is asked anew when it is needed", () => {
@@ -300,7 +302,7 @@ test("with three backends one that came back is asked for the resource, so that 
   }
   assert.is(seen.size, 3);
   path.clock.advance(establishedMs);
-  assert.is(path.sentinels.count, 1);
+  assert.is(path.detectors.sentinels.count, 1);
 });
 
 test.run();

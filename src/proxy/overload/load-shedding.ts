@@ -1,7 +1,8 @@
 /**
  * Sheds load when memory runs short (A26): first it refuses new clients, then it drains idle clients, then it ends
  * requests, watches last. Each check ends only a few, so that clients do not all reconnect at once. Only the heap after
- * a full collection counts, because between two collections most of the heap is garbage. buffer-limiter.ts bounds the buffered bytes alone.
+ * a full collection counts, because between two collections most of the heap is garbage. buffer-limiter.ts bounds the
+ * buffered bytes alone.
  *
  * After a time of high load, this class also requests a collection that returns free pages to the kernel. V8 alone
  * would keep these pages, a hundred MiB after an attack, until the process is nearly idle.
@@ -49,7 +50,7 @@ export type Sheddable = {
   cut(): void;
 };
 
-export type HeapPressureParts = {
+export type LoadSheddingParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Stores the latest measurement, which decides whether new clients are accepted. */
@@ -91,8 +92,8 @@ export class HeapLoad {
 const kinds = ["plain", "long-running", "watch"] as const;
 type Kind = (typeof kinds)[number];
 
-export class HeapPressure {
-  readonly #parts: HeapPressureParts;
+export class LoadShedding {
+  readonly #parts: LoadSheddingParts;
   /** True if the heap must be collected and measured at the next check: while memory is short, and once afterwards. */
   #isDue = false;
   /** Largest resident size in bytes after a full collection since pages were last returned to the kernel. */
@@ -101,7 +102,7 @@ export class HeapPressure {
   #releasedAt = Number.NEGATIVE_INFINITY;
   #isCuttingRequests = false;
 
-  constructor(parts: HeapPressureParts) {
+  constructor(parts: LoadSheddingParts) {
     this.#parts = parts;
   }
 

@@ -2,10 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sliceLimits } from "../../../src/base/slices.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { HeapLoad, HeapPressure, heapLimits, loadOf } from "../../../src/proxy/overload/heap-pressure.ts";
+import { HeapLoad, heapLimits, LoadShedding, loadOf } from "../../../src/proxy/overload/load-shedding.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/overload/heap-pressure");
+const test = suite("proxy/overload/load-shedding");
 
 type Kind = "plain" | "watch" | "long-running";
 
@@ -26,7 +26,7 @@ function scene(kinds: readonly Kind[], idleCount: number) {
     cut: () => void gone.push(`${kind} ${at}`),
   }));
   const collected: string[] = [];
-  const overload = new HeapPressure({
+  const overload = new LoadShedding({
     clock,
     journal,
     load: new HeapLoad(),
@@ -122,7 +122,7 @@ test("critical: requests end, those that began last, and watches only when nothi
 function releases() {
   const clock = manualClock();
   let count = 0;
-  const overload = new HeapPressure({
+  const overload = new LoadShedding({
     clock,
     journal: new Journal(clock),
     load: new HeapLoad(),
