@@ -5,6 +5,7 @@ import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { History } from "../history/history.ts";
 import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
 import { failed, jsonReply, type Reply, type Route, type Routes } from "../http/reply.ts";
+import { ReplyQueue } from "../http/reply-queue.ts";
 import type { Times } from "../http/times.ts";
 import { type BackendSources, backendListing } from "./backend-listing.ts";
 import { certificateListing } from "./certificate-listing.ts";
@@ -81,14 +82,16 @@ export function createApi(parts: ApiParts): Routes {
     ["watches", (id) => () => oneWatch(id, parts)],
   ]);
   const paths = Array.from(routes.keys(), (name) => root + name);
+  const queue = new ReplyQueue();
+  const queued = (route: Route | undefined): Route | undefined => route && queue.wrap(route);
   routes.set("", () => jsonReply(200, { kind: "Index", paths }));
   return (path) => {
     if (`${path}/` === root) return () => indexReply;
     if (!path.startsWith(root)) return undefined;
     const [name = "", id, ...rest] = path.slice(root.length).split("/");
     if (rest.length > 0) return undefined;
-    if (id !== undefined) return details.get(name)?.(id);
-    return routes.get(name);
+    if (id !== undefined) return queued(details.get(name)?.(id));
+    return queued(routes.get(name));
   };
 }
 

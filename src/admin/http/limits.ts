@@ -20,6 +20,8 @@ export const adminLimits = {
   adminRequestMs: 10_000,
   /** Maximum number of unanswered requests on one socket: 2,000 pipelined requests would allocate 8 MiB. */
   adminWaiting: 4,
+  /** Maximum number of requests to the JSON API that wait for their turn: each socket's maximum. */
+  queuedReplies: 256,
   /** Heap limit in MiB of the thread that answers probes. It needs 5, and 64 sockets at their limits take 10 more. */
   probeThreadHeapMiB: 32,
   /** Milliseconds that a probe waits for the main event loop: half of the shortest usual timeout of load balancers. */

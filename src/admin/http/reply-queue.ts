@@ -1,0 +1,31 @@
+/**
+ * Runs the routes of the JSON API one after another. Each takes one slice of an event loop turn (base/slices.ts), so many
+ * readers delay the requests of clients no more than one reader does.
+ */
+import { adminLimits } from "./limits.ts";
+import { failed, type Reply, type Route } from "./reply.ts";
+
+export class ReplyQueue {
+  #last: Promise<unknown> = Promise.resolve();
+  #size = 0;
+
+  /** Returns a route that waits until all earlier ones are over. Above `queuedReplies`, it answers 429 instead. */
+  wrap(route: Route): Route {
+    return async (query, accept) => {
+      if (this.#size >= adminLimits.queuedReplies)
+        return failed(429, "Too many requests to the JSON API are waiting");
+      this.#size += 1;
+      const reply = this.#last.then(() => this.#run(() => route(query, accept)));
+      this.#last = reply.catch(() => {});
+      return reply;
+    };
+  }
+
+  async #run(route: () => Reply | Promise<Reply>): Promise<Reply> {
+    try {
+      return await route();
+    } finally {
+      this.#size -= 1;
+    }
+  }
+}
