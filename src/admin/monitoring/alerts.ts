@@ -241,7 +241,7 @@ export const alerts: readonly Alert[] = [
     affected:
       "one client restarts a watch from the same old version (watch-replay-loop), or an apiserver sent an older version than before (version-regression): the client acts on old objects and can undo the work of others",
     first:
-      "`watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. The last lines are the commands that find the client's process",
+      "`watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. NEXT begins the search for the client's process",
     facts: [kindsByInstance(["watch-replay-loop", "version-regression"])],
   },
   {
@@ -285,7 +285,7 @@ export const alerts: readonly Alert[] = [
     affected:
       "the program of this lease. Verdict ghost: a process that should be gone, or that uses another pod's token, renews it; contested: two clients lead; unknown: a client leads that never did before",
     first:
-      "`watchkeeper get leases {{ $labels.name }} -o wide` on an instance below: REASON, and FROM with the address of the process to stop; `watchkeeper explain` ends with the commands that find the process",
+      "`watchkeeper explain KIND` on an instance below, also after the incident has ended: EVIDENCE and CAUSED BY name the process to stop, and NEXT has the commands that find it. KIND for the verdict ghost is lease-ghost-holder, for contested lease-contested, for unknown lease-unknown-client",
     facts: [
       {
         query: `topk(5, watchkeeper_lease_holder_info{${ofCluster},namespace=%q,name=%q})`,
@@ -304,14 +304,14 @@ export const alerts: readonly Alert[] = [
     by: ["cluster"],
     summary:
       "A new certificate or key is bad: the last good one stays in use until it expires (instances: {{ $value }})",
-    affected: "no client yet: the last good certificate stays in use, and all other hosts serve",
+    affected: "no client yet: the last good certificate stays in use, and nothing else is affected",
     first:
-      "do not restart watchkeeper: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed",
+      "do not restart watchkeeper and roll out no new version: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed",
     facts: [
       {
         query: `topk(5, watchkeeper_certificate_reloads_total{result="rejected",${ofCluster}} > 0 and on (cluster, instance) ${active(["certificate-refused"])} > 0)`,
         of: ["cluster"],
-        line: `${instance}: files of {{ .Labels.name }} rejected, {{ .Value }} in all since its start ({{ .Labels.name }} is a listener, LISTENER/HOST, a CA or a credential of the configuration)`,
+        line: `${instance}: {{ .Labels.name }}, a listener, LISTENER/HOST, CA or credential: new files rejected ({{ .Value }} since the start of the instance)`,
       },
     ],
   },

@@ -178,10 +178,10 @@ export const views: Readonly<Record<Kind, View>> = {
     columns: [
       text("PURPOSE", "purpose"),
       text("NAME", "name"),
-      state("LEVEL", "level"),
+      state("EXPIRY", "level"),
       number("LEFT", "leftMs", left),
-      text("REFUSED", "refused"),
       wide(text("NOT-AFTER", "notAfter")),
+      text("REFUSED", "refused"),
     ],
   },
   incidents: {

@@ -5,6 +5,9 @@ import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 type Commands = (incident: Row) => readonly string[];
 
 const byKind: Readonly<Record<string, Commands>> = {
+  "backend-frozen": () => [
+    "ssh NODE ps -C kube-apiserver -o pid,stat,wchan:20,rss  # of the apiserver; STAT T: kill -CONT PID, D: its disk or memory",
+  ],
   "certificate-refused": (incident) => [
     "watchkeeper get certificates -o wide  # LEFT: for how long the last valid certificate can stay in use",
     ...compareFiles(textAt(incident, "summary")),
@@ -14,7 +17,8 @@ const byKind: Readonly<Record<string, Commands>> = {
   "certificate-expiring": certificateCommands,
   "certificate-expired": certificateCommands,
   "loopback-certificate-expiring": (incident) => [
-    "watchkeeper get certificates purpose=backend-loopback -o wide  # NOT-AFTER, of every apiserver",
+    "watchkeeper get certificates purpose=backend-loopback -o wide  # NOT-AFTER, where watchkeeper can see it",
+    "watchkeeper get backends  # before the drain, another apiserver must be ready",
     `watchkeeper drain ${nameIn(textAt(incident, "backend"))}  # on every instance; then restart this kube-apiserver, then undrain`,
   ],
   "watch-replay-loop": (incident) => originCommands(incident),
