@@ -67,8 +67,8 @@ export class Slabs {
 
   /**
    * Unmaps slabs that have stayed empty since the previous call, but at most `slabsPerLook`, because unmapping 1 MiB
-   * takes 0.15 ms. Slabs that were in use since then are kept, because the first use of a new slab costs as much as
-   * copying 4 MiB.
+   * takes 0.15 ms. Slabs that were in use since that call are kept, because the first use of a new slab costs as much
+   * as copying 4 MiB.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmptySinceShrink, slabsPerLook);
@@ -84,7 +84,7 @@ export class Slabs {
     this.#fewestEmptySinceShrink = this.#empty.size;
   }
 
-  /** Uses a resizable ArrayBuffer, because V8 maps its memory itself. That of others comes from malloc. */
+  /** Uses a resizable ArrayBuffer, because V8 maps its memory itself. Other ArrayBuffers use malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };
