@@ -41,7 +41,7 @@ export class Discovery {
   #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
-  /** Backends that are kept although the source has stopped listing them. By name: clock reading (ms) since when. */
+  /** Backends that are kept although the source has stopped listing them. By name: clock reading (ms) since then. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;

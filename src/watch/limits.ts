@@ -152,7 +152,7 @@ export const watchLimits = {
   writeMarkMs: 60_000,
   /** Maximum number of API groups with a histogram each, per backend. A cluster has 25 and the groups of its CRDs. */
   delayGroups: 32,
-  /** Length in ms of the intervals for each of which the longest delay of a write is kept. */
+  /** Interval in ms. The longest delay of a write is kept for the present interval and the previous one. */
   recentDelayMs: 10_000,
   /** Ms between two checks for backends that deliver writes late (watch-delay.ts). */
   delayLookMs: 500,

@@ -233,7 +233,7 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 
 /**
  * Finds caches that lack another backend's event. A resource's cache is *stalled* if it has also delivered nothing new
- * for 8 s. A scope's cache *lags* after a shorter time: as long as a PING may stay unanswered.
+ * for 8 s. A scope's cache *lags* once it has lacked the event for as long as a PING may stay unanswered.
  */
 export class CacheTracker {
   readonly writeDelays = new WriteDelays();

@@ -24,7 +24,7 @@ type ProgressRequestsParts = {
   readonly pools: PoolSet;
 };
 
-/** A watch that needs a bookmark, to show that all events up to the clock reading `since` have arrived. */
+/** A watch that needs a bookmark that covers all events up to the clock reading `since`. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
 type CacheRecord = {
@@ -238,9 +238,7 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /**
-   * Called if the cache has reached `version`, or no watch is behind `version`. Refreshes the remaining watches again.
-   */
+  /** Called if the cache has reached `version`, or no watch lacks it. Refreshes the remaining watches again. */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;

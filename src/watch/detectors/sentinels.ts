@@ -33,7 +33,7 @@ type SentinelState = {
   askedAt: number;
   /** True from a backend's refusal of the second stream until a backend accepts it. */
   wasRefused: boolean;
-  /** Backends that refused the second stream. Each is skipped until this clock reading. */
+  /** Backends that refused the second stream. Value: clock reading until which the backend is skipped. */
   readonly pauses: Map<string, number>;
 };
 

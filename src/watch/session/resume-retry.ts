@@ -62,14 +62,14 @@ export class ResumeRetry {
     return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
-  /** Takes back the count of the latest attempt, which found no connection. Returns the ms until the next attempt. */
+  /** Does not count the latest attempt, which found no connection. Returns the ms until the next attempt. */
   unsent(): number {
     this.#attempts?.uncount();
     this.#unsentCount += 1;
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
-  /** Takes back the count of the latest attempt, because its backend is still filling the cache. */
+  /** Does not count the latest attempt, because its backend is still filling the cache. */
   uncount(): void {
     this.#attempts?.uncount();
   }

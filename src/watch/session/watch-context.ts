@@ -96,9 +96,9 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
 
 /**
  * Lets the proxy request bookmarks for the watch, if possible: with one bookmark a minute, the resume version never
- * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. Not for CBOR, from which the
- * proxy cannot remove bookmarks, and not for Tables, where a bookmark may have the column definitions that the client
- * needs (apiserver endpoints/handlers/response.go, NoHeaders).
+ * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. Requests none for CBOR, from
+ * which the proxy cannot remove bookmarks, and for Tables, whose bookmarks may have the column definitions that the
+ * client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
