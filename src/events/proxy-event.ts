@@ -140,7 +140,7 @@ type Events = {
   };
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
-  /** Discovery no longer lists these backends, for example after an outage of etcd. They answer, so they stay a while. */
+  /** Discovery no longer lists these backends, as after an outage of etcd. They answer, so they stay for a while. */
   "discovery.backends_retained": { from: string; names: readonly string[] };
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
@@ -188,7 +188,7 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A list returned etcd's version, and `lateMs` later its backend's watch cache had not reached this version, because
+   * A backend's watch cache has not reached etcd's version within `lateMs` after a list returned this version, because
    * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached it, or when no
    * watch needs it.
    */
