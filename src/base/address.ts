@@ -42,7 +42,7 @@ export function parseAddress(text: string): Address | undefined {
   return isIpAddress(host) ? { host, port } : undefined;
 }
 
-/** True if `bound`, the address that Node reports for a socket, has this host and port. Port 0 matches any port. */
+/** True if `bound`, which Node reports for a listening socket, is the given address. Port 0 matches any port. */
 export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   if (typeof bound !== "object" || bound === null || !("address" in bound) || !("port" in bound))
     return false;
@@ -76,7 +76,7 @@ export function octetsOf(address: string): readonly number[] | undefined {
 }
 
 function octetsOfV6(address: string): readonly number[] {
-  // Converts the last 32 bits, which may be written as IPv4 (RFC 4291 §2.2).
+  // If the last 32 bits are written as IPv4 (RFC 4291 §2.2), rewrites them as two hexadecimal groups.
   const groups = address
     .replace(/(\d{1,3})\.(\d{1,3})\.(\d{1,3})\.(\d{1,3})$/, (_, ...octets) => {
       const [a = 0, b = 0, c = 0, d = 0] = octets.slice(0, 4).map(Number);
@@ -146,13 +146,13 @@ noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
 
-/** True if the kernel does not bind both addresses. Port 0 never conflicts: the kernel chooses a free port. */
+/** True if the kernel would not bind both at the same time. Port 0 never conflicts: the kernel chooses a free port. */
 export function overlaps(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return covers(one.host, other.host) || covers(other.host, one.host);
 }
 
-/** True if a socket at `host` also takes connections to `other`: "::" accepts IPv4 as well. */
+/** True if a socket that is bound to `host` also accepts connections to `other`: "::" accepts IPv4 as well. */
 function covers(host: string, other: string): boolean {
   if (host === "::") return true;
   return host === other || (host === "0.0.0.0" && !other.includes(":"));

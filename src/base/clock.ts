@@ -25,7 +25,7 @@ function afterLong(ms: number, run: () => void): () => void {
   return () => clearTimeout(timer);
 }
 
-/** Stored in a variable, because each read of the global `performance` calls a getter of Node's. */
+/** Stored in a variable, because each read of the global `performance` calls a getter. */
 const { performance: time } = globalThis;
 
 export const wallClock: Clock = {
@@ -41,7 +41,7 @@ export const wallClock: Clock = {
   },
 };
 
-/** Returns RFC 3339 in UTC without fractions, as Kubernetes writes a time. */
+/** Returns an RFC 3339 timestamp in UTC, without fractions of a second, as Kubernetes writes it. */
 export function timestampOf(wallMs: number): string {
   return new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
 }

@@ -1,4 +1,4 @@
-/** The party that caused a failure decides which response the client gets, and whether the backend's health suffers. */
+/** The cause of a failure. It determines the client's response, and whether the failure counts against the backend. */
 export type Origin = "client" | "proxy" | "backend";
 
 export type FailureCode =
@@ -41,7 +41,7 @@ export function isShortage(reason: unknown): boolean {
   return reason instanceof Error && "code" in reason && shortageCodes.has(String(reason.code));
 }
 
-/** Returns a caught value as a Failure. The message keeps Node's code but never its stack. */
+/** Converts a caught value to a Failure, whose message contains no stack trace. */
 export function failureFrom(reason: unknown, origin: Origin): Failure {
   const code = reason instanceof Error && "code" in reason ? String(reason.code) : "";
   const message = messageOf(reason);
@@ -78,12 +78,12 @@ export function cannotListen(listener: string, at: string, reason: unknown): Fai
   );
 }
 
-/** True if `cannotListen` reports that another process has the port. */
+/** True for a Failure of `cannotListen` whose reason is that another process uses the port. */
 export function isPortTaken({ cause }: Failure): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/** The result of TCP and TLS on a new connection. refusal: only the backend's kernel answers. silence: no answer. */
+/** How a dial ended. answer: TLS is established. refusal: only the backend's kernel answers. silence: no answer. */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
 const unansweredCodes = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);
@@ -91,7 +91,7 @@ const unansweredCodes = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENET
 const rejectedCertificateCodes =
   /^(ERR_TLS_CERT_|CERT_|UNABLE_TO_|SELF_SIGNED_|DEPTH_ZERO_|INVALID_CA|INVALID_PURPOSE|HOSTNAME_MISMATCH)/;
 
-/** Returns the result of a failed attempt to connect. `reason`: Node's error, or a Failure whose cause is that error. */
+/** Returns how a failed dial ended. `reason`: Node's error, or a Failure whose cause is Node's error. */
 export function metOf(reason: unknown): Exclude<Met, "answer"> {
   const cause = reason instanceof Failure ? reason.cause : reason;
   const code = cause instanceof Error && "code" in cause ? String(cause.code) : "";

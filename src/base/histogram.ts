@@ -3,7 +3,7 @@ export const requestBounds: readonly number[] = [
   0.005, 0.025, 0.05, 0.1, 0.2, 0.4, 0.6, 0.8, 1, 1.25, 1.5, 2, 3, 4, 5, 6, 8, 10, 15, 20, 30, 45, 60,
 ];
 
-/** Bounds in seconds for round-trip times: from one machine to another continent, and the delays of lost packets. */
+/** Bounds in seconds for round-trip times: from 1 ms within one machine to 2 s after lost packets. */
 export const rttBounds: readonly number[] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.2, 0.5, 1, 2];
 
 /** Bounds in seconds for the time until a backend is found suspect or dead (health.ping; D6, D14). */
@@ -17,12 +17,12 @@ export const overheadBounds: readonly number[] = [
 /** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
-/** Bounds in seconds for the delay with which a watch delivers a write: from one machine to a stalled cache. */
+/** Bounds in seconds for the delay with which a watch delivers a write: up to 30 s from a stalled cache. */
 export const watchDelayBounds: readonly number[] = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30,
 ];
 
-/** The latest value of each bucket that belongs to a request. Arrays, so that a value costs no object. */
+/** For each bucket, the latest value that was observed with an audit ID. Arrays, so that no value needs an object. */
 type Exemplars = { readonly auditIds: string[]; readonly values: number[]; readonly times: number[] };
 
 export type Exemplar = { readonly auditId: string; readonly value: number; readonly at: number };
@@ -41,7 +41,7 @@ export class Histogram {
     this.counts = Array.from({ length: bounds.length + 1 }, () => 0);
   }
 
-  /** Counts a value. The request `auditId`, which had it at the clock reading `now`, becomes the bucket's exemplar. */
+  /** Counts a value. If `auditId` is not "", the value becomes its bucket's exemplar. `now`: clock reading. */
   observe(value: number, auditId = "", now = 0): void {
     let at = 0;
     while (at < this.bounds.length && value > (this.bounds[at] ?? 0)) at += 1;
@@ -62,7 +62,7 @@ export class Histogram {
     exemplars.times[bucket] = at;
   }
 
-  /** Returns the latest request in this bucket; undefined: there is none. */
+  /** Returns the exemplar of the bucket; undefined if it has none. */
   exemplarOf(bucket: number): Exemplar | undefined {
     const { auditIds, values, times } = this.#exemplars ?? none;
     const auditId = auditIds[bucket] ?? "";
@@ -91,9 +91,7 @@ export class Histogram {
   }
 }
 
-/**
- * Each bucket of `LatencyCounts` ends a quarter above the previous one, so a quantile is at most a quarter too long.
- */
+/** Each bucket of `LatencyCounts` ends 25 % above the previous bucket, so a quantile is at most 25 % too high. */
 const firstEdgeMs = 0.1;
 const growth = 1.25;
 const logGrowth = Math.log(growth);
@@ -110,7 +108,7 @@ export function edgeOf(bucket: number): number {
   return firstEdgeMs * growth ** bucket;
 }
 
-/** Counts of durations. A reader that keeps a copy of the counts gets the quantiles of the time since that copy. */
+/** Counts of durations. A reader that keeps a copy of the counts can compute the quantiles since then. */
 export class LatencyCounts {
   readonly #counts = new Uint32Array(buckets);
 
@@ -123,7 +121,7 @@ export class LatencyCounts {
     return this.#counts.slice();
   }
 
-  /** Adds the counts since `before` to `sums`. The counts are 32-bit numbers, so a difference survives an overflow. */
+  /** Adds the counts since `before` to `sums`. `>>> 0` keeps the difference right after a count overflowed. */
   addSince(before: Uint32Array | undefined, sums: Uint32Array): void {
     for (let at = 0; at < buckets; at += 1) {
       const more = ((this.#counts[at] ?? 0) - (before?.[at] ?? 0)) >>> 0;
@@ -132,7 +130,7 @@ export class LatencyCounts {
   }
 }
 
-/** Returns the milliseconds within which this share of the counted durations lies, such as 0.99; NaN: none is counted. */
+/** Returns the quantile in ms, for example the 99th percentile for `share` 0.99; NaN if nothing was counted. */
 export function quantileOf(counts: Uint32Array, share: number): number {
   const total = counts.reduce((sum, count) => sum + count, 0);
   let left = total * share;

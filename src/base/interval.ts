@@ -13,7 +13,7 @@ export class Interval {
     this.#look = look;
   }
 
-  /** Schedules the next run before this run, so that an exception does not end the series. */
+  /** Each run schedules the next one before it calls the function, so that an exception does not end the series. */
   start(): void {
     this.#stop ??= this.#clock.after(this.#everyMs, () => {
       this.#stop = undefined;

@@ -26,7 +26,7 @@ export const limits = {
   /** Maximum number of interim (1xx) response heads before the final response head (A37). */
   interimHeads: 16,
 
-  /** Number of bytes written to a socket but not yet taken by the kernel, above which DATA waits in its stream. */
+  /** DATA waits in its stream while more than this many bytes wait in Node for the kernel to accept them. */
   socketBacklogBytes: 512 * KiB,
 
   /** Milliseconds after which the proxy closes a session without streams, with two GOAWAYs (A25). */
@@ -34,7 +34,7 @@ export const limits = {
 
   /** Milliseconds that a backend has for TCP, TLS and its first SETTINGS on a new connection. */
   dialMs: 2000,
-  /** If a timer fires this much late, the event loop has stalled, and a peer's silence meanwhile is no evidence (F11). */
+  /** Lateness of a timer that shows a stall of the event loop. A peer's silence during a stall is no evidence (F11). */
   stallMs: 20,
   /** Size of the largest manifest or kubeconfig in bytes. All CustomResourceDefinitions of a large operator take 3 MiB. */
   manifestBytes: 8 * MiB,
@@ -44,7 +44,7 @@ export const limits = {
   tokenBytes: 64 * KiB,
   /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): enough for two admin pages. */
   reviewsAtOnce: 32,
-  /** Concurrent TokenReviews for one address, so that a client that guesses tokens cannot block other addresses. */
+  /** Maximum number of concurrent TokenReviews for one address: a client that guesses tokens must not block others. */
   tokenReviewsPerAddress: 4,
   /** Maximum number of requests that wait for one backend's connections, and of requests in the pending queue. */
   waitingExchanges: 10_000,
@@ -60,9 +60,9 @@ export const limits = {
   /** Milliseconds that a watch lasts if its client sets no timeout: twice the default of --min-request-timeout. */
   watchMostMs: 3_600_000,
   /**
-   * If a backend still lacks a version this long after another backend delivered it, the backend's watches are checked
-   * (watch.md §6.3). A healthy watch cache is behind for milliseconds. The check runs every second, so the watches have
-   * moved within 10 s.
+   * If a backend has not delivered a version this long after another backend, the proxy checks whether its cache is
+   * stalled (watch.md §6.3). A healthy watch cache is behind for milliseconds. The check runs every second, so the
+   * watches have moved within 10 s.
    */
   behindMs: 8_000,
   /**
@@ -96,9 +96,9 @@ export const limits = {
    * total stays below 2,200, whatever clients send (A54), and with 64 backends below 2,800.
    */
   familySeries: 60,
-  /** The same for requests by program and verb: 30 programs that use four verbs. */
+  /** Maximum number of series for requests by program and verb: 30 programs that use four verbs. */
   programSeries: 120,
-  /** The same for watches by backend and resource: 40 resources at three backends. */
+  /** Maximum number of series for watches by backend and resource: 40 resources at three backends. */
   watchSeries: 120,
   requestSeries: 360,
   labelChars: 64,
@@ -116,7 +116,7 @@ export const limits = {
 
   apiTextChars: 512,
 
-  /** Number of characters of one field of a log line (A53). Longer fields are cut. */
+  /** Maximum number of characters in one field of a log line (A53). Longer fields are cut. */
   logFieldChars: 256,
   /** Minimum number of ms between two log lines that report dropped lines. */
   logDropsMs: 1000,

@@ -1,12 +1,12 @@
 /**
- * The values of a message by field number, in wire order: numbers for varints, else bytes. If a field that is not
- * repeated has several values, the last value counts.
+ * The values of a message by field number, in wire order: numbers for varints, bytes for all others. If a field that is
+ * not repeated has several values, the last value counts.
  */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 
 const kubernetesPrefix = Buffer.from("k8s\0");
 
-/** Returns the object in Kubernetes' envelope `k8s\0 { 1 kind  2 object … }`; undefined: no such envelope. */
+/** Returns the object in Kubernetes' envelope `k8s\0 { 1 kind  2 object … }`; undefined: no envelope. */
 export function enveloped(bytes: Buffer): Message | undefined {
   if (!bytes.subarray(0, kubernetesPrefix.length).equals(kubernetesPrefix)) return undefined;
   return messageIn(messageOf(bytes.subarray(kubernetesPrefix.length)), 2);

@@ -14,9 +14,9 @@ export const stop = Symbol("stop");
 
 /**
  * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
- * that ends the walk without calling `done`. `entries` may change during the walk if it is a Map or a Set (ECMA-262
- * §24.2.6.2); of an array, pass a copy, and let `visit` check whether the entry still exists. If `visit` throws, the
- * walk continues; the exception of a first slice reaches the caller of `inSlices`, and that of a later slice the clock.
+ * that ends the walk without calling `done`. A Map or a Set may change during the walk (ECMA-262 §24.2.6.2). Instead of
+ * an array, pass a copy, and let `visit` check whether the entry still exists. If `visit` throws, the walk continues;
+ * an exception in the first slice reaches the caller, one in a later slice the clock.
  */
 export function inSlices<T>(
   clock: Clock,

@@ -24,9 +24,9 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `cost` tokens and returns true. If fewer are left, takes none and returns false. `bonus` adds tokens for this
-   * call only. After a pause, `take` allows up to two bursts at once, because `take` refills only an empty bucket;
-   * `isOpen` always refills the bucket.
+   * Takes `cost` tokens and returns true. If fewer tokens are left, takes none and returns false. `bonus` adds tokens
+   * for this call only. After a pause, `take` allows up to two bursts at once, because `take` refills only an empty
+   * bucket; `isOpen` always refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
@@ -56,7 +56,7 @@ export class TokenBucket {
     this.#tokens = 0;
   }
 
-  /** Multiplies the rate, within these limits. The rate returns to the first rate within some ten seconds. */
+  /** Multiplies the rate by `factor`, within the two limits. The rate then returns gradually to the initial rate. */
   scale(factor: number, leastPerSecond: number, mostPerSecond: number): void {
     this.#refill(this.#burst);
     this.#perMs = Math.min(mostPerSecond / 1000, Math.max(leastPerSecond / 1000, this.#perMs * factor));
@@ -70,7 +70,7 @@ export class TokenBucket {
     const now = this.#clock.now();
     const ms = now - this.#at;
     this.#at = now;
-    // If the rate is raised, the burst is raised as much, so that a late call loses no tokens.
+    // A raised rate raises the burst by the same factor, so that a late call loses no tokens.
     const raise = Math.max(1, this.#perMs / Math.max(this.#fullPerMs, Number.EPSILON));
     this.#tokens = Math.min(most * raise, this.#tokens + ms * this.#perMs);
     const step = (ms * this.#fullPerMs) / recoveryMs;

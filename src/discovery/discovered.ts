@@ -45,7 +45,7 @@ function refused(what: string): Failure {
 
 function isUsable({ host, port, isEncrypted }: Discovered): boolean {
   if (!Number.isInteger(port) || port < 1 || port > 65_535) return false;
-  // A host name is allowed only in a discovery file, which an operator wrote. Other sources return IP addresses.
+  // Allows a host name, because an operator may write one into a discovery file. All other sources return IP addresses.
   return (isIpAddress(host) ? isUnicast(host) : isHost(host)) && (isEncrypted || isLoopback(host));
 }
 

@@ -12,7 +12,7 @@ import { discoveryLimits } from "./limits.ts";
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
-  /** True if an outage of etcd removes the entries of backends that still work; default: false. */
+  /** True if an outage of etcd removes backends that still work from the source; default: false. */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
   /** Calls `run` when the source has changed. Returns a function that ends the calls. */
@@ -41,7 +41,7 @@ export class Discovery {
   #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
-  /** Clock reading (ms) at which the source stopped listing a backend that is kept meanwhile, by the backend's name. */
+  /** Backends that are kept although the source has stopped listing them. By name: clock reading (ms) since then. */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;

@@ -15,7 +15,7 @@ export type JsonOptions = Omit<RequestOptions, "headers"> & { headers?: Outgoing
 
 /**
  * Sends a request on a new socket, and returns the parsed body of a 2xx response. @throws {Error} as a rejected
- * promise, for another status, a body that is too large or no JSON, a timeout, or a connection error
+ * promise, for another status, a body that is too large or not JSON, a timeout, or a connection error
  */
 export function jsonFrom(
   server: string,
@@ -24,7 +24,7 @@ export function jsonFrom(
 ): Promise<unknown> {
   return new Promise((resolve, reject) => {
     const sent = body === undefined ? {} : { "content-type": "application/json" };
-    // Plain HTTP is used only if the server's URL says so, which only a kubeconfig may.
+    // Uses plain HTTP for an http: URL. Only a kubeconfig may contain one.
     const { request: open } = server.startsWith("http:") ? http : https;
     const request = open(`${server}${path}`, {
       ...options,

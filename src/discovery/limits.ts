@@ -17,7 +17,7 @@ export const discoveryLimits = {
   discoveryServers: 3,
   /** Number of bytes of the largest response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
-  /** Milliseconds that a TokenReview or SubjectAccessReview may take, with all its attempts. The CLI waits for two. */
+  /** Milliseconds for a TokenReview or SubjectAccessReview, with all attempts. The CLI waits long enough for both. */
   reviewMs: 4000,
   reviewServers: 2,
   /** Milliseconds that a review may take if a child process must be started first, which takes one or two seconds. */

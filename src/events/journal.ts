@@ -2,7 +2,7 @@ import type { Clock } from "../base/clock.ts";
 import { failureFrom, wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** A journal entry. `cluster`: the cluster that it concerns; undefined if there is only one, or if it concerns none. */
+/** A journal entry. `cluster`: the entry's cluster; undefined for the whole process, or with a single cluster. */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
@@ -13,7 +13,7 @@ export type Reader = (entry: Entry, at: number) => void;
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** The cluster of all entries that are written to this object; "": none. */
+  /** The cluster of all entries that are written to this journal; "": none. */
   readonly #cluster: string;
 
   constructor(

@@ -1,6 +1,6 @@
 import type { Met } from "../base/failure.ts";
 
-/** Requests at one backend, and at another one with which it is compared. */
+/** Numbers of requests at `backend`, and at `peer`, the backend with which it is compared. */
 type AtBackends = {
   backend: string;
   failed: number;
@@ -31,7 +31,7 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The code that noticed the change. `valueMs`: the time that it measured; `limitMs`: its limit; 0: none. */
+    /** The detector of the change. `valueMs`: the time that it measured; `limitMs`: the limit of that time; 0: none. */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -42,7 +42,7 @@ type Events = {
   "backend.added": { backend: string };
   "backend.removed": { backend: string };
   /**
-   * A new connection to an unhealthy backend had another result than the connection before. `reached`: "tls": TLS was
+   * A new connection to an unhealthy backend had a different result from the previous one. `reached`: "tls": TLS was
    * established; "tcp": only the backend's kernel answered; "": no answer at all.
    */
   "backend.probed": { backend: string; met: Met; reached: "" | "tcp" | "tls"; ms: number; reason: string };
@@ -53,12 +53,12 @@ type Events = {
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
   /**
    * A ready backend cannot reach the server of an aggregated API group, and another backend (`peer`) can. `failure`:
-   * "refused": the backend says so; "unanswered": a copy of the request elsewhere was answered first. `failed`, `total`:
-   * requests within a minute. Written every few seconds while it lasts.
+   * "refused": the backend says so; "unanswered": another backend answered a copy of the request first. `failed`,
+   * `total`: requests within a minute. Written every few seconds while the problem lasts.
    */
   "backend.api_unreachable": { api: string; failure: "refused" | "unanswered" } & AtBackends;
   "backend.api_reachable": { backend: string; api: string };
-  /** A ready backend cannot call a webhook, and writes at another backend succeed. "unanswered": the call timed out. */
+  /** A ready backend cannot call a webhook, but writes at another backend succeed. "unanswered": the call timed out. */
   "backend.webhook_failing": {
     webhook: string;
     resource: string;
@@ -166,11 +166,11 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** `count` watches moved within one second. `slowestMs`: the longest time from a backend's suspicion to the move. */
+  /** `count` watches moved within one second. `slowestMs`: the longest time since a stream was lost or suspect. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
    * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last of
-   * these watches. `version`: where the last of them would have continued; "": unknown.
+   * these watches. `version`: the version from which the last of them would have continued; "": unknown.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
@@ -188,7 +188,7 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A list returned etcd's version, and `lateMs` later its backend's watch cache had not reached this version, because
+   * A backend's watch cache has not reached etcd's version within `lateMs` after a list returned this version, because
    * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached it, or when no
    * watch needs it.
    */
@@ -201,8 +201,8 @@ type Events = {
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
   /**
-   * A backend's watches have not delivered a write for `delayMs` after the write's response. `resource`: where the delay
-   * is the longest; `resources`: number of resources with a delay. `othersMs`: longest delay of the resource at other
+   * A backend's watches have not delivered a write for `delayMs` after the write's response. `resource`: the resource
+   * with the longest delay; `resources`: number of delayed resources. `othersMs`: longest delay of `resource` at other
    * backends; -1: not measured. Written every few seconds while the delay lasts.
    */
   "watch.delayed": {
@@ -309,18 +309,18 @@ type Events = {
     reason: string;
     outcome: string;
   };
-  /** An operator requested an operation that was impossible, or that came from a web page of another origin. */
+  /** An operator requested an impossible operation, or the request came from a web page of another origin. */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
   /**
-   * An operator has limited requests. `limit`: "limit" and its number. `allows`: which requests it counts, and how many of
-   * them may pass.
+   * An operator has limited requests. `limit`: for example "limit 3". `allows`: which requests the limit counts, and
+   * how many of them may pass.
    */
   "limit.added": { limit: string; allows: string; by: string; reason: string; endsAt: string };
   /** An operator's limit has ended. `refused`: number of requests that it has refused. */
   "limit.removed": { limit: string; refused: number; reason: string };
   /**
-   * Requests get 429 because of a limit. Written at most once in ten seconds for each limit. `refused`: number of requests
-   * that the limit has refused so far. The caller is that of the latest of them.
+   * Requests get 429 because of a limit. Written at most once in ten seconds for each limit. `refused`: number of
+   * requests that the limit has refused so far. The other fields describe the latest of them.
    */
   "limit.refused": {
     limit: string;
@@ -333,7 +333,7 @@ type Events = {
   };
   /** The admin API rejects all clients: the cluster cannot verify tokens. Written when the reason changes. */
   "review.failed": { review: string; reason: string };
-  /** The collector does not take the traces. Written when the reason changes. */
+  /** The collector does not accept the traces. Written when the reason changes. */
   "tracing.failed": { endpoint: string; reason: string };
   "drain.started": object;
   "drain.ended": { cut: number };

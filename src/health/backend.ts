@@ -1,8 +1,8 @@
 /**
  * The facts about one backend, and its verdict: the health state that follows from the facts. Both steps are pure:
  * evidence changes the facts (`learnt`), and the first matching row of `verdicts` gives the verdict. Only recovery is
- * delayed: a suspect or dead backend becomes ready after several consecutive answered probes, and after more of them
- * with each failure, so that a flapping backend stays suspect. If no other backend is ready, it becomes ready at once.
+ * delayed: a suspect or dead backend must answer several consecutive probes, twice as many after each repeated failure,
+ * so that a flapping backend stays suspect. If no other backend is ready, a recovering one becomes ready at once.
  *
  *              upstream connections answer                 a row of `verdicts` says so
  *     unknown ──────────────▶ ready ─────────────▶ suspect · draining · dead
@@ -30,7 +30,7 @@ export type ConnectionState = (typeof connectionStates)[number];
 export type BackendFacts = {
   readonly state: BackendState;
   /**
-   * State of all upstream connections together. going: all have got GOAWAY; left: closed after it; lost: without it.
+   * State of all upstream connections together. going: all got GOAWAY; left: closed after GOAWAY; lost: without GOAWAY.
    */
   readonly connections: ConnectionState;
   /** Result of the latest socket opened since the upstream connections became silent or lost; none: no result yet. */
@@ -44,24 +44,24 @@ export type BackendFacts = {
   readonly readiness: Readiness;
   /** Clock reading (ms) of the latest 200 or 5xx of /readyz, the only answers that report readiness; -1: none. */
   readonly readinessAt: number;
-  /** Clock reading (ms) of the first 403 of /readyz since which every answer was a 403; -1: the latest was no 403. */
+  /** Clock reading (ms) since which 403s of /readyz mean that the apiserver is still starting; -1: they do not. */
   readonly forbiddenSince: number;
   readonly reads: "answering" | "hanging";
-  /** Clock reading (ms) at which the proxy last found that reads that need etcd hang; 0: never. */
+  /** Clock reading (ms) at which the proxy last found hanging reads; 0: never. */
   readonly hungAt: number;
   /** Clock reading (ms) at which the upstream connections last became silent or lost; 0: never. */
   readonly doubtedAt: number;
-  /** Clock reading (ms) at which the newest of the answered sockets was opened; -1: none was answered. */
+  /** Clock reading (ms) at which the newest answered socket was opened; -1: none was answered. */
   readonly answeredAt: number;
   /** Clock reading (ms) at which the latest answer on a new socket arrived; -1: never. */
   readonly arrivedAt: number;
-  /** Clock reading (ms) at which the proxy last found that large packets are lost and small ones pass; -1: never. */
+  /** Clock reading (ms) at which the proxy last found that only large packets are lost; -1: never. */
   readonly packetsLostAt: number;
   /** Clock reading (ms) at which the backend last changed from silent to answering; -1: never. */
   readonly answersAgainAt: number;
   /** Number of consecutive new sockets that got no answer. */
   readonly consecutiveTimeouts: number;
-  /** Number of consecutive answered probes since the backend failed. At `neededSuccesses` it becomes ready. */
+  /** Number of consecutive answered probes since the backend failed. At `neededSuccesses` the backend becomes ready. */
   readonly consecutiveSuccesses: number;
   /** Clock reading (ms) of the first probe that `consecutiveSuccesses` counts; 0: never. */
   readonly risingSince: number;
@@ -72,9 +72,9 @@ export type BackendFacts = {
 };
 
 export type Rules = {
-  /** Number of probes in a row that a failed backend must answer, doubled by each further failure; 0: none. */
+  /** Number of consecutive probes that a failed backend must answer, doubled by each further failure; 0: none. */
   readonly rise: number;
-  /** True if a backend is dead only after a new socket has failed. False without probes, which open such sockets. */
+  /** True if a failed new socket is required for a backend to be dead. False without probes, which open the sockets. */
   readonly needsProof: boolean;
 };
 
@@ -147,7 +147,7 @@ export const verdicts: readonly VerdictRow[] = [
  * several probes. `needsProof`: see `Rules`.
  */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend that has lost its connections is dead. Not after GOAWAY: a new dial may succeed.
+  // Without probes, a backend that has lost its connections is dead, except after GOAWAY: a new dial may succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
@@ -219,8 +219,8 @@ export function isMute(facts: BackendFacts): boolean {
 }
 
 /**
- * True if no backend answers and at least one does not even reject new sockets. Then the proxy's network is the most
- * likely cause (D14). Backends that have never answered do not count, because they have no open requests.
+ * True if no backend answers and at least one of them ignores new sockets. Then the proxy's network is the most likely
+ * cause (D14). Backends that have never answered do not count, because they have no open requests.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
@@ -239,9 +239,8 @@ export function needsAnother(facts: BackendFacts): boolean {
 }
 
 /**
- * True if the backend is dead and does not even reject new sockets, so that its connections without PINGs (exec,
- * passthrough) are lost. A kernel that rejects new sockets is alive, and itself closes the connections of a process
- * that has ended.
+ * True if the backend is dead and ignores new sockets, so that its connections without PINGs (exec, passthrough) are
+ * lost. A kernel that rejects new sockets is alive, and itself closes the connections of a process that has ended.
  */
 export function isSilentlyDead(facts: BackendFacts): boolean {
   return facts.state === "dead" && facts.fresh === "silence";
@@ -304,7 +303,7 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // "hanging" stays until a probe is answered, because its answer needs large packets, too.
+      // "hanging" stays until a probe is answered, because an answer takes large packets, too.
       return { ...facts, readiness: "hanging", packetsLostAt: at, fresh: noSilence(facts.fresh) };
     case "reads-hanging":
       // Ignored without probes, because only a probe can end "hanging": the backend would stay suspect for ever.
@@ -323,7 +322,7 @@ function ofAnswers(
   }
 }
 
-/** A socket without an answer does not show that the backend is silent if small packets pass. */
+/** While small packets pass, an unanswered socket does not show that the backend is silent. */
 function noSilence(fresh: BackendFacts["fresh"]): BackendFacts["fresh"] {
   return fresh === "silence" ? "none" : fresh;
 }
@@ -340,7 +339,7 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends "hanging" reads after `hungReadsMs` if /readyz is good: a suspect backend gets no reads that could end it. */
+/** Ends "hanging" after `hungReadsMs` if /readyz is good: a suspect backend gets no reads that show its recovery. */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
@@ -358,9 +357,9 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 }
 
 /**
- * True if a failed new socket proves nothing, because a socket that was opened later was answered. An unanswered socket
- * also proves nothing if, after it was opened, an older socket was answered (its SYN was lost in an outage that is
- * over), or only large packets were lost.
+ * True if the failure of a new socket proves nothing, because a later socket was answered. Silence also proves nothing
+ * if any answer has arrived since the socket was opened (the outage in which its SYN was lost is over), or if only
+ * large packets are lost.
  */
 export function isOvertaken(
   { answeredAt, arrivedAt, packetsLostAt }: BackendFacts,

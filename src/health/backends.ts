@@ -28,13 +28,13 @@ export type BackendsParts = {
   /** Milliseconds for which open requests are kept while no backend answers (D14); default: 0. */
   readonly deadAfterWhenAllSilentMs?: number;
   readonly onVerdict?: (view: BackendView) => void;
-  /** Called when requests that wait for the backend should go to another one (true), and when this ends (false). */
+  /** Called when `needsAnother` changes. True: requests that wait for the backend should go to another one. */
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
   /** Called when a backend answers after all backends had been silent. */
   readonly onAnswer?: () => void;
 };
 
-/** The rules without probes: a backend needs no failed socket to be dead, and is ready as soon as it answers. */
+/** The rules without probes: a backend can be dead without a failed socket, and is ready as soon as it answers. */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
@@ -42,7 +42,7 @@ type Known = {
   view: BackendView;
   /** Reading (ms) of `stallAwareClock` at which the present state began. */
   since: number;
-  /** Milliseconds that the backend was suspect in total, without the present state. */
+  /** Milliseconds that the backend was suspect in total, before its present state. */
   suspectMs: number;
   /** Clock reading (ms) of the last sign of life before the backend failed; undefined: it is ready or found dead. */
   lostAt: number | undefined;
@@ -92,7 +92,7 @@ export class Backends {
     return this.#known.get(name)?.view.state;
   }
 
-  /** True while no backend answers, for a limited time. Open requests are kept, and new requests wait (D14). */
+  /** True for a limited time while no backend answers. Open requests are then kept, and new requests wait (D14). */
   get areAllSilent(): boolean {
     return this.#silentSince !== undefined && this.#stallAwareClock.now() < this.silentUntil;
   }
@@ -217,7 +217,7 @@ export class Backends {
     this.#parts.onVerdict?.(known.view);
   }
 
-  /** Measures how long a ready backend had failed before the proxy knew it. `silentMs`: ms for which it was silent. */
+  /** Measures how long a backend had been silent when it became suspect or dead. `silentMs`: silence so far, in ms. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
     const { state } = known.facts;
     const now = this.#clock.now();
@@ -254,7 +254,7 @@ export class Backends {
   }
 }
 
-/** Returns how far a new socket got. `before`: the last probe's result, because a failed dial does not report it. */
+/** Returns how far a new socket got. `before`: the last probe's result, used for a dial that does not report this. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

@@ -35,8 +35,8 @@ export type Evidence =
   /** Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * Large packets are lost although small ones arrive. For `ms`, there was no answer to the TLS handshakes of three
-   * probes, or of one probe until its deadline, or to a connection in use and a probe.
+   * Large packets are lost although small ones arrive. Unanswered for `ms`: the TLS handshakes of three probes, the TLS
+   * handshake of one probe until its deadline, or both a connection in use and a probe.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
@@ -54,5 +54,5 @@ export type Evidence =
       readonly version: string;
       readonly seen: string;
     }
-  /** No other backend is ready. So this backend becomes ready before it has answered enough probes. */
+  /** No other backend is ready, so this backend becomes ready before it has answered enough probes. */
   | { readonly kind: "alone" };

@@ -7,14 +7,14 @@ export const healthLimits = {
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
   /**
-   * Maximum number of a backend's unanswered probes: with one probe every 250 ms, four begin in a second; some more are
-   * spare.
+   * Maximum number of unanswered probes of one backend. Four of them begin within the deadline of a dial (1 s); the
+   * rest is spare.
    */
   probesAtOnce: 8,
   /**
-   * A TLS handshake takes a large packet each way. If a handshake takes longer than `doubtedHandshakeMs`, the prober
-   * opens two more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while
-   * small packets are answered (PINGs, or requests on the kept socket). The kernel retransmits after 200 ms, so a single lost packet has no effect.
+   * A TLS handshake takes a large packet each way. If one takes longer than `doubtedHandshakeMs`, the prober opens two
+   * more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while small
+   * packets pass: PINGs, or requests on the kept socket. The kernel retransmits a single lost packet after 200 ms.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
@@ -37,8 +37,8 @@ export const healthLimits = {
   /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
   /**
-   * Reads hang no longer if /readyz has been good for this many ms: a backend with hanging reads gets no reads that
-   * could show it.
+   * This many ms after reads hung, a good /readyz ends "hanging": a suspect backend gets no reads that show its
+   * recovery.
    */
   hungReadsMs: 3000,
   /** Deadline in ms for /readyz while requests are unanswered: three times as long as a busy apiserver takes. */
@@ -49,13 +49,13 @@ export const healthLimits = {
   probeDialMs: 1000,
   /** Number of consecutive probes, one every 250 ms, that make a backend ready again after its first failure. */
   riseAnswers: 4,
-  /** Milliseconds of answered probes after which a backend is ready again, even if there were fewer probes. */
+  /** Milliseconds of answered probes after which a backend is ready again, even if they are fewer than needed. */
   riseMs: 16_000,
   /** Milliseconds after a backend's failure within which another failure counts as repeated. */
   strikeMs: 60_000,
   /**
-   * Number of bytes that are read of the kernel's socket table: 7,000 sockets. For other sockets, TCP keepalive finds
-   * dead peers.
+   * Number of bytes that are read of the kernel's socket table: 7,000 sockets. Only TCP keepalive finds dead peers of
+   * any further sockets.
    */
   socketTableBytes: 1024 * KiB,
 } as const;

@@ -25,7 +25,7 @@ export type ProbeListener = {
   answered(readiness: ReadyAnswer, reason: string, socket?: KeptSocket): void;
 };
 
-/** Probes a backend on a new socket. Returns a function that ends the probe, which the prober always calls. */
+/** Probes a backend on a new socket. Returns a function that ends the probe. The prober always calls it. */
 export type Probe = (backend: string, listener: ProbeListener) => () => void;
 
 export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: number };
@@ -65,7 +65,7 @@ type Run = {
   stopLargePacketWait: () => void;
   stopHandshakeWait: () => void;
   stopProbe: () => void;
-  /** True if the probe was started only because another probe's TLS handshake is late. */
+  /** True if the probe was started only because the TLS handshake of an earlier probe was late. */
   readonly isAgain: boolean;
 };
 
@@ -96,12 +96,12 @@ export class Prober {
     return this.#counts;
   }
 
-  /** Starts after a random delay, in which the dials of upstream connections give the same evidence as probes. */
+  /** Starts after a random delay. Meanwhile, the dials of upstream connections give the same evidence as probes. */
   start(): void {
     this.#wait(this.#times.intervalMs * this.#parts.random());
   }
 
-  /** Applies other times at once, also to the running probes. */
+  /** Applies changed times at once, also to running probes. */
   configure(times: ProbeTimes): void {
     const leftMs = this.#nextAt - this.#parts.clock.now();
     this.#times = times;
@@ -146,7 +146,7 @@ export class Prober {
 
   #awaitLargePacket(run: Run): void {
     const { clock, learn, mayLoseLargePackets } = this.#parts;
-    // The packets of the TCP handshake are small. So the wait for a large packet begins only after it.
+    // The packets of the TCP handshake are small, so the wait for a large packet begins only after that handshake.
     const since = run.askedAt ?? run.connectedAt;
     if (since === undefined) return;
     run.stopLargePacketWait();
@@ -181,7 +181,7 @@ export class Prober {
     );
   }
 
-  /** Reports lost large packets if no TLS handshake is answered but small packets pass. A frozen process answers none. */
+  /** Reports lost large packets if small ones pass but TLS handshakes do not. A frozen process answers neither. */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmallPackets } = this.#parts;
     const [first] = tried;
@@ -201,10 +201,10 @@ export class Prober {
   }
 
   /**
-   * True if large packets to or from this socket are lost: its TLS handshake is unanswered, although the kept socket has
-   * answered both before this socket was opened and after it had connected. Sockets that were opened before the first
-   * answer prove nothing: when a stopped process goes on, or an outage ends, the kept socket may answer first. The kept
-   * socket counts only while no upstream connection answers, because PINGs also show a path that loses all packets.
+   * True if large packets to or from this socket are lost: its TLS handshake is unanswered, although the kept socket
+   * has answered both before this socket was opened and after it had connected. Sockets that were opened before the
+   * first answer prove nothing: when a stopped process goes on, or an outage ends, the kept socket may answer first.
+   * While an upstream connection answers, its PINGs decide: they also show a path that loses all packets.
    */
   #losesLarge({ begunAt, smallPassedAt, askedAt }: Run): boolean {
     const { clock, facts } = this.#parts;
@@ -240,7 +240,7 @@ export class Prober {
     const { clock } = this.#parts;
     const { intervalMs } = this.#times;
     if (!isUrgent(facts)) return intervalMs;
-    // A backend that answers again is probed as often, because it becomes ready only after several answered probes.
+    // A recovering backend is probed as often as a silent one, because it must answer several probes to become ready.
     const isNews = !isSilent(facts) || clock.now() - facts.doubtedAt < healthLimits.urgentProbesMs;
     return Math.min(intervalMs, isNews ? healthLimits.urgentProbeMs : healthLimits.slowProbeMs);
   }
@@ -379,7 +379,7 @@ export class Probers {
     return this.#probers.get(backend);
   }
 
-  /** Applies other times to all probers. `partsOf` must give the same times to later probers. */
+  /** Applies changed times to all probers. From now on, `partsOf` must return these times, too. */
   configure(times: ProbeTimes): void {
     for (const prober of this.#probers.values()) prober.configure(times);
   }

@@ -1,6 +1,6 @@
 /**
- * Measures how long one backend takes to read one object, and counts consecutive reads that this backend did not answer
- * but another one did. A backend that cannot reach etcd answers PINGs and reads from its cache, but consistent reads
+ * Measures how long one backend takes to read one object, and counts consecutive reads that another backend answered
+ * and this one did not. A backend that cannot reach etcd answers PINGs and reads from its cache, but consistent reads
  * hang for a minute. No I/O.
  */
 
@@ -12,7 +12,7 @@ export class ReadLatency extends Rtt {
   #lostHedges = 0;
   #longestWaitMs = 0;
 
-  /** Returns the milliseconds after which a read is hedged: 2 × p99, so that fewer than 1 % of reads are hedged. */
+  /** Returns the milliseconds after which a read is hedged: at least 2 × p99, so that fewer than 1 % of reads are. */
   hedgeAfterMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
@@ -30,7 +30,7 @@ export class ReadLatency extends Rtt {
     return this.#lostHedges > 0;
   }
 
-  /** Called for an answer that requires etcd. Resets the count; returns evidence if `lostHedge` had returned some. */
+  /** Called for an answer that requires etcd. Resets the count; returns evidence if `lostHedge` had reported a hang. */
   proven(): Evidence | undefined {
     const wasReported = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;

@@ -5,7 +5,7 @@
 
 import { bucketOf, buckets, edgeOf } from "../base/histogram.ts";
 
-/** Half-life of the counts in ms. It is so long that the late answers of one outage are only 0.4 % of the weight. */
+/** Half-life of the counts in ms: long enough that the late answers of one outage are only 0.4 % of the weight. */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -33,7 +33,7 @@ export class Rtt {
     return this.#total > 0;
   }
 
-  /** Returns how many milliseconds this share of the samples, such as 0.99, stays below; 0: no samples. */
+  /** Returns the quantile in ms, for example the 99th percentile for `share` 0.99; 0: no samples. */
   quantile(share: number): number {
     let left = this.#total * (1 - share);
     if (this.#total === 0) return 0;

@@ -24,13 +24,13 @@ export class SmallPackets {
     this.#onPassed = onPassed;
   }
 
-  /** Keeps this socket in place of the earlier one. Large packets have passed on it, and all data is acknowledged. */
+  /** Keeps `socket` in place of the earlier one. Large packets have passed on it, and all data is acknowledged. */
   keep(socket: KeptSocket): void {
     this.close();
     this.#socket = socket;
   }
 
-  /** Sends a request; if the earlier request is still unanswered, sends it as soon as that one is answered. */
+  /** Sends a request. If an earlier request is still unanswered, waits until that one is answered. */
   ask(): void {
     const socket = this.#socket;
     if (socket === undefined) return;

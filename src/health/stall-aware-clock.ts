@@ -2,13 +2,13 @@ import type { Clock } from "../base/clock.ts";
 import { limits } from "../base/limits.ts";
 
 const sliceMs = 250;
-/** A rest of this many ms or less counts as zero. Otherwise a rounding error could start a timer again and again. */
+/** A remainder up to this many ms counts as zero. Otherwise a rounding error could start a timer again and again. */
 const nothingMs = 0.001;
 
 /**
  * Calls `run` after `ms` milliseconds in which the proxy's event loop was not stalled, so that a stall never counts
- * against a peer (F11). The time is divided into slices; a slice whose timer fires late counts only with its own
- * length. Input that arrived during a stall is processed before `run`. Returns a function that cancels the call.
+ * against a peer (F11). The time is divided into slices; if the timer of a slice fires late, only the slice's length
+ * counts. Input that arrived during a stall is processed before `run`. Returns a function that cancels the call.
  */
 export function stallAwareTimeout(clock: Clock, ms: number, run: () => void): () => void {
   let isOver = false;

@@ -2,7 +2,7 @@
  * Records which server assigns the resourceVersions of each API (watch.md §1.4). Versions of built-in and custom
  * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not come
  * from etcd, and each replica of that server may count versions of its own. So the proxy neither resumes nor compares
- * watches of the API. An API of an unknown group is treated as aggregated.
+ * watches of an aggregated API. An API of an unknown group is treated as aggregated.
  */
 
 export const originLimits = {
@@ -14,7 +14,7 @@ export const originLimits = {
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** True for Kubernetes events: many events expire at one version, and no watch cache has them (watch.md §5.3). */
+/** True for Kubernetes events: up to a thousand expire at one version, and they have no watch cache (watch.md §5.3). */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
@@ -62,7 +62,7 @@ export type Origin = {
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
-/** The origin of an API whose group does not decide it, while no backend has answered a watch of the API. */
+/** The origin of an API until a backend has answered a watch of it, if the group alone does not show the origin. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {
@@ -75,7 +75,7 @@ type Api = { readonly group: string; readonly version: string };
 export class Origins {
   /** The origin of each group that the configuration names or that is well known. */
   #fixed: ReadonlyMap<string, Origin>;
-  /** The origins of APIs that backends have answered, by "group/version". */
+  /** By "group/version": the origins of APIs of which a backend has answered a watch. */
   readonly #seen = new Map<string, { readonly group: string; readonly origin: Origin }>();
 
   constructor(rules: OriginRules = {}) {
@@ -105,7 +105,7 @@ export class Origins {
     const noLongerForeign: Origin[] = [];
     for (const { group, origin } of this.#seen.values()) {
       const now = this.#originOf(group);
-      // Neither the old nor the new rules decide this origin, so what a backend has answered stays valid.
+      // Neither the old nor the new rules name this group, so what a backend's response has shown stays valid.
       if (!now.isFixed && !origin.isFixed) continue;
       if (origin.isForeign && !now.isForeign) noLongerForeign.push(origin);
       Object.assign(origin, now);

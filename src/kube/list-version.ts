@@ -83,12 +83,12 @@ function unzipped(head: Buffer): Buffer {
   }
 }
 
-/** The number of the field resourceVersion in a list's and in an object's metadata. */
+/** Protobuf field number of resourceVersion in the metadata of a list and of an object. */
 export const versionField = { list: 2, object: 6 } as const;
 
 /**
  * Reads `k8s\0`, Unknown { 1: TypeMeta, 2: raw object { 1: metadata { number: resourceVersion } } } (watch.md §2.3).
- * Returns undefined if the version is not whole within the bytes.
+ * Returns undefined if the bytes do not contain the whole version.
  */
 export function protobufVersion(bytes: Buffer, number: number): string | undefined {
   if (bytes.toString("latin1", 0, 4) !== "k8s\0") return undefined;
@@ -103,8 +103,8 @@ export function protobufVersion(bytes: Buffer, number: number): string | undefin
 type Span = { readonly start: number; readonly end: number };
 
 /**
- * Returns where the value of field `number` is, in a message whose fields up to it are all length-delimited. If the
- * value is cut off, its position ends with the buffer.
+ * Returns the position of the value of field `number`; undefined if it is missing, or behind a field that is not
+ * length-delimited. If `end` cuts the value off, the position ends there.
  */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {

@@ -11,14 +11,14 @@ const digits = Int8Array.from({ length: 256 }, (_, byte) =>
   "0123456789abcdef".indexOf(String.fromCharCode(byte).toLowerCase()),
 );
 
-/** Returns the byte for the two characters after the `%` at `at`; -1 if they are no hexadecimal digits. */
+/** Returns the byte that the `%XX` at `at` encodes; -1 if no two hexadecimal digits follow the `%`. */
 function escapeAt(text: string, at: number): number {
   const high = digits[text.charCodeAt(at + 1)] ?? -1;
   const low = digits[text.charCodeAt(at + 2)] ?? -1;
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Decodes %XX and, in queries, `+`. Undefined for an invalid escape: net/url rejects such a path and skips a pair. */
+/** Decodes %XX, and `+` to `blank`. Undefined for an invalid %XX: net/url then rejects a path or skips a pair. */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;
@@ -44,7 +44,7 @@ function isEscaped(text: string): boolean {
 
 /**
  * Returns the value of `key` in a query without `?`; "" if the pair has no `=`; undefined if no pair has this key. Of
- * several pairs, the first counts. Pairs that net/url skips (with a `;` or an invalid escape) do not count.
+ * several such pairs, the first counts. Pairs that net/url skips (with a `;` or an invalid escape) do not count.
  */
 export function firstValue(query: string, key: string): string | undefined {
   if (!query.includes(key) && !query.includes("%")) return undefined;
@@ -71,7 +71,7 @@ export function flagIn(query: string, key: string): boolean | undefined {
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** If the query has `key` at the position `at`, percent-encoded or not, returns the position after it; otherwise -1. */
+/** If `key` is at the position `at`, percent-encoded or not, returns the position after it; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

@@ -34,7 +34,7 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** Subresources that are long-running by controlplane/apiserver/config.go. `log` is one even without `follow`. */
+/** Subresources that are long-running according to controlplane/apiserver/config.go: `log` even without `follow`. */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
 /** Maximum number of path parts: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
@@ -65,13 +65,13 @@ export function isObjectRead(info: RequestInfo): boolean {
 }
 
 /**
- * True if the apiserver answers from its own storage, so that a missing answer is evidence against it. False for an
- * aggregated API (another server answers), a custom resource (its webhook may hang) and componentstatuses (the status
- * of other components).
+ * True if the apiserver answers from its own storage, so that a missing answer is evidence against the apiserver. False
+ * for an aggregated API (another server answers), a custom resource (its webhook may hang) and componentstatuses (the
+ * status of other components).
  */
 export function isOwnApi(info: RequestInfo, target: string): boolean {
   if (info.isResource) return isOwnResource(info);
-  // The documents of an API group (discovery, OpenAPI) come from the group's own server, which may be another one.
+  // The documents of an API group (discovery, OpenAPI) come from the group's own server, perhaps an aggregated one.
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 
@@ -132,7 +132,7 @@ function part(parts: readonly string[], at: number): string {
   return parts[at] ?? "";
 }
 
-/** Returns "watch" or "proxy" if the word is that verb, as in the deprecated `/api/v1/watch/pods`; otherwise "". */
+/** Returns the verb in a deprecated path, such as "watch" in `/api/v1/watch/pods`; "" if `word` is no such verb. */
 function prefixOf(word: string): "" | "watch" | "proxy" {
   return word === "watch" || word === "proxy" ? word : "";
 }
@@ -159,7 +159,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // Any method with such a path is a watch for the apiserver. A watch may be sent twice, so a method that may have a
-  // body does not count as one here.
+  // On a deprecated watch path, the apiserver treats every method as a watch. The proxy may send a watch twice, so here
+  // a method that may have a body is no watch.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

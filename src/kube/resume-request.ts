@@ -6,7 +6,7 @@
 import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
-/** Query parameters that a resumed watch gets from the proxy. `sendInitialEvents` would deliver all objects again. */
+/** Query parameters that a resume removes or sets. `sendInitialEvents` would deliver all objects again. */
 const replaced = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -37,7 +37,7 @@ export function resumeTarget(target: string, { version, hasBookmarks, ageMs, lef
   return targetWith(target, replaced, added);
 }
 
-/** Returns the client's own request with its remaining time, for a watch that has delivered nothing yet. */
+/** Returns the client's own request with the remaining timeout, for a watch that has delivered nothing yet. */
 export function replayTarget(target: string, leftMs: number | undefined): string {
   if (leftMs === undefined) return target;
   const seconds = Math.max(1, Math.ceil(leftMs / 1000));
@@ -54,14 +54,14 @@ const listed = new Set([...replaced, "watch"]);
 const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
- * Returns the target of a list of at most one of the objects that the watch `target` selects. The list is at least as
- * new as `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because some
- * clients may list only with them.
+ * Returns the target of a list of the objects that the watch `target` selects, limited to one object. The list is at
+ * least as new as `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because
+ * some clients may list only with them.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
-  // A version with `limit` but without a match would mean that exact version; with version 0, `limit` is ignored
-  // (delegator.go, cacher.go).
+  // Without `resourceVersionMatch`, a version with `limit` would mean exactly that version. With version 0, the
+  // apiserver ignores `limit` (delegator.go, cacher.go).
   const from = least === undefined ? [] : [`resourceVersion=${least}`, "resourceVersionMatch=NotOlderThan"];
   return targetWith(target, listed, [...from, "limit=1"]);
 }
@@ -107,8 +107,8 @@ export type ResponseHead = {
 
 /**
  * What the proxy does with the response to a resumed watch. go: continues the client's watch with it. end: ends the
- * client's watch, so that the client watches again and gets such a response itself. elsewhere: tries another backend,
- * or the same backend again after `inMs` milliseconds.
+ * client's watch, so that the client sends a new watch and gets the backend's response itself. elsewhere: tries another
+ * backend, or the same backend again after `inMs` milliseconds.
  */
 export type Acceptance =
   | { readonly kind: "go" | "end" }
@@ -122,7 +122,7 @@ export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");
 }
 
-/** Judges the response to a resumed watch. `contentType`: that of the client's response, which cannot change. */
+/** Judges the response to a resumed watch. `contentType`: from the response head that the client already has. */
 export function acceptanceOf(answer: ResponseHead, contentType: string): Acceptance {
   const { status } = answer;
   if (status === 401 || status === 403) return { kind: "end" };

@@ -35,7 +35,7 @@ export function watchRequestOf(target: string): WatchRequest {
   };
 }
 
-/** Returns where a watch starts. `version`: "" if the request has none, or version 0. */
+/** Returns where a watch starts. `version`: "" if the request has no version or version 0. */
 function startOf(version: string, sendsState: boolean | undefined): Start {
   if (sendsState === true) return "state";
   if (isVersion(version)) return "exact";

@@ -17,11 +17,11 @@ export class Caller implements CallerName {
   readonly kind: ClientKind;
   readonly since: number;
   lastAt: number;
-  /** Which of the callers' watches move first; a caller that renews a leader lease becomes one of the first. */
+  /** How early the caller's watches move (urgency.ts). A caller that renews a leader lease moves among the first. */
   urgency: Urgency;
   requests = 0;
   watches = 0;
-  /** Number of lists, and of watches from the initial state, of resources that the caller had watched before. */
+  /** Number of lists, and of watches that begin with all objects, of resources that the caller had watched before. */
   relists = 0;
   errors = 0;
   bytes = 0;
@@ -57,7 +57,7 @@ export class Caller implements CallerName {
     if (isError) this.errors += 1;
   }
 
-  /** Records a watch. True if it requests the initial state of a resource that the caller has watched before. */
+  /** Records a watch. Returns true if it begins with all objects of a resource that the caller had watched before. */
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
     const hadOne = this.#watched.includes(resource);

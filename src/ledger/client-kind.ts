@@ -17,7 +17,7 @@ const byAgent: ReadonlyMap<string, ClientKind> = new Map([
   ["oc", "kubectl"],
 ]);
 
-/** The program decides before the identity, because kube-controller-manager uses its controllers' service accounts. */
+/** The program takes precedence over the identity: kube-controller-manager uses its controllers' service accounts. */
 export function clientKindOf(agent: string, subject: Subject): ClientKind {
   const known = byAgent.get(agent);
   if (known !== undefined) return known;

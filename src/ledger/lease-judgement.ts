@@ -23,7 +23,7 @@ export function judgeRenewal(lease: Lease, renewal: Renewal, pods: Pods): Judgem
   );
 }
 
-/** Finds a client that renews a lease although the holder's name is that of another pod (incident 002). */
+/** Finds a renewal for a deleted pod, or with the token of another pod than the holder's (incident 002). */
 function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
   const named = podNamedBy(holder);
@@ -76,7 +76,7 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/** Finds a client that took the lease before its holder released it or it expired, and holders that alternate. */
+/** Finds a client that took a lease that was neither released nor expired, and holders that take it in turn. */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;

@@ -31,7 +31,7 @@ export class Leases {
     return [...this.#leases.values()];
   }
 
-  /** Records a write. Returns a report if it makes the lease suspect, unless there was a report recently. */
+  /** Records a write. If it makes the lease suspect, returns a report, unless a recent report had the same verdict. */
   written({ name, record, caller, session, isCreate }: LeaseWrite, at: number): LeaseReport | undefined {
     const lease = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);

@@ -7,7 +7,7 @@ import { ProgramRequests } from "./program-requests.ts";
 export class Ledger {
   /** The callers by identity, program and address, oldest first. An eviction moves callers in use to the end. */
   readonly #callers = new Map<string, Caller>();
-  /** By the program's metric label. Evicted callers' requests stay counted. */
+  /** Requests by the program's metric label. The requests of evicted callers stay counted. */
   readonly #programs = new Map<string, ProgramRequests>();
   readonly #startedAt: number;
   forgotten = 0;
@@ -20,7 +20,7 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Requests by the callers' programs. The first programs have a label each, the rest is "other". */
+  /** Requests by program. The first `ledgerLimits.agents` programs have a label each; the rest is "other". */
   get programs(): ReadonlyMap<string, ProgramRequests> {
     return this.#programs;
   }

@@ -8,7 +8,7 @@ import { ledgerLimits } from "./limits.ts";
 
 export class Pods {
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
-  /** Clock reading (ms) of each pod's deletion without a grace period: by the kubelet, the garbage collector, or force. */
+  /** Clock reading (ms) of each pod's deletion without grace period: by kubelet, garbage collector or forced delete. */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {
@@ -35,7 +35,7 @@ export class Pods {
   }
 }
 
-/** Returns the pod in a holder name: client-go writes "name_uuid", many other clients the pod's name alone. */
+/** Returns the pod in a holder name: client-go writes "name_uuid"; many other clients write only the pod's name. */
 export function podNamedBy(holder: string): string {
   const at = holder.indexOf("_");
   return at < 0 ? holder : holder.slice(0, at);

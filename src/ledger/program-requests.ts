@@ -13,7 +13,7 @@ export class ProgramRequests {
     else this.#counts[at] = (this.#counts[at] ?? 0) + 1;
   }
 
-  /** Returns each verb with its number of requests, unless that is 0; "other": all verbs that are not in the list. */
+  /** Returns the number of requests by verb, without verbs that have none. "other": verbs that are not in the list. */
   get counts(): readonly (readonly [verb: string, count: number])[] {
     const all = [
       ...this.#counts.map((count, at) => [verbs[at] ?? "", count] as const),

@@ -1,6 +1,6 @@
 /**
- * The identity that a request claims. The proxy does not verify the claims of a JWT, because the apiserver does; it
- * marks them as unverified. The proxy keeps nothing else of a credential.
+ * The identity that a request claims. The proxy marks the claims of a JWT as unverified, because only the apiserver
+ * verifies them. The proxy keeps nothing else of a credential.
  */
 
 import { clipped } from "../base/detach.ts";

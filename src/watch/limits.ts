@@ -2,21 +2,21 @@
 export const watchLimits = {
   /** Minimum ms that a watch without events lasts: client-go relists after a watch of under a second (watch.md §7). */
   shortWatchMs: 1100,
-  /** The deadline is the cause if a watch ends at most this many ms before its client's deadline (watch.md §5.5). */
+  /** An end at most this many ms before the client's deadline counts as caused by the deadline (watch.md §5.5). */
   watchDueMs: 2000,
   /** Maximum number of attempts, within `resumeMs`, to continue a watch that has lost its stream (watch.md §5.2). */
   resumeAttempts: 3,
-  /** Maximum number of attempts that lost their connection and do not count: several backends may fail at once. */
+  /** Maximum number of attempts that are not counted because they lost their connection: several backends may fail. */
   resumeLosses: 3,
   resumeMs: 15_000,
   /** A resume counts as successful if no ERROR event comes within this many ms after the response. */
   settledMs: 1000,
-  /** A watch ends after this many resumes within `noProgressMs` without a new event: no backend can serve it. */
+  /** A watch ends after this many resumes within `noProgressMs` that brought no new event: no backend can serve it. */
   noProgressResumes: 3,
   noProgressMs: 60_000,
-  /** A resume whose stream stays open this long counts as served, because a quiet watch may see three faults a minute. */
+  /** A resume counts as served if its stream stays open this long: a quiet watch may see three faults a minute. */
   servedMs: 5000,
-  /** Ms until another backend is asked, if a backend does not answer a request to continue a watch. */
+  /** Ms that a backend has to answer a request to continue a watch, before another backend is asked. */
   resumeAnswerMs: 5000,
   /** Ms until the next attempt to continue a watch if no backend can be asked now. */
   parkedMs: 250,
@@ -34,7 +34,7 @@ export const watchLimits = {
   movesPerSecond: 1000,
   /** Maximum number of moves per second: a move takes 0.1 ms, and one core needs time for other requests, too. */
   movesPerSecondMost: 5000,
-  /** Watches of the control plane that move at once. A control plane of three machines has about 400. */
+  /** Maximum number of control-plane watches that move at once. A control plane of three machines has about 400. */
   firstMoveBurst: 500,
   /** Ms between two changes of the rate of moves. */
   paceLookMs: 200,
@@ -46,7 +46,7 @@ export const watchLimits = {
   /** A 429 halves the rate of moves, but not below this rate. */
   movesPerSecondLeast: 50,
   movePauseMs: 10,
-  /** Average ms between two moves that are not urgent. An apiserver that shuts down ends its watches as fast. */
+  /** Average ms between two moves that are not urgent. An apiserver that shuts down ends its watches at this rate. */
   leavePauseMs: 5,
   /** All moves within this many ms that have the same reason and the same backends make one journal entry. */
   logMs: 1000,
@@ -63,7 +63,7 @@ export const watchLimits = {
   lagLookMs: 125,
   /** Minimum ms between two marks (cache-progress.ts) of a scope while one of its caches lacks the last mark. */
   lagMarkMs: 250,
-  /** A cache that lagged for fewer ms is ignored for `lagPauseMs`: hedges would burden an apiserver that lacks CPU. */
+  /** After a lag of fewer ms, the cache is ignored for `lagPauseMs`: hedges burden an apiserver that lacks CPU. */
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
   /**
@@ -71,7 +71,7 @@ export const watchLimits = {
    * cover `caughtUpMs`. A scope gets four a second, so its marks cover `sightMs`.
    */
   cacheMarks: 90,
-  /** In this many ms, a watch of a working cache gets a bookmark: one is due every 62.3 s (watch.md §6.4). */
+  /** Within this many ms, each watch of a working cache gets a bookmark: one is due every 62.3 s (watch.md §6.4). */
   caughtUpMs: 70_000,
   /** Timeout of a stream for one bookmark, which the apiserver sends 2 s before the timeout (watch.md §5.5). */
   bookmarkRefreshMs: 3000,
@@ -102,7 +102,7 @@ export const watchLimits = {
   historyTries: 20,
   /** Ms for which the checks of etcd histories skip a resource that could not be listed. */
   historyUnreadMs: 60_000,
-  /** Minimum ms for which a backend counts as having another etcd history after its events differed from another's. */
+  /** Minimum ms for which a backend counts as forked (another etcd history) after its events differed from a peer's. */
   historyUnlikeMs: 300_000,
   /**
    * Another etcd history is accepted if no backend with the right history answers for this many ms: longer than a
@@ -121,8 +121,8 @@ export const watchLimits = {
   /** Minimum ms between two lists that make a backend's watch cache of a resource follow etcd (watch.md §6.6). */
   progressRequestMs: 1000,
   /**
-   * If a list that makes a cache follow etcd takes longer, the cache counts as stalled: the apiserver waits 3 s for its
-   * cache.
+   * If a list that makes a cache follow etcd takes more ms than this, the cache counts as stalled: the apiserver waits
+   * 3 s for its cache.
    */
   progressWaitMs: 2500,
   progressAnswerMs: 4500,
@@ -150,22 +150,22 @@ export const watchLimits = {
   writeMarkEveryMs: 125,
   /** Ms after which an undelivered write is no longer measured: the backend's cache counts as stalled by then. */
   writeMarkMs: 60_000,
-  /** Maximum number of API groups of a backend with a histogram of their own. A cluster has 25, and those of its CRDs. */
+  /** Maximum number of API groups with a histogram each, per backend. A cluster has 25 and the groups of its CRDs. */
   delayGroups: 32,
-  /** Ms of the intervals for which the longest delay of a write is kept. */
+  /** Interval in ms. The longest delay of a write is kept for the present interval and the previous one. */
   recentDelayMs: 10_000,
   /** Ms between two checks for backends that deliver writes late (watch-delay.ts). */
   delayLookMs: 500,
   /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
   lateMs: 2000,
-  /** A late backend counts as late until it delivers all writes in fewer ms than this. */
+  /** A late backend stays late until it delivers all writes in fewer ms than this. */
   stillLateMs: 1000,
-  /** Number of checks in a row that must find a backend late. A garbage collection in its process is shorter. */
+  /** Number of checks in a row that must find a backend late. A garbage collection of an apiserver is shorter. */
   lateLooks: 4,
   /** Maximum number of watches of a resource in which a check looks for proof that the backend is late. */
   delayTries: 500,
   /** Minimum ms between two journal entries of a backend that is late. */
   lateReportMs: 5000,
-  /** Ms until a cache that had not advanced within `progressCheckMs` is checked again. */
+  /** Ms until the next check of a cache that has not advanced within `progressCheckMs`. */
   progressAgainMs: 60_000,
 } as const;

@@ -86,7 +86,7 @@ export class Field {
   nameIndex: number;
   /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
   readonly size: number;
-  /** True if no hop may add this field to an HPACK table (RFC 7541 §7.1.3): it is a secret, or its sender says so. */
+  /** True if no hop may put this field into an HPACK table (RFC 7541 §7.1.3): a secret, or marked so by its sender. */
   readonly isNeverIndexed: boolean;
   #key = "";
   /** The result of `fault`; null: not computed yet. */
@@ -104,7 +104,7 @@ export class Field {
     this.isNeverIndexed = isNeverIndexed || isSensitive(this.role);
   }
 
-  /** The rule of RFC 9113 §8.2.1 that this field alone violates (the text omits the field's value); undefined: none. */
+  /** The rule of RFC 9113 §8.2.1 that this field violates, as a text without the field's value; undefined: none. */
   get fault(): string | undefined {
     if (this.#fault === null) this.#fault = faultOf(this);
     return this.#fault;

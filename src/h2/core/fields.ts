@@ -43,8 +43,8 @@ export function readRequest(fields: Field[]): RequestHead | string {
 }
 
 /**
- * Reads the requests of one session. Most requests of a client differ from the previous one in `:path` only, and a table
- * of HPACK returns the same Field objects again, so nothing but the path has to be checked.
+ * Reads the requests of one session. Most requests of a client differ from the previous one only in `:path`. An HPACK
+ * table returns the same Field objects for the other fields, so only the path has to be checked.
  */
 export class RequestReader {
   #last: RequestHead | undefined;
@@ -75,7 +75,7 @@ export class RequestReader {
   }
 }
 
-/** The last request stays in memory while its session is idle, so no request with a larger head is remembered (A26). */
+/** Largest request head in bytes that is remembered: it stays in memory while its session is idle (A26). */
 const rememberedBytes = 4096;
 
 function isPlainPath(field: Field): boolean {
@@ -102,7 +102,7 @@ export function readResponse(fields: Field[]): ResponseHead | string {
   const status = Number(text);
   const contentLength = contentLengthOf(found);
   if (typeof contentLength === "string") return contentLength;
-  // RFC 9110 §8.6 forbids content-length in these responses. A 204 with length 0 is accepted: it has no content.
+  // RFC 9110 §8.6 forbids content-length in a 1xx or 204. A 204 with length 0 is accepted: it has no content.
   if ((status < 200 && contentLength >= 0) || (status === 204 && contentLength > 0))
     return "content-length in a response without content";
   return { status, contentLength, fields };
@@ -114,7 +114,7 @@ export function trailersFault(fields: Field[]): string | undefined {
 
 type FoundByRole = (string | undefined)[];
 
-/** One list for all heads, which is safe because a head is read without interruption. */
+/** All heads share this array, which is safe because a head is read synchronously. */
 const foundByRole: FoundByRole = Object.values(role).map(() => undefined);
 
 function noneFound(): FoundByRole {
@@ -143,7 +143,7 @@ const pseudoInTrailers = refused("pseudo-field in trailers");
 /** Fields that are forbidden in trailers. A receiver that merges trailers into the head would obey them (A38). */
 const headOnly = refused("field in trailers that belongs in the head");
 
-/** Returns the rule of each role by the role's number. A role that is in no row gets the rule `free`. */
+/** Returns the rules, indexed by role. A role that is in no row gets the rule `free`. */
 function rulesOf(...rows: readonly (readonly [Rule, ...Role[]])[]): readonly Rule[] {
   const rules = Object.values(role).map(() => free);
   for (const [rule, ...roles] of rows) for (const of of roles) rules[of] = rule;
@@ -206,7 +206,7 @@ const pathForm = /^\/[!"$-~\x80-\xff]*$/;
 const authorityForm = /^(?:\[[0-9A-Za-z:.%_~-]+\]|[0-9A-Za-z\-._~%!$&'()*+,;=]+)(?::[0-9]*)?$/;
 const longestIpv6Chars = "ffff:ffff:ffff:ffff:ffff:ffff:255.255.255.255:65535".length;
 const statusForm = /^[1-5][0-9][0-9]$/;
-/** A comparison with common values comes first, so that most responses need no regular expression. */
+/** Compares with 200 first, so that most responses need no regular expression. */
 function isStatus(text: string): boolean {
   return text === "200" || statusForm.test(text);
 }
@@ -219,7 +219,7 @@ function requestFault(found: FoundByRole): string | undefined {
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
-/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), and apiservers also answer `get`. */
+/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), but apiservers answer `get`, too. */
 function methodFault(found: FoundByRole): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";

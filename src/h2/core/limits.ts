@@ -20,7 +20,7 @@ export const h2Limits = {
   resetsPerSecond: 33,
   /** Initial receive window of a stream in bytes. It grows while the proxy can forward as fast as it receives (D2). */
   streamWindowBytes: 256 * KiB,
-  /** Maximum number of streams in a row that are refused because too many are open. One more ends the session (A3). */
+  /** Maximum number of consecutive streams refused because too many are open. One more ends the session (A3). */
   refusedStreams: 100,
   /**
    * For each request that a backend has answered, the client may send this many control frames more than the budgets

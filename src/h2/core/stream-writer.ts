@@ -26,7 +26,7 @@ export type StreamListener = {
   headers(fields: Field[], end: boolean): void;
   /** Called for body bytes, which are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called when the stream ends early: by a reset, a violation, or the loss of its session (`lost`). Called last. */
+  /** Called when the stream ends early, by reset, violation or loss of its session (`lost`). No other call follows. */
   reset(code: number): void;
   /** Called when `count` bytes given to `sendData` have left the stream's queue. */
   sent(count: number): void;

@@ -41,7 +41,7 @@ export type StreamFrames = {
     dependsOnSelf: boolean,
   ): void;
   reset(id: number, code: number): void;
-  /** Called for a WINDOW_UPDATE frame; `id` 0: for the session. */
+  /** Called for a WINDOW_UPDATE frame. `id` 0: it is for the session. */
   windowUpdate(id: number, increment: number): void;
 };
 

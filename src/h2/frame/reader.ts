@@ -16,7 +16,7 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** A shorter part of an incomplete DATA frame is held until more arrives, because many tiny pieces cost more time. */
+/** If no more than this has arrived of a DATA frame, it is held until more arrives: many tiny pieces cost more time. */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -275,7 +275,7 @@ export class HeaderBlock {
   endStream = false;
   dependsOnSelf = false;
 
-  /** Id of the stream whose header block is incomplete; 0: none. No other frame may come before its end (§6.10). */
+  /** Id of the stream whose header block is incomplete; 0: none. No other frame may arrive within the block (§6.10). */
   get id(): number {
     return this.#id;
   }

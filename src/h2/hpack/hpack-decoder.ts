@@ -84,7 +84,7 @@ export class HpackDecoder {
     this.#at = start;
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
-    // Not kept if the field's name is in the dynamic table: the same index may mean another name in the next block.
+    // A field whose name is in the dynamic table is not kept: in the next block, the index may mean another name.
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
@@ -94,7 +94,7 @@ export class HpackDecoder {
     this.#lastSecret = { encoded, field };
   }
 
-  /** Reads a literal field. `prefix`: mask of the name's index in the first byte; mask 0x3f: it enters the table. */
+  /** Reads a literal field. `prefix`: mask of the name's index in the first byte; 0x3f: the field enters the table. */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;

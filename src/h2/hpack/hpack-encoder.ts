@@ -7,8 +7,8 @@
  * are fields that do not repeat: in the table, they would replace fields that repeat.
  *
  * Strings are sent without Huffman coding, because it costs more time than it saves. It would save 19 of the 67 bytes
- * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs; decoding takes two thirds of that time
- * again. Sending a byte costs 2 ns, including TLS at both ends.
+ * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs; decoding takes another two thirds of that
+ * time. Sending a byte costs 2 ns, including TLS at both ends.
  */
 
 import { putLatin1 } from "../core/bytes.ts";
@@ -47,7 +47,7 @@ export const rememberedFieldsOfMany = 512;
 export class HpackEncoder {
   /** The fields that were last found in a table, by the lowest bits of their ids. */
   readonly #remembered: (Field | undefined)[] = [];
-  /** The table numbers of the fields in `#remembered`; negative: minus the index in the static table. */
+  /** For each field in `#remembered`: its number in the dynamic table, or its index in the static table, negated. */
   readonly #rememberedNumbers: number[] = [];
   readonly #idMask: number;
   readonly #numberByKey = new Map<string, number>();
@@ -123,7 +123,7 @@ export class HpackEncoder {
   }
 
   #remember(slot: number, field: Field, number: number): void {
-    // Filled from the first slot on, because V8 stores an array with gaps as a hash table.
+    // Fills the slots before this one, because V8 stores an array with gaps as a hash table.
     while (this.#remembered.length <= slot) {
       this.#remembered.push(undefined);
       this.#rememberedNumbers.push(0);
@@ -150,7 +150,7 @@ function putString(out: Buffer, at: number, text: string): number {
   return putLatin1(out, next, text);
 }
 
-/** Writes an integer (§5.1): in the bits of `mask`, or seven more bits in each following byte, lowest bits first. */
+/** Writes an integer (§5.1): into the bits of `mask` or, if too large, seven bits per following byte, lowest first. */
 function putInteger(out: Buffer, at: number, pattern: number, mask: number, value: number): number {
   if (value < mask) {
     out[at] = pattern | value;

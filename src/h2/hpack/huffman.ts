@@ -4,8 +4,8 @@ import { u8 } from "../core/bytes.ts";
 const endOfString = 256;
 
 /**
- * The bytes with a code of each length in bits (appendix B), in hexadecimal; ranges are inclusive. Codes of one length
- * count upwards in the order of their bytes, so the lengths define the codes.
+ * The bytes (in hexadecimal; ranges are inclusive) whose codes have a given length in bits (appendix B). Codes of one
+ * length count upwards in the order of their bytes, so the lengths define the codes.
  */
 const bytesByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],

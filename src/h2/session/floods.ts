@@ -15,7 +15,7 @@ export type FloodKind = "control" | "priority" | "update" | "empty" | "connectio
 
 export class Floods {
   readonly #clock: Clock;
-  /** Each budget is created when it is first used: it takes a hundred bytes, and most sessions need only a few. */
+  /** Each budget is created at its first use, because it takes a hundred bytes, and most sessions need few budgets. */
   readonly #budgets: Partial<Record<FloodKind, TokenBucket>> = {};
   /** Number of frames beyond the budgets that the peer may still send, because backends answered its requests (D16). */
   #earned = 0;
@@ -24,7 +24,7 @@ export class Floods {
     this.#clock = clock;
   }
 
-  /** Takes `cost` from a budget or, if it is exhausted, from the credit. Throws if that fails, too. */
+  /** Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are. */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many frames: ${kind}`);

@@ -1,8 +1,8 @@
 /**
  * Allocates memory for DATA that waits to be sent: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are
  * returned to the kernel. With separate Buffers, the memory would never be returned: malloc returns only the end of its
- * heap to the kernel, and some small allocation always remains there. The limit on buffered bytes also limits the
- * blocks, because a block is at least half full (buffered.ts).
+ * heap to the kernel, and some small allocation always remains there. The limit on buffered bytes (buffered.ts) also
+ * limits the blocks, because a block is at least half full.
  */
 import { frameBytes } from "../frame/frame.ts";
 
@@ -67,8 +67,8 @@ export class Slabs {
 
   /**
    * Unmaps slabs that have stayed empty since the previous call, but at most `slabsPerLook`, because unmapping 1 MiB
-   * takes 0.15 ms. Slabs that were in use since then are kept, because the first use of a new slab costs as much as
-   * copying 4 MiB.
+   * takes 0.15 ms. Slabs that were in use since that call are kept, because the first use of a new slab costs as much
+   * as copying 4 MiB.
    */
   shrink(): void {
     let left = Math.min(this.#fewestEmptySinceShrink, slabsPerLook);
@@ -84,7 +84,7 @@ export class Slabs {
     this.#fewestEmptySinceShrink = this.#empty.size;
   }
 
-  /** Uses a resizable ArrayBuffer, because V8 maps its memory itself. That of others comes from malloc. */
+  /** Uses a resizable ArrayBuffer, because V8 maps its memory itself. Other ArrayBuffers use malloc. */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };

@@ -45,7 +45,7 @@ const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
-/** The queue of every stream without waiting DATA, shared because most streams never have any. Never changed. */
+/** The queue of every stream without waiting DATA: shared, because DATA rarely waits. Never modified. */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -56,7 +56,7 @@ export class Stream implements StreamWriter {
   #sendWindow: number;
   readonly #receiveBytes: number;
   #receiveWindow: ReceiveWindow | undefined;
-  /** Number of body bytes that must still arrive by `content-length`; -1: the message has no such field (A29). */
+  /** Number of body bytes that `content-length` still requires; -1: the message has no such field (A29). */
   #expected = -1;
   #isAnswered = false;
   #isMalformed = false;
@@ -144,7 +144,7 @@ export class Stream implements StreamWriter {
       return;
     }
     this.#isAnswered = true;
-    // These responses may state the length of a body that is not sent (RFC 9110 §8.6).
+    // A response to HEAD and a 304 may state the length of a body that is not sent (RFC 9110 §8.6).
     const isBodiless = this.#isHeadRequest || head.status === 304 || head.status === 204;
     this.#expected = isBodiless ? 0 : head.contentLength;
     if (end && this.#expected > 0) throw malformed("content-length without a body");
@@ -221,7 +221,7 @@ export class Stream implements StreamWriter {
 
   /**
    * True if this turn's output contains DATA of this stream that was followed by other frames, so that no DATA can be
-   * added to it.
+   * added to the same frame.
    */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;
@@ -282,7 +282,7 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /** Returns the number of bytes without credit, and sets it to 0: the session returns a closed stream's credit. */
+  /** Returns and clears the number of bytes without credit: the session returns the credit of a closed stream. */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -418,7 +418,7 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** The owner is called last, because it may call this stream again. */
+  /** Calls the owner last, because the owner may call this stream again. */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.#owner.sent(count);

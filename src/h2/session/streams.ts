@@ -64,7 +64,7 @@ export class Streams implements StreamHost, StreamFrames {
    */
   readonly #resetIds = new Lru<number, true>(rememberedResets);
   #lastId = 0;
-  /** Highest stream id that the peer has used, even for a refused stream. A higher id has not been used yet. */
+  /** Highest stream id that the peer has used, even for a refused stream. Higher ids are idle. */
   #seenId = 0;
   #nextId = 1;
   readonly #refusals = new Refusals();
@@ -137,7 +137,7 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  /** DATA below `crumbBytes` does not raise the budget for WINDOW_UPDATE: tiny windows of the peer cause it (A19). */
+  /** DATA that a tiny window of the peer has cut (`isCrumb`) does not raise the budget for WINDOW_UPDATE (A19). */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -149,7 +149,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // Remembers the id if the peer may send frames that count. After its END_STREAM, its frames are ignored anyway.
+    // Remembers the id if the peer may still send DATA or trailers. After END_STREAM, it may send neither.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -236,8 +236,8 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // If the proxy has reset the stream itself, the client's first reset of that stream is free, and a further one is
-      // not (A15).
+      // The client's first reset of a stream in `#resetIds`, which the proxy has reset, is free. Any other late reset
+      // costs budget (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
@@ -400,12 +400,12 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/** Counts requests refused because of too many streams or a too large header list. Too many end the session. */
+/** Counts requests that are refused because of too many streams or a large header list. Too many end the session. */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
-  /** Returns the error, which permits a retry, for a stream beyond the limit (A3); undefined: within the limit. */
+  /** Returns the error for a stream beyond the limit (A3), which permits a retry; undefined: within the limit. */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
       this.#inRow = 0;

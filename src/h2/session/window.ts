@@ -17,12 +17,12 @@ export function widened(window: number, increment: number, scope: "stream" | "se
 }
 
 /**
- * A receive window: the number of bytes that the peer may send. Credit is returned for received bytes that were
- * forwarded, as soon as it amounts to a quarter of the window, so that there are few WINDOW_UPDATE frames.
+ * A receive window: the number of bytes that the peer may send. Credit for received bytes accumulates when they are
+ * forwarded, and is returned when it amounts to a quarter of the window, so that there are few WINDOW_UPDATE frames.
  */
 export class ReceiveWindow {
   #open: number;
-  /** Size of the window in bytes while credit for all received bytes has been returned. */
+  /** Size of the window in bytes when credit for all received bytes has been returned. */
   #size: number;
   #saved = 0;
   /** Number of bytes of credit that must still be withheld to make the window smaller. */
@@ -52,7 +52,7 @@ export class ReceiveWindow {
     return this.#open >= 0;
   }
 
-  /** Returns the increment to announce now after `count` bytes were forwarded; 0: too few bytes yet. */
+  /** Called after `count` bytes were forwarded. Returns the increment to announce now; 0: still too small. */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;

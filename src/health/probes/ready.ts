@@ -1,7 +1,7 @@
 /**
  * Probes one backend's /readyz on a new socket, because an open socket would not show that a firewall rejects new ones.
  * The prober sets all deadlines. The request has a padding header, and the response lists all checks, so each of them
- * takes a large packet. So the probe fails even on a path that loses large packets (path MTU) only after the TLS
+ * takes a large packet. Therefore the probe also fails if the path loses large packets (path MTU) only after the TLS
  * handshake.
  */
 import { Agent, type IncomingMessage, type RequestOptions, request } from "node:http";
@@ -26,7 +26,7 @@ export type ReadyParts = {
   readonly versions?: BackendVersions;
 };
 
-/** Returns the probe that requests `parts.path`, and also /livez if the response fails without naming a check. */
+/** Returns the probe that requests `parts.path`, and also /livez if the response reports a failure but no check. */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
@@ -110,7 +110,7 @@ async function ask(socket: Socket, path: string, listener: ProbeListener): Promi
   }
 }
 
-/** The response to /livez fits in a small packet with any status: an apiserver sends 400 bytes. */
+/** The response to /livez fits in a small packet, whatever its status: an apiserver sends 400 bytes. */
 function keptSocket(socket: Socket, agent: Agent): KeptSocket {
   return {
     ask: (answered) => void answerOf(agent, "/livez").then(answered, () => {}),

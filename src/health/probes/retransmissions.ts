@@ -14,8 +14,8 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns how often the kernel has retransmitted, by socket key. For an idle connection, the number is one more than
- * its unanswered keepalive probes, because the kernel waits a second before each probe.
+ * Returns the number of the kernel's retransmissions by socket key. For an idle connection, it is the number of
+ * unanswered keepalive probes plus one, because the kernel waits a second before each probe.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,

@@ -1,7 +1,7 @@
 /**
  * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope
- * (`WatchContext.scope`). If one backend has delivered an event that another backend has not, the other backend's cache
- * is suspected. That cache certainly lags if one of its watches should have delivered the event by now (`wouldShow`).
+ * (`WatchContext.scope`). A cache is suspected if another backend has delivered an event that this cache has not. The
+ * cache certainly lags if one of its watches should have delivered the event by now (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -11,10 +11,10 @@ import { WriteDelays, type WriteProgress } from "./write-delays.ts";
 
 const none: readonly string[] = [];
 
-/** The end of a scope (`WatchContext.scope`) that covers all namespaces. */
+/** A scope (`WatchContext.scope`) that covers all namespaces ends with this character. */
 const wholeScopeEnd = " ";
 
-/** Watches avoid the stalled cache until the clock reading `until`. With each further stall, this time doubles. */
+/** Watches avoid a stalled cache for `spellMs`, until the clock reading `until`. Each new stall doubles `spellMs`. */
 type Stall = {
   /** Version of the event that another backend has delivered and this cache has not. */
   readonly version: string;
@@ -42,7 +42,7 @@ export class CacheProgress {
   stall: Stall | undefined;
   /** Newest version from which the backend has refused a watch with 410 (too old); "": none. */
   refused = "";
-  /** Measures the delay of writes; undefined unless the scope covers the whole resource. */
+  /** Measures the delay of writes; defined only for a scope that covers the whole resource. */
   readonly writes: WriteProgress | undefined;
   #hasForgotten = false;
 
@@ -128,7 +128,7 @@ export type LagSuspicion = {
   /** Version of the oldest missing event. */
   readonly version: string;
   readonly behindMs: number;
-  /** True if the cache sent a bookmark long after the missing event that has an older version. So the cache lags. */
+  /** True if the cache certainly lags: long after the missing event, it has sent a bookmark with an older version. */
   readonly isProven: boolean;
   /** True if some backend sends bookmarks for this resource. Resources without a watch cache have none. */
   readonly hasBookmarks: boolean;
@@ -137,9 +137,9 @@ export type LagSuspicion = {
 };
 
 type Threshold = {
-  /** Returns for how many ms the backend's cache must have lacked an event before it is suspected. */
+  /** Returns the ms for which the backend's cache must have lacked an event to be suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if the cache must also have delivered nothing new for as long. */
+  /** True if the cache must also have delivered nothing new in that time. */
   readonly isStill: boolean;
 };
 
@@ -233,7 +233,7 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 
 /**
  * Finds caches that lack another backend's event. A resource's cache is *stalled* if it has also delivered nothing new
- * for 8 s. A scope's cache *lags* after a shorter time: as long as a PING may stay unanswered.
+ * for 8 s. A scope's cache *lags* once it has lacked the event for as long as a PING may stay unanswered.
  */
 export class CacheTracker {
   readonly writeDelays = new WriteDelays();
@@ -242,7 +242,7 @@ export class CacheTracker {
   readonly #stalled = new Set<CacheProgress>();
 
   /**
-   * Returns one cache's progress. If there are more than `comparedResources` resources, it is not compared with that of
+   * Returns one cache's progress. Beyond `comparedResources` resources, this progress is not compared with that of
    * other backends.
    */
   of(backend: string, resource: string): CacheProgress {
@@ -259,7 +259,7 @@ export class CacheTracker {
     });
   }
 
-  /** Returns the caches that for `limits.behindMs` have lacked an event and have delivered nothing new. */
+  /** Returns the caches that have lacked an event, and have delivered nothing new, for `limits.behindMs`. */
   stalling(now: number): LagSuspicion[] {
     return [...this.#resources.values()].flatMap((peers) => peers.suspicions(now, stalling));
   }
@@ -408,8 +408,8 @@ function makeRoom(all: Map<string, Peers>): boolean {
 /**
  * True if etcd's versions have gone back, for example because etcd was restored from a backup: the cache delivers new
  * events, but all are older than `from`, the version that the stream was requested from. The apiserver accepts such a
- * watch, but sends it nothing (k/k 107457, watch.md §11 row 13). If the cache delivers no new events, this is not sure:
- * it may only be stalled.
+ * watch, but sends it nothing (k/k 107457, watch.md §11 row 13). False if the cache delivers no new events, because it
+ * may only be stalled.
  */
 export function isRewound(
   { from, since }: Pick<Coverage, "from" | "since">,
@@ -433,8 +433,8 @@ export type Coverage = {
 
 /**
  * True if the silence of this stream proves that its cache lacks one of the missing events. A stream of the whole
- * resource would have delivered the event within `wholeMs`. Any other stream would have got a newer bookmark by now: a
- * working cache sends one within 62.3 s (watch.md §6.1), also after a move (§6.4).
+ * resource would have delivered the event within `wholeMs`. Any other stream would have received a newer bookmark
+ * within 62.3 s (watch.md §6.1), also after a move (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,

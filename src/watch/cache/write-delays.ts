@@ -35,7 +35,7 @@ export class WriteProgress {
     this.next = this.writes.end;
   }
 
-  /** Called for each watch of the whole resource. It delivers only versions after the one it was requested from. */
+  /** Called for each watch of the whole resource. It delivers only versions newer than the requested `version`. */
   startFrom(version: string): void {
     if (compareVersions(version, this.version) > 0) this.version = version;
   }
@@ -47,8 +47,8 @@ export class WriteProgress {
   }
 
   /**
-   * True if a watch has been open for long enough. Before that, its initial state may come late, which is no delay of a
-   * write.
+   * True if a watch has been open for long enough. At first, its initial state may come late, which is not the delay of
+   * a write.
    */
   isMeasuredAt(now: number): boolean {
     return now - this.#watchedSince >= watchLimits.sightMs;
@@ -58,7 +58,7 @@ export class WriteProgress {
     return this.#watchedSince !== Number.POSITIVE_INFINITY;
   }
 
-  /** Called when a watch has delivered this version, which is newer than all before. */
+  /** Called when a watch has delivered `version`, which is newer than all earlier versions. */
   reached(version: string, now: number): void {
     this.version = version;
     if (this.next < this.writes.end) this.writes.delivered(this, now);
@@ -69,13 +69,13 @@ export class WriteProgress {
     this.#worst.add(delayMs, now);
   }
 
-  /** Ms for which the backend has not delivered its oldest missing write; 0: it lacks none. */
+  /** Ms since the response to the oldest write that the backend has not delivered; 0: no write is missing. */
   lagMs(now: number): number {
     const missing = this.writes.markAt(this.next);
     return missing === undefined ? 0 : Math.max(0, now - missing.at);
   }
 
-  /** Longest delay in the last 10 to 20 s of a delivered write; 0: none was delivered. */
+  /** Longest delay of the writes that were delivered in the last 10 to 20 s; 0: none was delivered. */
   recentMs(now: number): number {
     return this.#worst.at(now);
   }
@@ -133,7 +133,7 @@ export class ResourceWrites {
     return this.#base + this.#marks.length;
   }
 
-  /** Newest known version of the resource. A write that is sent now creates a newer one, unless it changes nothing. */
+  /** Newest known version of the resource. A write that is sent now gets a newer version, or changes nothing. */
   get newest(): string {
     let newest = this.#last;
     for (const { version } of this.#caches.values())
@@ -173,7 +173,7 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** False if enough undelivered writes are measured. The oldest ones are kept, because they show the longest delay. */
+  /** False if enough undelivered writes are measured. The oldest writes are kept: they show the longest delay. */
   #hasRoom(now: number): boolean {
     const { length } = this.#marks;
     if (length < watchLimits.writeMarksClose) return true;
@@ -256,7 +256,7 @@ export class WriteDelays {
     return this.#worstOf(backend, (cache) => cache.lagMs(now))?.delayMs;
   }
 
-  /** The longest delay of a write in the last 10 to 20 s, delivered or not. */
+  /** The longest delay of a write that is missing, or was delivered in the last 10 to 20 s. */
   recent(backend: string, now: number): BackendDelay | undefined {
     return this.#worstOf(backend, (cache) => Math.max(cache.lagMs(now), cache.recentMs(now)));
   }

@@ -8,7 +8,7 @@ export type Parsed = {
   readonly reason: string;
   /** For an ERROR 410: the oldest version that a watch may start from (`WatchEvent.oldest`). */
   readonly oldest: string;
-  /** `namespace/name`; "" if the object has no name; undefined if `Metadata` has read the name already. */
+  /** `namespace/name`; "": the object has no name; undefined: the name is in the decoder's `Metadata`. */
   readonly key?: string;
 };
 
@@ -113,7 +113,7 @@ export class SmallEvent {
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
-  /** Returns the whole event, whose last piece is bytes[start, end), and forgets it; undefined if it was too long. */
+  /** Returns the whole event and forgets it. Its last piece is bytes[start, end). Undefined if it was too long. */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
     const isTooLong = this.#isTooLong || end - start > eventLimits.parsedEventBytes;

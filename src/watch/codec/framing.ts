@@ -1,7 +1,7 @@
 /**
- * Decides which watch responses the proxy can decode. Of a decodable response, the proxy forwards only whole events. So
- * the watch can continue on another backend if its backend dies in the middle of an event (D3). A response in another
- * format is *opaque*: its bytes are forwarded as they come.
+ * Decides which watch responses the proxy can decode. Of a decodable response, the proxy forwards only whole events.
+ * Therefore the watch can continue on another backend if its backend dies in the middle of an event (D3). A response in
+ * another format is *opaque*: its bytes are forwarded as they come.
  */
 import type { EventDecoder } from "./event.ts";
 import { JsonEvents } from "./json-events.ts";

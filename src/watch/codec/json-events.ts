@@ -1,7 +1,7 @@
 /**
- * Decodes watch events in JSON, one event in each line. Go escapes control characters, so a line feed always ends an
- * event. The first bytes of every line are checked. If an aggregated server formats JSON differently, its stream counts
- * as opaque. Otherwise the proxy might end an event at a line feed inside an object.
+ * Decodes watch events in JSON, one event per line. Go escapes control characters, so a line feed always ends an event.
+ * The first bytes of every line are checked. If an aggregated server formats JSON differently, its stream counts as
+ * opaque. Otherwise the proxy might end an event at a line feed inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -20,12 +20,12 @@ function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** All heads are equal up to the event's type. The first letter of the type shows which head it is. */
+/** All heads are equal up to the event's type. The first letter of the type identifies the head. */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
 
-/** For at most this many bytes, a loop is faster than `indexOf`, which searches beyond `end`. */
+/** Up to this many bytes, a loop is faster than `indexOf`, which does not stop at `end`. */
 const shortBytes = 64;
 
 export class JsonEvents extends DecodedEvent {

@@ -24,7 +24,7 @@ const keyBytes = 64;
 
 type Wanted = "none" | "version" | "name" | "namespace";
 
-/** The parser's states. Up to `after`, one byte decides the next state. In later ones, the parser skips a value. */
+/** States of the parser. Up to `after`, one byte decides the next state; `key`, `text`, `nested` last to their end. */
 const at = {
   bad: 0,
   open: 1,
@@ -39,7 +39,7 @@ const at = {
   nested: 10,
   /** After the brace that opens the metadata or a nested object. */
   members: 11,
-  /** Nothing more is to be read: the version was found, or the metadata or the object has ended. */
+  /** Nothing more must be read: the version was found, or the metadata or the object has ended. */
   over: 12,
 } as const;
 

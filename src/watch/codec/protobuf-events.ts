@@ -74,7 +74,7 @@ export class ProtobufEvents extends DecodedEvent {
   #readLength(bytes: Buffer, start: number, end: number): number {
     let here = start;
     while (this.#lengthBytesLeft > 0 && here < end) {
-      // Multiplied and not shifted, because a shift would return a negative number if the highest bit is set.
+      // Multiplies instead of shifting, because a shift would return a negative number if the highest bit is set.
       this.#left = this.#left * 256 + (bytes[here++] ?? 0);
       this.#lengthBytesLeft--;
     }

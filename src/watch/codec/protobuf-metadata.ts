@@ -25,11 +25,11 @@ const layout: readonly number[] = [
   lengthOf.metadata,
 ];
 
-/** Further values of `#step`, for the time after all of `layout` was read. */
+/** The values of `#step` after the whole `layout` was read. */
 const atTag = layout.length;
 const atVarint = atTag + 1;
 const atLength = atTag + 2;
-/** Nothing more is to be read: the metadata has ended, or the version was found. */
+/** Nothing more must be read: the metadata has ended, or the version was found. */
 const atEnd = atTag + 3;
 const atFault = atTag + 4;
 

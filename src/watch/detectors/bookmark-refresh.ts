@@ -36,7 +36,7 @@ export class BookmarkRefresher {
   readonly #progress: ProgressRequests;
   /** Watches that need a bookmark that covers all events up to a clock reading. Value: that clock reading. */
   readonly #old = new Map<WatchSession, number>();
-  /** Watches that could not open a second stream for a bookmark, and will try again. Value: as in `#old`. */
+  /** Watches for which no second stream could be opened yet, to be tried again. Value: as in `#old`. */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -54,12 +54,12 @@ export class BookmarkRefresher {
     return this.#postponed.size;
   }
 
-  /** Called when this backend has become ready. Its caches begin now, so watches on other backends need bookmarks. */
+  /** Called when `backend` has become ready. Its caches begin now, so watches on other backends need bookmarks. */
   returned(backend: string): void {
     this.#refreshOnOthers(backend, () => true);
   }
 
-  /** Gets bookmarks for watches on other backends whose resume version this backend would refuse with 410. */
+  /** Gets bookmarks for other backends' watches with a resume version that this backend would refuse with 410. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
@@ -129,8 +129,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * Tries again later. A watch that moves, or has a second stream, will still need the bookmark then, from its backend
-   * of that time. After `caughtUpMs`, no new try is needed, because every backend has sent a bookmark by itself.
+   * Tries again later, because the watch is moving or has a second stream now. The bookmark will come from its backend
+   * at that time. Gives up after `caughtUpMs`: every backend has then sent a bookmark by itself.
    */
   #postpone({ watch, since }: BookmarkRefresh): false {
     const { clock } = this.#parts;
@@ -149,10 +149,9 @@ export class BookmarkRefresher {
 }
 
 /**
- * True if the watch needs a bookmark, and can get one, to show that all events up to the clock reading `at` have
- * arrived. `version`: etcd's version at that time; undefined: not known yet; "": cannot be known. Even a bookmark that
- * came after `at` is not enough if it is older than `version`: a cache that etcd does not notify sends bookmarks with
- * old versions.
+ * True if the watch needs a bookmark to cover all events up to the clock reading `at`, and can get one. `version`:
+ * etcd's version at `at`; undefined: not known yet; "": cannot be known. A bookmark that came after `at` but is older
+ * than `version` does not suffice: a cache that etcd does not notify sends bookmarks with old versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

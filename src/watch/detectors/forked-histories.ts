@@ -1,9 +1,9 @@
 /**
  * Finds a backend whose etcd has another history than the one that clients have seen, for example after etcd was
- * restored from a backup. The proxy regularly requests a list of one object from each ready backend, which the
- * apiserver reads from etcd. If a list's version is older than one that any backend had delivered before the request,
- * the list's backend has another history. Events prove this, too: a backend's stream skips an event that another
- * backend has delivered.
+ * restored from a backup. The proxy regularly requests a list of one object from each ready backend. The apiserver
+ * reads this list from etcd. If the list's version is older than a version that some backend delivered before the
+ * request, the list's backend has another history. Events prove this, too: a stream skips an event that another backend
+ * has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
  * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
@@ -37,7 +37,7 @@ type Question = {
   readonly resource: string;
   /** Newest version of the resource that clients had received before the request. */
   readonly seen: string;
-  /** True if this resource has the newest such version of all resources. */
+  /** True if no other resource has a newer `seen`. */
   readonly isNewest: boolean;
 };
 
@@ -51,7 +51,7 @@ type Proof = {
   readonly resource: string;
   /** True if a later list had at least the version that clients have received, or no client can list the resource. */
   isRefuted: boolean;
-  /** If an event has shown the other history: clock reading until which no list can refute it. Otherwise 0. */
+  /** If an event is the proof: clock reading until which no list can refute the proof. Otherwise 0. */
   readonly until: number;
 };
 
@@ -61,7 +61,7 @@ export class ForkedHistories extends Interval {
   readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which no backend is ready and some backend has another etcd history; -1: not the case. */
+  /** Clock reading since which no backend is ready and some backend has another etcd history; -1: otherwise. */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -101,8 +101,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list: the one with the newest version, because it shows the most. Every other list is of
-   * another resource, because the objects of the newest one may be in an etcd of their own.
+   * Chooses the resource to list: the one with the newest version, because it shows the most. Every second list is of
+   * the next resource in turn, because the newest one may be in an etcd of its own.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -150,7 +150,7 @@ export class ForkedHistories extends Interval {
     return undefined;
   }
 
-  /** Called if a list has returned no version. After a refusal, another resource is listed next. */
+  /** Called if a list has returned no version. If the backend answered, another resource is listed next. */
   #notListed(backend: string, resource: string, status: number): void {
     const now = this.#parts.clock.now();
     if (status > 0) this.#skippedUntil.set(resource, now + watchLimits.historyUnreadMs);
@@ -187,7 +187,7 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. `ours` has the right history; the client has its events. */
+  /** Called if the events of two ready backends differ. `ours` has the right history: the client got its events. */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
@@ -213,7 +213,7 @@ export class ForkedHistories extends Interval {
       for (const watch of Array.from(watches.of(resource))) watch.leaveHistory(backend, version);
   }
 
-  /** Accepts another history if all backends have it, or if no backend with the right one has answered for too long. */
+  /** Accepts another history if all backends have it, or if no backend was ready for `historyAloneMs`. */
   #acceptIfAlone(now: number): void {
     const { backends } = this.#parts;
     const { views } = backends;

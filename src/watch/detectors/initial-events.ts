@@ -27,7 +27,7 @@ export class InitialEvents {
     this.#budget = new TokenBucket(parts.clock, initialListBurst, initialListsPerSecond);
   }
 
-  /** Requests one list whose version limits the initial events. Beyond the budget, the next event tries again. */
+  /** Requests one list whose version limits the initial events. Beyond the budget, the next chunk tries again. */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
     if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
     const context = watch.listed();
@@ -38,7 +38,7 @@ export class InitialEvents {
   }
 }
 
-/** Not needed if a bookmark will end the initial events, or if an aggregated API's versions cannot be compared. */
+/** False if a bookmark will end the initial events, or for an aggregated API, whose versions cannot be compared. */
 function isNeeded({ request, origin }: WatchContext): boolean {
   const isForeign = origin.isKnown && origin.isForeign;
   return request.start === "state" && !request.awaitsMarker && !isForeign;

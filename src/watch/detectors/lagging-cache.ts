@@ -1,9 +1,9 @@
 /**
  * Opens a second upstream stream on another backend for each watch of a lagging cache. A cache lags if it has lacked
  * another backend's event for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although it
- * answers PINGs and, for two more seconds, /readyz. Of each event, the copy that arrives first is forwarded. The second
- * stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the watches move to
- * the second stream. The backend still gets requests, so that a false alarm costs little (watch.md §5.6).
+ * answers PINGs and, for two more seconds, /readyz. For each event, the copy that arrives first is forwarded. The
+ * second stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the watches
+ * move to the second stream. The backend still gets requests, so that a false alarm costs little (watch.md §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -68,8 +68,8 @@ export class LaggingCacheDetector extends Interval {
   }
 
   /**
-   * `suspicions`: those of one cache. `all`: those of all caches, because a backend with a lagging cache gets no second
-   * streams.
+   * `suspicions`: of one cache. `all`: of all caches, because a backend with a lagging cache of the same resource gets
+   * no second streams.
    */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;

@@ -96,7 +96,7 @@ export class ListRequest implements AttemptOwner {
     this.#end();
   }
 
-  /** Ends the request, because the response of a suspect backend would come too late. */
+  /** Ends the request, because a suspect backend would answer too late. */
   attemptSuspected(): void {
     this.#end();
   }

@@ -1,9 +1,9 @@
 /**
  * Finds out whether an API belongs to a CRD or to an aggregated server (kube/api-origin.ts), after a backend has
  * answered a watch of that API. If kube-aggregator forwarded another server's response, both servers have added their
- * header fields, so some fields occur twice. If not, the proxy requests the API's OpenAPI document. It does so with the
- * identity of the watch's client, because all authenticated users may read the document (ClusterRole system:discovery).
- * The first 100 bytes show the origin; the proxy cancels the rest.
+ * header fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI document. It does so with
+ * the identity of the watch's client, because all authenticated users may read the document (ClusterRole
+ * system:discovery). The first 100 bytes show the origin; the proxy cancels the rest.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -77,7 +77,7 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // Tries again, because the OpenAPI document of a new CRD appears after a second. Not after a 403, which
+          // Tries again, because the OpenAPI document of a new CRD appears after a second. Gives up after a 403, which
           // concerns only this client.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
@@ -104,7 +104,7 @@ export class OriginChecks {
     this.#notify(this.#parts.origins.configure(rules));
   }
 
-  /** Tells the open watches of these APIs that no aggregated server answers them. */
+  /** Notifies the open watches of these APIs, because it is now known that no aggregated server answers them. */
   #notify(origins: readonly Origin[]): void {
     if (origins.length === 0) return;
     const { clock, exchanges } = this.#parts;

@@ -24,7 +24,7 @@ type ProgressRequestsParts = {
   readonly pools: PoolSet;
 };
 
-/** A watch that needs a bookmark, to show that all events up to the clock reading `since` have arrived. */
+/** A watch that needs a bookmark that covers all events up to the clock reading `since`. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
 type CacheRecord = {
@@ -35,7 +35,7 @@ type CacheRecord = {
   isAsked: boolean;
   /** etcd's version at `askedAt`; "" if the list did not return it. */
   version: string;
-  /** Number of failed lists since one returned a version. */
+  /** Number of lists that have failed since a newer version was needed. */
   tries: number;
   /** The client whose identity the latest list carried. */
   client: Client | undefined;
@@ -93,7 +93,7 @@ export class ProgressRequests {
   }
 
   /**
-   * Called when the watch has opened a stream for a bookmark. A later check finds out whether the watch has reached the
+   * Called when the watch has opened a stream for a bookmark. A later check shows whether the watch has reached etcd's
    * version.
    */
   refreshed(watch: WatchSession, backend: string): void {
@@ -163,7 +163,7 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // If a backend does not answer one client, it would not answer others. So no other client is tried.
+    // A backend that does not answer one client would not answer others, so no other client is tried.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;
@@ -189,7 +189,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // If a later list has returned a newer version, etcd again has the full time to notify the cache.
+    // After a later list with a newer version, etcd again has the full time to notify the cache.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -238,7 +238,7 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** Called if the cache has reached `version`, or no watch is behind it. Refreshes the remaining watches again. */
+  /** Called if the cache has reached `version`, or no watch lacks it. Refreshes the remaining watches again. */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;

@@ -23,7 +23,7 @@ type SentinelsParts = {
 
 /**
  * The sentinel of one resource (D13): the watch that also has a second stream, on another backend. If no second stream
- * is open: the latest attempt to open it.
+ * is open, the latest attempt to open one.
  */
 type SentinelState = {
   watch: WatchSession | undefined;
@@ -33,7 +33,7 @@ type SentinelState = {
   askedAt: number;
   /** True from a backend's refusal of the second stream until a backend accepts it. */
   wasRefused: boolean;
-  /** Backends that refused the second stream. Each is skipped until this clock reading. */
+  /** Backends that refused the second stream. Value: clock reading until which the backend is skipped. */
   readonly pauses: Map<string, number>;
 };
 
@@ -123,9 +123,9 @@ export class Sentinels extends Interval {
   }
 
   /**
-   * Returns a better watch and backend for the sentinel; undefined if the present ones are as good. Prefers a watch of
-   * the whole resource, because it compares the most events. Prefers a backend that was never asked for the resource,
-   * because that backend may not have filled its cache yet.
+   * Returns a better watch and backend for the sentinel; undefined: there are none. Prefers a watch of the whole
+   * resource, because it compares the most events. Prefers a backend that has accepted no watch of the resource yet,
+   * because it may not have filled its cache.
    */
   #find(
     resource: string,
@@ -145,7 +145,7 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Returns the first watch with bookmarks if there is one: bookmarks come even if no object changes. */
+  /** Returns the first watch with bookmarks, else the first: bookmarks come even if no object changes. */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,

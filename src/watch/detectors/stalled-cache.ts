@@ -82,7 +82,7 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if some watch can prove the stall: one of the whole resource at once, any other with its next bookmark. */
+/** True if a watch can prove the stall: one of the whole resource at once, any other once a bookmark is overdue. */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
@@ -91,8 +91,8 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // The proxy's own bookmarks come on streams that the proxy requested, and on the client's own stream if it starts at
-  // an exact version.
+  // Bookmarks that only the proxy wants come on streams that the proxy requested, and on the client's own stream if it
+  // starts at an exact version.
   const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };

@@ -1,6 +1,6 @@
 /**
  * Finds backends whose watches deliver writes late (write-delays.ts): the backend answers and its watch caches advance,
- * but clients see an old state, of seconds ago. If a cache does not advance at all, stalled-cache.ts also finds it.
+ * but clients see a state that is seconds old. If a cache does not advance at all, stalled-cache.ts also finds it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -73,7 +73,7 @@ export class WatchDelayDetector extends Interval {
     this.#report(missing, limitMs, now);
   }
 
-  /** Returns the backend's progress of each resource of which it has not delivered a write within `limitMs`. */
+  /** Returns the backend's progress of each resource with a write that has been missing for at least `limitMs`. */
   #missingAt(backend: string, limitMs: number, now: number): readonly WriteProgress[] {
     const missing: WriteProgress[] = [];
     for (const { all } of this.#parts.caches.writeDelays.all)

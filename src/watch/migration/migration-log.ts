@@ -1,4 +1,4 @@
-/** Journals moves and ends of watches. All of one second with the same reason and backends share one entry. */
+/** Journals moves and ends of watches. Those within a second that have the same reason and backends share an entry. */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../limits.ts";

@@ -78,7 +78,7 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** Called after each chunk of a stream until the end of its initial events is known. */
+  /** Called after each chunk of a stream during its initial events. Requests the list that limits their versions. */
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
@@ -93,8 +93,8 @@ export class Migrations {
   }
 
   /**
-   * Queues a watch that has lost its stream, so that another backend continues it. Waits `inMs` first if every backend
-   * was already asked without success. Returns a function that removes the watch from the queue.
+   * Queues a watch that has lost its stream, so that another backend continues it. If every backend was already asked
+   * without success, waits `inMs` first. Returns a function that removes the watch from the queue.
    */
   resume(watch: WatchSession, inMs: number): () => void {
     if (inMs <= 0 || this.targets.elsewhereFor(watch, watch.tried) !== undefined)
@@ -113,14 +113,14 @@ export class Migrations {
 
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // Checked first, because it costs little: while many watches wait, this method is called often for each.
+    // The cheapest check comes first: while many watches wait, this method is called often for each.
     if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // Only this connection may be faulty. Without another backend, the same one is asked on a new connection.
+    // Perhaps only this connection is faulty: without another backend, the same one is asked on a new connection.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -149,7 +149,7 @@ export class Migrations {
     this.#leaveSoon();
   }
 
-  /** Called if no other backend accepts the watch of a draining backend now. Tries again later. */
+  /** Called if no other backend accepts the watch of a draining backend. Tries again after `declinedMs`. */
   leaveLater(watch: WatchSession): void {
     this.clock.after(watchLimits.declinedMs, () => this.leave(watch, "draining"));
   }
@@ -162,8 +162,8 @@ export class Migrations {
 
   /**
    * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. A sentinel (D13)
-   * gives up its other second stream for this, because with an old version it could not move to a backend that has come
-   * back. Returns false if the watch's state allows no second stream, or its backend may be failing.
+   * gives up its stream for comparison, because with an old version it could not move to a backend that has come back.
+   * Returns false if the watch's state allows no second stream, or its backend may be failing.
    */
   refresh(watch: WatchSession): boolean {
     const { attempt } = watch;
@@ -180,7 +180,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** True if the pace of moves allows another one now. */
+  /** True if the pace of moves allows another move now. */
   get hasRoom(): boolean {
     return this.pace.isOpen(2);
   }
@@ -331,7 +331,7 @@ export class Migrations {
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
-      // Later, because the watch will soon have a newer version, from which more backends can continue it.
+      // Leaves later: the watch will soon have a newer version, from which more backends can continue it.
       else if (reason === "draining" && watch.state === "refreshing") this.leaveLater(watch);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });

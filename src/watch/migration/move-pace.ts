@@ -1,7 +1,7 @@
 /**
  * Limits how fast watches move (D6). The rate is `movesPerSecond` at first, rises while backends accept moved watches
  * promptly, and falls if they take longer or answer 429. Watches of the control plane have a separate rate, so they
- * move first, however many other watches wait.
+ * need not wait for other watches.
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";

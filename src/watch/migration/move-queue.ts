@@ -4,8 +4,8 @@ import type { WatchSession } from "../session/watch-session.ts";
 const urgencies: readonly Urgency[] = [0, 1, 2];
 
 /**
- * The queue of watches without a stream: first those of the control plane, then those of nodes, then all others. In
- * each class, the watch that lost its stream first is first.
+ * The queue of watches without a stream: the control plane's watches, then those of nodes, then all others. Within a
+ * class, watches keep the order in which they were added.
  */
 export class MoveQueue {
   /** One map for each urgency. The value is true if the watch has already waited for a backend. */
@@ -19,7 +19,7 @@ export class MoveQueue {
     this.#watches[watch.clientRequest.caller.urgency]?.set(watch, hasWaited);
   }
 
-  /** Removes a watch, whose urgency may have changed. Returns whether it has waited; undefined: it is not queued. */
+  /** Removes a watch, even if its urgency has changed. Returns whether it has waited; undefined: it is not queued. */
   take(watch: WatchSession): boolean | undefined {
     for (const watches of this.#watches) {
       const hasWaited = watches.get(watch);

@@ -42,7 +42,7 @@ export class TargetPicker {
   }
 
   /**
-   * True if a dead backend may come back with its caches, because its sockets are silent, and only for a short time. If
+   * True if a dead backend may come back with its caches: its sockets have been silent, and only for a short time. If
    * it refuses new sockets, its process has ended, and its caches are lost.
    */
   #isHidden(name: string): boolean {
@@ -55,12 +55,12 @@ export class TargetPicker {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
 
-  /** True if `attempt` should be given up for another backend or connection: its connection or backend is silent. */
+  /** True if `attempt`, whose connection or backend is silent, should be given up for another backend or connection. */
   isInVain(watch: WatchSession, attempt: Attempt): boolean {
     // While many watches move, most attempts wait for a connection. That is no reason to leave a healthy backend.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // No other backend can be asked. Only another connection to this backend, if one answers, would be better.
+    // No other backend can be asked, so only a connection to this backend that answers would be better.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -85,8 +85,8 @@ export class TargetPicker {
   }
 
   /**
-   * Prefers a backend whose cache is not stalled. If there is none, a stalled cache is safe, because its events are
-   * only late.
+   * Returns a backend for the watch, if possible one whose cache is not stalled. A stalled cache is safe, because its
+   * events are only late.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;

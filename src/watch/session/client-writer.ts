@@ -10,7 +10,7 @@ export class ClientWriter {
   readonly #down: StreamWriter;
   readonly #clock: Clock;
   #prepaid = 0;
-  /** Clock reading since which some data has always been waiting; -1: no data waits. */
+  /** Clock reading since which data has waited without a break; -1: no data waits. */
   #waitsSince = -1;
 
   constructor(down: StreamWriter, clock: Clock) {
@@ -28,14 +28,14 @@ export class ClientWriter {
   }
 
   /**
-   * Called when another upstream stream takes over. It must get no credit for the previous stream's bytes that are
-   * still queued.
+   * Called when another upstream stream takes over. The new stream must get no credit for queued bytes of the previous
+   * one.
    */
   change(): void {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** Called when `count` bytes have been sent to the client. Returns for how many of them the stream gets credit. */
+  /** Called when `count` bytes have been sent to the client. Returns how many of them give credit to the stream. */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

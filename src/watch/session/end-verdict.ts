@@ -1,7 +1,7 @@
 /**
  * Decides what happens to a watch when its upstream stream is over, by the table of watch.md §5.1. The watch continues
  * on another backend if possible. Otherwise it ends between two events, because a reset would make client-go list
- * everything again (D5). A backend that refuses the watch's version (410): see `expired-version.ts`.
+ * everything again (D5). `expired-version.ts` handles a backend that refuses the watch's version (410).
  */
 import { limits } from "../../base/limits.ts";
 import type { Start } from "../../kube/watch-request.ts";
@@ -60,7 +60,7 @@ export function verdictOn(ending: Ending): Verdict {
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver ends a slow watch on purpose. A resumed one would keep its slow client for ever (watch.md §5.5).
+  // The apiserver ends a slow watch on purpose. If resumed, it would keep the slow client for ever (watch.md §5.5).
   if (ending.isBlocked) return end;
   // The end has no known cause: the cache may have been filled again, or a CRD may have changed. One resume is tried.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
@@ -75,7 +75,7 @@ function onBreak(ending: Ending): Verdict {
   return isUntouched(ending) ? replay : end;
 }
 
-/** True if the client has got no event and its request can be repeated. A watch from "now" cannot (watch.md W3). */
+/** True if the client has got no event and its request can be repeated, unlike a watch from "now" (watch.md W3). */
 function isUntouched({ phase, start }: Ending): boolean {
   return phase === "opening" && start !== "now";
 }
@@ -92,14 +92,14 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   );
 }
 
-/** True if an end at this moment is due to the client's deadline. `leftMs`: ms until it; undefined: no deadline. */
+/** True if an end now counts as caused by the client's deadline. `leftMs`: ms until it; undefined: no deadline. */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
 
 /**
- * Returns the ms to wait before the proxy ends the watch: client-go treats a watch that ended within a second without
- * events as a failure, and relists (watch.md §7).
+ * Returns the ms to wait before the proxy ends the watch. If a watch ends within a second without events, client-go
+ * treats this as a failure and relists (watch.md §7).
  */
 export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): number {
   const { phase, liveEvents, liveMs } = ending;
@@ -128,12 +128,12 @@ type MoveReason =
  */
 export type AskReason = MoveReason | "refreshed" | "sentinel";
 
-/** How a watch continued at another backend, or on another stream of its backend. */
+/** How a watch continued on another backend, or on another stream of the same backend. */
 export type Move = {
   readonly reason: AskReason;
   readonly from: string;
   readonly to: string;
-  /** Time since the loss or suspicion of the earlier stream. */
+  /** Ms since the earlier stream was lost or became suspect. */
   readonly ms: number;
 };
 

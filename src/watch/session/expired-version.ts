@@ -1,7 +1,7 @@
 /**
  * Handles 410 ("Expired", too old resource version): the ERROR event of a backend whose watch cache no longer has the
- * events after a watch's version. A backend that started earlier may still have them, so the client gets the 410, which
- * makes client-go list everything again, only if no backend has the version (watch.md §5.4). The steps:
+ * events after a watch's version. A backend that started earlier may still have them. A 410 makes client-go list
+ * everything again, so the client gets it only if no backend has the version (watch.md §5.4). The steps:
  *
  *     CacheProgress.refuse          records from which version the backend refuses watches
  *     isHeldBack                    keeps the 410 from the client if another backend may have the version
@@ -15,15 +15,15 @@ import type { WatchEvent } from "../codec/event.ts";
 export const expired = 410;
 
 type Refused = {
-  /** True if the watch starts from an exact version. No backend refuses a watch from another start with 410. */
+  /** True if the watch starts from an exact version. With any other start, no backend answers 410. */
   readonly isExact: boolean;
-  /** True if an aggregated server assigns the versions. That server answers, whichever backend is asked. */
+  /** True if an aggregated server assigns the versions. Every backend would forward the request to that server. */
   readonly isForeign: boolean;
   /** True for `events`, which come from etcd. All backends share etcd, so all refuse the version. */
   readonly isRepeating: boolean;
 };
 
-/** True if the client must not get this ERROR, its watch's first event: another backend may have the version. */
+/** True if this ERROR, a watch's first event, must be kept from the client: another backend may have the version. */
 export function isHeldBack({ code }: WatchEvent, { isExact, isForeign, isRepeating }: Refused): boolean {
   return code === expired && isExact && !isForeign && !isRepeating;
 }

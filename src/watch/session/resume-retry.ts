@@ -1,4 +1,4 @@
-/** The search for the next backend of a watch: its reason and begin, backends that have failed, the present wait. */
+/** The search for a watch's next backend: its reason, its start, the failed backends, and the present wait. */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
@@ -7,7 +7,7 @@ const none: readonly string[] = [];
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** A clock that stops while the event loop is stalled, so that a search does not end before it could try backends. */
+  /** A clock that stops while the event loop is stalled, so that no search ends before it could try backends. */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** The backend that the watch has lost or should leave. */
@@ -44,8 +44,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Backends asked without success within the last `resumeMs`. Before that, only a new event or bookmark clears the
-   * list. An accepted request does not, because an ERROR may still follow.
+   * Backends that were asked without success, until `resumeMs` after the latest attempt. A new event or bookmark clears
+   * the list earlier. An accepted request does not, because an ERROR may still follow.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -62,19 +62,19 @@ export class ResumeRetry {
     return this.#attempts.mayTry(this.#stallAwareClock.now());
   }
 
-  /** Takes back the count of the latest attempt, which found no connection. Returns the ms until the next attempt. */
+  /** Does not count the latest attempt, which found no connection. Returns the ms until the next attempt. */
   unsent(): number {
     this.#attempts?.uncount();
     this.#unsentCount += 1;
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
-  /** Takes back the count of the latest attempt, because its backend is still filling the cache. */
+  /** Does not count the latest attempt, because its backend is still filling the cache. */
   uncount(): void {
     this.#attempts?.uncount();
   }
 
-  /** Called when the latest attempt lost its connection before any response. The first few do not count. */
+  /** Called when the latest attempt lost its connection before any response. Does not count the first few of these. */
   lost(): void {
     this.#attempts?.lost();
   }
@@ -113,7 +113,7 @@ export class ResumeRetry {
     this.begin("expired", backend);
   }
 
-  /** The ERROR event for the client, if no backend has the version that the client requested; undefined otherwise. */
+  /** The ERROR event that the client gets if no backend has the version that it requested; undefined: there is none. */
   get refusal(): Buffer | undefined {
     return this.isExpired ? this.#refusal : undefined;
   }
@@ -195,8 +195,8 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again, both after one lost stream and in total while no new event comes. At the
- * limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again, both after one lost stream and over all streams without a new event. At
+ * the limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
   /** Clock reading at which the stream was lost; -1: no stream is lost now. */
@@ -227,8 +227,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Takes back the count of the latest attempt, which lost its connection: several apiservers may fail at once. Does so
-   * only a few times, because the request itself may make apiservers fail.
+   * Does not count the latest attempt, which lost its connection: several apiservers may fail at once. Happens only a
+   * few times, because the request itself may make apiservers fail.
    */
   lost(): void {
     if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
@@ -245,7 +245,7 @@ export class ResumeBudget {
     // The loss is over only `settledMs` after a backend has accepted the watch, because an ERROR may follow at once.
     const isOver = this.#acceptedAt >= 0 && now - this.#acceptedAt > watchLimits.settledMs;
     if (this.#lostAt >= 0 && !isOver) return;
-    // A quiet watch makes no progress, whatever its backend does. If the stream was open this long, the backend served it.
+    // A quiet watch makes no progress on any backend. If its stream was open for `servedMs`, the backend served it.
     if (isOver && now - this.#acceptedAt >= watchLimits.servedMs) this.#resumesInVain = 0;
     this.#lostAt = now;
     this.#attempts = 0;

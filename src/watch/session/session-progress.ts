@@ -29,7 +29,7 @@ export type WatchTally = {
 /**
  * What happens to an event. drop: the client has it already, or did not request it. hold: it waits until the first
  * stream delivers it, too. refused: it is an ERROR that answers the proxy's own request, or a 410 to the client's
- * request while another backend may have the version. broken: the stream is not what was requested.
+ * request while another backend may have the version. broken: the stream does not deliver what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
@@ -37,11 +37,11 @@ export type ProgressOptions = {
   readonly start: Start;
   /** The version after which the watch starts, if `start` is "exact". */
   readonly version: string;
-  /** True if the client waits for the bookmark that ends its initial events, which no other stream would send. */
+  /** True if the client waits for the bookmark that ends its initial events. No other stream would send it. */
   readonly awaitsMarker?: boolean;
   /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
-  /** The API's server. `isForeign`: true if an aggregated server assigns the versions, or the server is unknown. */
+  /** The server that assigns the versions. `isForeign`: true if that is an aggregated server, or unknown. */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;
@@ -64,7 +64,7 @@ export class Progress {
   /** True if no further event can have the version `#cursor`. */
   #isComplete: boolean;
   #isRepeating: boolean;
-  /** True after an event without a version or out of order was forwarded. The watch can then no longer move. */
+  /** True after an event that is out of order, or has no version, was forwarded. The watch can then no longer move. */
   #isLost = false;
   readonly #delivered = new Mark();
   /** Number of events forwarded since the client's request, bookmarks included. */
@@ -122,7 +122,7 @@ export class Progress {
     tally.versionRegressions += this.#versionRegressions;
   }
 
-  /** Takes this watch out of its phase's count. Its events stay counted. */
+  /** Removes this watch from the count of its phase. Its events stay counted. */
   countOut(): void {
     if (this.#tally !== undefined) this.#tally.phases[this.#phase] -= 1;
     this.#tally = undefined;
@@ -133,8 +133,8 @@ export class Progress {
   }
 
   /**
-   * The version from which another backend can continue, without a missing and without a repeated event; undefined:
-   * none. If more events of the newest version may follow, it is the version before that.
+   * The version from which another backend can continue, so that no event is missing or repeated; undefined: none. If
+   * more events of the newest version may follow, it is the version before that.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -165,7 +165,7 @@ export class Progress {
     return reading.hasReached(this.#delivered);
   }
 
-  /** Records when an event came. `isExpected`: false for a bookmark that only a stream for one bookmark has sent. */
+  /** Records when an event came. `isExpected`: false for the bookmark of a stream that was opened only to get it. */
   arrived(type: EventType, now: number, isExpected: boolean): void {
     if (type === "ERROR") return;
     this.lastEventAt = now;
@@ -173,7 +173,7 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when another stream becomes the first. Its first bookmark may come much later. */
+  /** Called when the second stream becomes the first. Forgets the last bookmark: the next may come much later. */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
@@ -263,7 +263,7 @@ export class Progress {
 
   #bookmark(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { version } = event;
-    // A bookmark older than the stream's last version would make the client resume too early (incident 001).
+    // A bookmark older than the stream's last version would make the client resume from an old version (incident 001).
     const isBack = compareVersions(version, reading.bookmark) < 0;
     if (isBack || compareVersions(version, reading.mark.version) < 0) {
       this.versionRegressions += 1;
@@ -299,7 +299,7 @@ export class Progress {
     return "forward";
   }
 
-  /** Decides about an event with the version of the latest one: a duplicate, or the next event of a batch. */
+  /** Decides about an event with the same version as the latest one: a duplicate, or the next event of a batch. */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -329,7 +329,7 @@ export class Mark {
   count = 0;
   hash = 0;
 
-  /** The event must have the same version or a newer one. */
+  /** The event's version must not be older than `version`. */
   add(event: WatchEvent): void {
     if (event.version !== this.version) {
       this.version = event.version;
@@ -360,7 +360,7 @@ export class Reading {
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
-  /** The version that no initial event exceeds. "": requested, but not known; undefined: not requested. */
+  /** No initial event is newer than this version. "": requested, but not known; undefined: not requested. */
   #initialUpTo: string | undefined;
 
   constructor(from: string, isOurs: boolean) {
@@ -379,8 +379,8 @@ export class Reading {
   }
 
   /**
-   * Called with "" when the list that limits the initial events' versions is requested, and later with the list's
-   * version, or "".
+   * Called twice: with "" when the list that limits the initial events' versions is requested, and later with the
+   * list's version ("": none).
    */
   boundInitialEvents(version: string): void {
     this.#initialUpTo = version;
@@ -396,7 +396,7 @@ export class Reading {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }
 
-  /** True if the stream has delivered the events of `delivered`, or was requested from their version or a later one. */
+  /** True if the stream has delivered the events of `delivered`, or was requested from their version or a newer one. */
   hasReached(delivered: Mark): boolean {
     return this.mark.equals(delivered) || compareVersions(this.from, delivered.version) >= 0;
   }

@@ -41,7 +41,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts = parts;
   }
 
-  /** Returns the backend of the first stream after an input, or the backend that the watch has lost. */
+  /** Returns the backend of the stream that is the first one after `input`; without a stream, the lost backend. */
   nextBackend(input: WatchInput): string {
     const stream = input === "promote" ? this.other : this.first;
     return stream?.attempt.backend ?? this.#parts.retry.from;
@@ -65,7 +65,7 @@ export class UpstreamMerge implements EventTaker {
     return (this.first?.heldBytes ?? 0) + (this.other?.heldBytes ?? 0);
   }
 
-  /** True if events of both streams are forwarded, so that each event may come twice. */
+  /** True if events of both streams are forwarded, so that each event may arrive twice. */
   get isMerged(): boolean {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
@@ -161,7 +161,7 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // A bookmark on a stream that was opened only for it does not show whether the first stream gets bookmarks.
+    // The bookmark of a stream that was opened only to get it does not show whether the first stream gets bookmarks.
     progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
     return progress.take(event, from.reading, this.isMerged, now);
   }
@@ -170,8 +170,8 @@ export class UpstreamMerge implements EventTaker {
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // This event is newer than the client's latest one. If the second stream has not delivered the latest one yet, it
-      // has skipped it.
+      // The event is newer than the client's latest event. If the second stream has not delivered that one, it has
+      // skipped it.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
@@ -180,7 +180,7 @@ export class UpstreamMerge implements EventTaker {
     return progress.take(event, from.reading, true, now);
   }
 
-  /** Called after the first stream has delivered an event. Drops a second stream that has skipped it. */
+  /** Called after the first stream has delivered an event. Drops the second stream if it has skipped that event. */
   #confirm(now: number): void {
     const { other } = this;
     const { progress } = this.#parts;
@@ -203,8 +203,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /**
-   * Reports that the events of two backends differ. Not for a watch with a selector, which two releases may evaluate
-   * differently.
+   * Reports that the events of two backends differ. Ignores watches with a selector, because two Kubernetes releases
+   * may evaluate it differently.
    */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;
@@ -213,7 +213,7 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** A bookmark that only the proxy wanted also counts: all events up to its version have arrived (watch.md §5.2). */
+  /** A bookmark that is not forwarded also counts: all events up to its version have arrived (watch.md §5.2). */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();
@@ -241,7 +241,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes for which credit was returned on receipt, and returns no credit for them again. */
+  /** Sends bytes for which credit was already returned on receipt, so that they give no credit again. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

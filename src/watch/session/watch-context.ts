@@ -36,15 +36,15 @@ export type WatchContext = {
   readonly isRepeating: boolean;
   /** The server that assigns the versions. If the proxy does not know the API yet, the response shows the server. */
   readonly origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not want: from an exact start, or after a move. */
+  /** True if the proxy requests bookmarks that the client did not: if the watch has an exact start, or after a move. */
   readonly isInjected: boolean;
   /** Group and name of the resource, in the format of `resourceKey`. */
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** The resource and namespace of a watch of all objects in a namespace; "" with a name or a selector. */
+  /** Resource and namespace (empty: all namespaces) of a watch of all objects; "" with a name or a selector. */
   readonly scope: string;
-  /** Records what the client receives of the resource; undefined if its reads are not guarded (stale-read-guard.ts). */
+  /** Records what the client receives of the resource; undefined if the client's reads are not guarded. */
   readonly seenVersion: SeenVersionSink | undefined;
   /** Clock reading of the client's request. */
   readonly at: number;
@@ -78,7 +78,7 @@ export function watchContextOf(
   };
 }
 
-/** Called when the response to the watch has shown which server assigns the versions. */
+/** Returns the context with the origin that the response to the watch has shown. */
 export function withOrigin(asked: WatchContext, origin: Origin): WatchContext {
   return asked.origin === origin ? asked : { ...asked, origin };
 }
@@ -89,16 +89,16 @@ export function resourceOf(scope: string): string {
   return scope.slice(0, scope.indexOf(scopeMark));
 }
 
-/** Cuts keys that are too long, because keys stay in memory. */
+/** Returns the key of a resource. Cuts long keys, because keys stay in memory. */
 export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "resource">): string {
   return clipped(`${group}/${resource}`, limits.resourceChars);
 }
 
 /**
  * Lets the proxy request bookmarks for the watch, if possible: with one bookmark a minute, the resume version never
- * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. Not for CBOR, from which the
- * proxy cannot remove bookmarks, and not for Tables, where a bookmark may have the column definitions that the client
- * needs (apiserver endpoints/handlers/response.go, NoHeaders).
+ * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. Requests none for CBOR, from
+ * which the proxy cannot remove bookmarks, and for Tables, whose bookmarks may have the column definitions that the
+ * client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -153,7 +153,7 @@ export function timesOf(
   };
 }
 
-/** Returns the client's request with its identity (watch.md §8). With `version`, it starts from that version. */
+/** Returns the client's request with the client's identity (watch.md §8). Starts from `version`, if it is defined. */
 export function requestAt(
   context: RequestContext,
   asked: WatchContext,
@@ -185,7 +185,7 @@ export function listRequestOf(
   return barePath(context, path);
 }
 
-/** Returns a request for `path` with the client's identity, whose response the proxy reads only in part. */
+/** Returns a request for `path` with the client's identity. The proxy will read only part of the response. */
 export function barePath(context: RequestContext, path: string): RequestContext {
   const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
   return { ...context, fields: [...withPath(kept, path), ...bare] };

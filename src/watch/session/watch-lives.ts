@@ -1,12 +1,12 @@
 /**
  * The latest state changes of all watches, for the history of one watch in the admin API. They are in a ring of fixed
- * size: each new change overwrites the oldest one, of whichever watch.
+ * size: each new change overwrites the oldest one, whichever watch it belongs to.
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import { type WatchState, watchStates } from "./watch-state.ts";
 
-/** A change of a watch's state. `backend`: of the first stream or of the lost one. `version`: reached by the watch. */
+/** A change of a watch's state. `backend`: of the first or the lost stream. `version`: reached by the watch. */
 export type LifeEntry = {
   readonly at: number;
   readonly state: WatchState;
@@ -64,7 +64,7 @@ export class WatchLife {
     this.#number = number;
   }
 
-  /** The last change is not kept, because the admin API lists open watches only. */
+  /** The change to "ended" is not kept, because the admin API lists only open watches. */
   changed(state: WatchState, backend: string, version: string): void {
     if (state !== "ended") this.#lives.add(this.#number, { at: this.#clock.now(), state, backend, version });
   }

@@ -1,8 +1,8 @@
 /**
- * A watch that outlives its backend: its client has the same stream all the time. `watch-state.ts` has the states of a
- * watch and their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress
- * decides which events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides
- * when and where another stream is opened (watch.md §5).
+ * A watch that outlives its backend: the client keeps the same stream. `watch-state.ts` has the states of a watch and
+ * their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress decides which
+ * events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides when and where
+ * another stream is opened (watch.md §5).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
@@ -78,7 +78,7 @@ type WatchMigrations = {
   };
   follow(stream: WatchStream, asked: WatchContext): void;
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void;
-  /** Queues the watch for another backend, at the latest after `inMs`. Returns a function that cancels this. */
+  /** Queues the watch for another backend, at the latest after `inMs`. Returns a function that removes it again. */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -224,7 +224,7 @@ export class WatchSession implements AttemptOwner {
     this.#end("drained");
   }
 
-  /** Finds, every few seconds, problems that no event shows: a missed deadline, missing bookmarks, a stalled cache. */
+  /** Called every few seconds. Finds what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
   look(): void {
     const { migrations } = this.#parts;
     if ((this.#times.leftMs ?? 0) < -watchLimits.overdueMs) {
@@ -307,7 +307,7 @@ export class WatchSession implements AttemptOwner {
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Called if the proxy learns that an API is a custom resource's. From now on, the versions of its events count. */
+  /** Called if the proxy learns that an API is a custom resource's. From now on, the proxy compares event versions. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -397,7 +397,7 @@ export class WatchSession implements AttemptOwner {
   /** True if the watch, whose cache is stalled, can continue on its second stream at once. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
-    // The acceptance counts only `settledMs` later, because a backend that accepts a watch may send an ERROR at once.
+    // The acceptance counts only after `settledMs`, because a backend that accepts a watch may send an ERROR at once.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
@@ -444,7 +444,7 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for the watch's attempts ---
 
-  /** The request for another stream. Created when it is sent, because events change its version until then. */
+  /** The request for another stream. Created when it is sent, because until then events change the resume version. */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -588,15 +588,15 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** A sentinel's second stream (D13) was requested long ago, but the search for the next backend begins only now. */
+  /** Begins the search for the next backend now, because a sentinel's second stream (D13) was requested long ago. */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from, true);
   }
 
   /**
-   * Called if the first stream is not in the announced format. Its bytes are then forwarded as they are, and the watch
-   * cannot move.
+   * Called if the first stream is not in the announced format. From now on, its bytes are forwarded as they are, and
+   * the watch cannot move.
    */
   #lose(): void {
     this.progress.lose();
@@ -621,7 +621,7 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // If the stream for comparison (D13) was refused, maybe only temporarily, a hedge must still be possible at once.
+    // If the stream for comparison (D13) was refused only temporarily, a hedge must be possible at once.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -650,7 +650,7 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** Takes back the count of an attempt that lost its connection unanswered, if the watch has no other stream. */
+  /** If the watch has no other stream, does not count an attempt that lost its connection before a response. */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();

@@ -17,13 +17,13 @@ import type { AskReason } from "./end-verdict.ts";
 export const watchStates = [
   /** Only the first upstream stream is open. */
   "streaming",
-  /** The first stream is suspect. A second stream is open elsewhere, and both streams' events are merged by version. */
+  /** The first stream is suspect. A second stream is open on another connection; the events of both are merged. */
   "hedged",
   /** A second stream is open to compare two watch caches (D13). Only events of the first stream are forwarded. */
   "sentinel",
   /** A second stream is open on the same backend for a moment, to get one bookmark. */
   "refreshing",
-  /** The first stream still delivers events, but a second stream on another backend is to replace it. */
+  /** The first stream still delivers events, but a second stream on another backend will replace it. */
   "migrating",
   /** The first stream is lost, and another backend has been asked to continue the watch. */
   "resuming",
@@ -49,7 +49,7 @@ export const watchInputs = [
   "drop",
   /** The first stream is over. */
   "lose",
-  /** The client's stream is to end. */
+  /** The client's stream must end. */
   "end",
   /** The client's stream is over. */
   "cancel",
@@ -65,7 +65,7 @@ export function inputOf(reason: AskReason): WatchInput {
 
 type Transitions = Partial<Record<WatchInput, WatchState>>;
 
-/** The transitions in every state in which the second stream can replace the first. */
+/** The transitions that "hedged", "sentinel" and "migrating" share. */
 const second: Transitions = {
   promote: "streaming",
   drop: "streaming",
@@ -84,7 +84,7 @@ const table: Record<WatchState, Transitions> = {
     end: "ending",
     cancel: "ended",
   },
-  // After a false alarm, the hedge of a sentinel is only compared again.
+  // After a false alarm, a sentinel's second stream no longer hedges and is only compared again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
   // No `lose`: before the session loses the first stream, it drops a stream that was opened for a bookmark.

@@ -1,6 +1,6 @@
 /**
- * One upstream stream of a watch. Forwards only whole events, and keeps the beginning of an incomplete event. So the
- * watch can continue on another backend if this one dies in the middle of an event (D3).
+ * One upstream stream of a watch. Forwards only whole events, and keeps the beginning of an incomplete event. Therefore
+ * the watch can continue on another backend if its backend dies in the middle of an event (D3).
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -18,11 +18,11 @@ export type EventTaker = {
   mayGoOn(from: WatchStream): boolean;
   /** Sends `bytes[start, end)` to the client: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
-  /** Sends the kept beginning of an event. The stream got flow-control credit for it on receipt. */
+  /** Sends the kept beginning of an event, for which the stream got flow-control credit on receipt. */
   release(held: Buffer): void;
 };
 
-/** The reason why reading ended. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`. */
+/** Where reading ended. all: at the end. opaque: at undecodable bytes. else: at an event with this `Fate`. */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
 /** The `Reading` that a stream has until its request is sent. */
@@ -40,7 +40,7 @@ export class WatchStream {
   #reading = unread;
   /** Progress of the watch cache that feeds the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
-  /** Progress of that cache within the watch's scope; undefined also for a watch with a name or a selector. */
+  /** Progress of that cache within the watch's scope; also undefined for a watch with a name or a selector. */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /** Clock reading at which the response was accepted; 0: not accepted yet. */
@@ -55,7 +55,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Called when the request is sent, because only then its version is known. */
+  /** Called when the request is sent, because its version is not known earlier. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -96,7 +96,7 @@ export class WatchStream {
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** True if the stream's events may belong to the etcd history with the newest version `version`: none is newer. */
+  /** True if no event of the stream is newer than `version`: all may belong to the etcd history that ends there. */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
@@ -178,7 +178,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** Keeps an ERROR. It is the stream's first event, so all held bytes belong to it. */
+  /** Keeps the bytes of an ERROR: the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
@@ -205,8 +205,8 @@ export class WatchStream {
   }
 
   /**
-   * Drops an event. Returns flow-control credit for those of its `count` bytes that were not held: held bytes got it
-   * before.
+   * Drops an event. Returns flow-control credit for its `count` bytes that were not held: held bytes got credit on
+   * receipt.
    */
   #drop(count: number): void {
     this.forget();
