@@ -20,13 +20,13 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /** Prefix of paths in reviews; default: `apiPrefix`. The metrics port has none, as in other components. */
+  /** Prefix of paths in reviews; default: `apiPrefix`; "" for the metrics port, as in Kubernetes' components. */
   readonly pathPrefix?: string;
 };
 
 /**
- * Prefix of all paths in reviews. Without it, the ClusterRole system:discovery, which allows /api/*, would open the API
- * to every user.
+ * Prefix of the API's paths in reviews. Without it, the ClusterRole system:discovery, which allows /api/*, would open
+ * the API to every user.
  */
 const apiPrefix = "/watchkeeper";
 

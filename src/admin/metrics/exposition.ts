@@ -97,8 +97,8 @@ function bucketsOf(name: string, { label, histogram, wallOf }: Buckets): string 
 }
 
 /**
- * A client may write any Audit-ID. OpenMetrics allows an exemplar 128 characters of labels, and a clipped id would match
- * no line of the audit log, so only ids like those of client-go and the proxy become exemplars.
+ * Matches the Audit-IDs that may become exemplars, such as those of client-go and of the proxy. A client may send any
+ * id, but OpenMetrics limits an exemplar's labels to 128 characters, and a clipped id matches no line of an audit log.
  */
 const joinable = /^[\w.:-]{1,100}$/;
 

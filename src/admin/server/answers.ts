@@ -28,7 +28,7 @@ export type AnswersParts = {
   readonly metrics: () => Promise<string>;
 };
 
-/** Kinds of journal entries after which a probe may have another result, because `readinessOf` depends on them. */
+/** Kinds of journal entries after which a probe may have another result: they report changes of `ReadinessFacts`. */
 const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",
@@ -72,7 +72,7 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // In the next turn of the event loop, because the change that the entry reports may not be complete yet.
+      // Looks in the next turn of the event loop: until then, the change that the entry reports may be incomplete.
       clock.soon(look);
     });
   }

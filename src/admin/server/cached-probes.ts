@@ -35,7 +35,7 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Waits for the main thread, unless another probe has waited too long for it. */
+  /** Returns a probe's checks. Waits for the main thread until `probePatienceMs` after the question was sent. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
