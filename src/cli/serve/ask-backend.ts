@@ -1,4 +1,4 @@
-/** Checks that a backend offers verified TLS, HTTP/2 and readiness for upstream connections, and reads its version. */
+/** Checks that a backend's TLS can be verified, that it speaks HTTP/2 and that it is ready. Reads its version. */
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";

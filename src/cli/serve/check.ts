@@ -20,7 +20,7 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
-/** One result of a check. ✗: a failure, which changes the exit code. !: a warning. –: a check that was skipped. */
+/** One result of a check. ✓: passed. ✗: failed, which changes the exit code. !: a warning. –: skipped. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;

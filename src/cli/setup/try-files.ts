@@ -74,7 +74,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // For discovered apiservers, a name that all of their certificates have, because their addresses differ.
+            // Discovered apiservers have different addresses, but this name is in all of their certificates.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },

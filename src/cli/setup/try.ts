@@ -91,7 +91,7 @@ function start(
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** Prints what `try` serves. On stdout only the line that the user copies. */
+/** Prints to stdout only the line that the user copies, and everything else to stderr. */
 function introduce({ context, access, pair }: TryOptions, address: string, kubeconfig: string): void {
   const as =
     pair === undefined
