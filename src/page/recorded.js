@@ -67,7 +67,7 @@ export function extended(known, { startedAt, stepMs, first, next, process, backe
 }
 
 /**
- * Returns the index of the step at a time in a column; -1: the time is before the first step.
+ * Returns the index, in a column, of the step at the time `ms`; -1: the time is before the first step.
  * @param {Recorded} recorded
  * @param {number} ms since 1970
  */

@@ -56,7 +56,7 @@ export function Strip({ lines, top, span }) {
   </svg>`;
 }
 
-/** A line in the colour of a state shows only what is not zero: no errors are no state. @param {string} tone */
+/** True for the colour of a state. A line in it omits zeros, because zero errors are no state. @param {string} tone */
 function isState(tone) {
   return tone === "warn" || tone === "bad";
 }
