@@ -61,7 +61,7 @@ export class CachedProbes implements ProbeSource {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // Without this handler, a rejection after the caller's timeout would be an unhandled one, which ends the process.
+    // Without this handler, a rejection after the caller's timeout would be unhandled, and would end the process.
     answer.catch(() => {});
     return answer;
   }
