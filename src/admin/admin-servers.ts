@@ -55,7 +55,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
   readonly operatorLimits: Pick<OperatorLimits, "all">;
-  /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
+  /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
 };
 

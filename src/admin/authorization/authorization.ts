@@ -52,7 +52,7 @@ export class Authorization {
   readonly #reviewsByAddress = new Map<string, number>();
   readonly #reviewsByUser = new Map<string, number>();
   readonly #openReviews = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why the latest review failed, so that a repeated reason is journalled only once; "": it succeeded. */
+  /** Why the latest review failed; "": it succeeded. A reason that is the same as before is not journaled again. */
   #lastFailureReason = "";
 
   constructor(parts: AuthorizationParts) {

@@ -81,7 +81,7 @@ class PageBuilder<T> {
   readonly #groups = new Map<string, number>();
   #total = 0;
   #matching = 0;
-  /** Rows that may be on the page: first those that were kept at the latest sort, in order, then those added since. */
+  /** Rows that may be on the page: those that the latest sort kept, in order, followed by those added since then. */
   #first: RowWithKey<T>[] = [];
   /** Key of the page's last row at the latest sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;

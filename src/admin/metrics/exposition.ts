@@ -47,7 +47,7 @@ export function isCounter({ name }: Pick<Family, "name">): boolean {
   return name.endsWith("_total");
 }
 
-/** Returns the text of a gauge or a counter. A metric that has neither labels nor rows shows 0. */
+/** Returns the text of a gauge or a counter. A metric without labels and without rows shows 0. */
 export function metricText(family: Family, rows: readonly Sample[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;

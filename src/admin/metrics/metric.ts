@@ -129,7 +129,7 @@ export type ClusterView = LiveCluster & {
 /** One number if the metric has no labels, otherwise rows. A row of a metric with one label may have a string. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
-/** For each kind of journal entry that increases the counter by one: a function that returns the labels. */
+/** For each kind of journal entry that the metric counts: a function that returns the labels of an entry. */
 export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };

@@ -81,7 +81,7 @@ function because(expr: string, reason: string): string {
   return `label_replace(${expr}, "reason", "${reason}", "", "")`;
 }
 
-/** The label `cluster` comes from the label `backend`, which begins with the cluster's name if there are several. */
+/** The label `cluster` is the prefix of the label `backend`: with several clusters, it begins with the cluster's name. */
 const readyBackends =
   'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
 
@@ -298,7 +298,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // Longer than the time between the writes of a certificate and its key, which may come one after the other.
+    // A certificate and its key may be written one after the other. This is longer than the time in between.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],

@@ -14,7 +14,7 @@ export type ProbeChecks = Readonly<Record<ProbeName, readonly Check[]>>;
 /** The source of all responses on the port of metrics and probes. */
 export type ProbeSource = {
   checks(probe: ProbeName): Promise<readonly Check[]>;
-  /** Resolves with the text of all metrics; rejects if an error occurs while it is made. */
+  /** Resolves with the text of all metrics; rejects if the text cannot be made. */
   scrape(): Promise<string>;
 };
 
@@ -23,7 +23,7 @@ export type AnswersParts = {
   readonly clock: Clock;
   /** Returns the checks of /livez. They fail only if a restart would help, so dead backends do not make them fail. */
   readonly live: () => readonly Readiness[];
-  /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
+  /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
   readonly metrics: () => Promise<string>;
 };

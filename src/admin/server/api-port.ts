@@ -40,7 +40,7 @@ export class ApiPort {
     return undefined;
   }
 
-  /** True if another process with this configuration has the port, so that this process waits for its end. */
+  /** True if another process with this configuration uses the port. This process then waits for the end of the other. */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);
   }

@@ -20,7 +20,7 @@ export type CachedProbesParts = {
 export class CachedProbes implements ProbeSource {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Unanswered questions to the main thread. Several probes may share one. */
+  /** Unanswered questions to the main thread. Several probes may wait for the same answer. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isHung = false;

@@ -26,7 +26,7 @@ export type ProbeThreadOrder = {
   readonly tls:
     | { readonly pair: ServingPair | undefined; readonly options: SecureContextOptions }
     | undefined;
-  /** True if requests for /metrics need an authorization, which the main thread decides. */
+  /** True if requests for /metrics must be authorized, for which the probe thread asks the main thread. */
   readonly isGuarded: boolean;
 };
 

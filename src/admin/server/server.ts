@@ -328,7 +328,7 @@ function keepNewest(server: Server): void {
 
 const waiting = new WeakMap<Socket, number>();
 
-/** True if the socket has fewer unanswered requests than the limit. Otherwise, closes it. */
+/** True if the socket has fewer unanswered requests than the limit. Otherwise, closes the socket. */
 function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
   const count = waiting.get(socket) ?? 0;
   if (count >= adminLimits.adminWaiting) {

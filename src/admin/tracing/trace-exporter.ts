@@ -58,7 +58,7 @@ export class TraceExporter implements TraceSink {
     return this.#counts;
   }
 
-  /** Sets the collector's URL for OTLP over HTTP ("": no export), which applies to the traces that end from now on. */
+  /** Sets the collector's URL for OTLP over HTTP ("": no export), for all traces that end from now on. */
   configure(endpoint: string): void {
     if (endpoint === this.#endpoint) return;
     this.#endpoint = endpoint;
