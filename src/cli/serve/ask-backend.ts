@@ -34,7 +34,7 @@ const versionBytes = 4096;
 
 /**
  * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
- * `withinMs`. Then sends GET /version, whose answer may be missing.
+ * `withinMs`. Then sends GET /version; without an answer to it, the version is unknown.
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;

@@ -103,7 +103,7 @@ export class TryFiles {
     });
   }
 
-  /** Returns a client certificate for this proxy, whose bearer may act as the user while `try` runs. */
+  /** Returns a client certificate for this proxy. Its holder may act as the user while `try` runs. */
   #ticket(): Readonly<Record<string, string>> {
     const { certificate, key } = this.#authority.issue({
       name: "a client of watchkeeper try",
