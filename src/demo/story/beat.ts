@@ -83,7 +83,7 @@ export function beatObject(count: number): object {
   };
 }
 
-/** Returns the count of the write that made this object; 0: the object is another one. */
+/** Returns the count of the write that made this object; 0: no such write made it. */
 export function beatOf(object: Json | undefined): number {
   const { metadata, data } = mapOf(object);
   return textOf(mapOf(metadata)["name"]) === name ? Number(textOf(mapOf(data)["count"])) : 0;

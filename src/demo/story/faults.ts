@@ -51,7 +51,7 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
-  /** Plays the faults in this order. Returns a Failure if one affected watchkeeper's client, or did not heal. */
+  /** Plays the faults in this order. Returns a Failure if a fault affected watchkeeper's client, or did not heal. */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
