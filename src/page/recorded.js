@@ -22,7 +22,7 @@ export function useRecorded() {
     async () => {
       const { next } = known.current;
       const answer = await ask(`/api/v1/history${next === 0 ? "" : `?after=${next - 1}`}`);
-      // Another process answers: its steps have other numbers, so all of them are needed.
+      // If another process answers, all steps are needed, because it numbers its steps differently.
       const isAnother = next > 0 && Date.parse(answer.startedAt) !== known.current.startedMs;
       known.current = isAnother
         ? extended(nothing, await ask("/api/v1/history"))

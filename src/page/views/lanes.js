@@ -165,7 +165,7 @@ function windowOf(recorded, from, to) {
       return [title, topOf(all, least)];
     }),
   );
-  // The index of a step in the cut columns is its index in the recorded ones less `start`.
+  // A step's index in a cut column is its index in the recorded column minus `start`.
   return { start: start - empty.length, count, backends, process: cut(recorded.process), tops, shown };
 }
 

@@ -51,8 +51,8 @@ const minBand = 1.5;
 const mostPixels = 3;
 
 /**
- * Places bands of these numbers of streams one below another, centred, with room for a label each. Returns for each the
- * middle of its label, and the middle of its band where it meets the proxy.
+ * Places a band for each number of streams, one below another, centred, each with room for its label. Returns for each
+ * band the middle of its label, and the middle of the band where it meets the proxy.
  * @param {readonly number[]} streams
  * @param {number} height
  * @param {number} perPixel

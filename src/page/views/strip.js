@@ -20,7 +20,7 @@ export function pathOf(values, top) {
       continue;
     }
     const y = height - (Math.min(value, top) / top) * height;
-    // A value between two gaps becomes a line to itself, which round caps show as a dot.
+    // A value between two gaps becomes a line of length 0, which its round caps show as a dot.
     path += isDown ? `L${x} ${y.toFixed(1)}` : `M${x} ${y.toFixed(1)}h0`;
     isDown = true;
   }
