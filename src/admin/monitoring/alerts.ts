@@ -81,7 +81,7 @@ function because(expr: string, reason: string): string {
   return `label_replace(${expr}, "reason", "${reason}", "", "")`;
 }
 
-/** The label `cluster` is the prefix of the label `backend`: with several clusters, it begins with the cluster's name. */
+/** The label `cluster` comes from the label `backend`: with several clusters, this begins with the cluster's name. */
 const readyBackends =
   'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
 

@@ -40,7 +40,7 @@ export class ApiPort {
     return undefined;
   }
 
-  /** True if another process with this configuration uses the port. This process then waits for the end of the other. */
+  /** True if another process with this configuration uses the port. This process then waits for the other to end. */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);
   }
