@@ -1,4 +1,4 @@
-/** The two admin ports: one for metrics and probes, without which the proxy does not start, and one for the JSON API. */
+/** The two admin ports: metrics and probes, and the JSON API. Without the first port, the proxy does not start. */
 import { type Address, textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -49,20 +49,20 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
-  /** Descriptor of the listening socket for metrics and probes that the process has inherited; undefined: none. */
+  /** Inherited descriptor of the listening socket for metrics and probes; undefined: none. */
   readonly inherited: number | undefined;
   /** Loads a port's TLS certificate and authorization. AdminServers stops both later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
   readonly operatorLimits: Pick<OperatorLimits, "all">;
-  /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
+  /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
 };
 
 /** Checks for /livez that always pass. CachedProbes adds a check that fails if the event loop hangs. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
-/** What the admin ports show of the journal: incidents, state changes, latest entries. Created before any entry. */
+/** What the admin ports show of the journal: incidents, state changes, latest entries. Must exist before any entry. */
 export class AdminRecords {
   readonly journal: Journal;
   readonly clock: Clock = wallClock;
@@ -87,9 +87,9 @@ export class AdminRecords {
 type ProbeSettings = AccessConfig & Pick<AdminConfig, "probeThread"> & { readonly address: Address };
 type ApiSettings = Pick<AdminConfig, "address" | "tls" | "authorization">;
 
-/** The port of metrics and probes, and the security that was loaded for it. */
+/** The port of metrics and probes, with its TLS certificate and its authorization. */
 type SecuredProbes = Admin & { readonly security: ApiSecurity };
-/** The API's port, and the security that was loaded for it. */
+/** The API's port, with its TLS certificate and its authorization. */
 type SecuredApi = { readonly port: ApiPort; readonly security: ApiSecurity; stop(): Promise<void> };
 
 export class AdminServers {
@@ -98,7 +98,7 @@ export class AdminServers {
   readonly #metrics: Metrics;
   readonly #answers: Answers;
   readonly #monitor: ProcessMonitor;
-  /** A monitor that only the history reads: each read restarts the measurement of the event loop's delay. */
+  /** The history has a monitor of its own, because each read restarts the measurement of the event loop's delay. */
   readonly #historyMonitor: ProcessMonitor;
   readonly #history: History;
   readonly #expiryWatch: ExpiryWatch;
@@ -351,7 +351,7 @@ function apiRoutesOf(
   return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
 }
 
-/** Returns the options for a port of metrics and probes that needs no thread of its own. */
+/** Returns the options for a port of metrics and probes that this thread serves. */
 function inThisThread(port: ProbeThreadParts): AdminOptions {
   const { answers, clock, journal } = port;
   return { ...port, asker: new CachedProbes({ clock, journal, loop: answers, first: answers.standing() }) };

@@ -19,7 +19,7 @@ export type AdminConfig = {
   readonly metrics: AccessConfig;
 } & AccessConfig;
 
-/** Who may use one of the two admin ports, and its certificate. */
+/** Who may use one of the two admin ports, and the port's certificate. */
 export type AccessConfig = {
   /** How clients are authorized; undefined: every client that can connect may use the port. */
   readonly authorization: AuthorizationConfig | undefined;

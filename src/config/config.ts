@@ -68,7 +68,7 @@ export type ListenerConfig = {
   readonly name: string;
   readonly address: Address;
   readonly mode: "HTTP" | "Passthrough";
-  /** Name of the cluster that serves this listener, and all server names without an entry in `hosts`. */
+  /** Name of the cluster for all server names that have no entry in `hosts`. */
   readonly cluster: string;
   /** For mode Passthrough: the backends of each server name. If empty, all backends of `cluster` serve every name. */
   readonly routes: readonly RouteConfig[];
@@ -169,7 +169,7 @@ export function loadConfig(file: string): Config | readonly Problem[] {
   return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);
 }
 
-/** Calls `onChange` whenever `file` has changed, even if it is invalid. Returns a function that ends the calls. */
+/** Calls `onChange` whenever `file` has changed, also with invalid content. Returns a function that ends the calls. */
 export function watchConfig(
   file: string,
   options: { readonly clock: Clock; readonly onChange: (loaded: Config | readonly Problem[]) => void },

@@ -14,7 +14,7 @@ export type LimitConfig = {
   readonly userAgents: readonly string[];
   readonly sourceCIDRs: readonly string[];
   readonly verbs: readonly string[];
-  /** "secrets" in any API group, or "deployments.apps" in one. */
+  /** Resources, such as "secrets" (in all API groups) or "deployments.apps" (in the group "apps"). */
   readonly resources: readonly string[];
   /** Number of requests per second; undefined: not limited. */
   readonly perSecond: number | undefined;

@@ -34,8 +34,8 @@ function decryptionBreaches(pointer: string, { tls, trustedForwarderCIDRs }: Wri
 }
 
 /**
- * Finds backends without TLS, and clusters without an idle upstream connection. Only the unanswered PINGs of such a
- * connection show that the backend of a passthrough listener is dead.
+ * Finds backends without TLS, and clusters without idle upstream connections. A passthrough listener needs these
+ * connections, because only their unanswered PINGs show that a backend is dead.
  */
 function healthBreaches(pointer: string, { cluster, pointer: at }: Placed): Breach[] {
   const plain = (cluster.backends ?? []).find(({ url }) => parseBackendUrl(url)?.isEncrypted === false);

@@ -115,7 +115,7 @@ function referenceBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds a `cluster` of a listener that has `routes`, which has no effect, because each route names its own. */
+/** Finds an unknown `cluster` of a listener, and a `cluster` beside `routes`: there, each route names its cluster. */
 function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];
@@ -161,7 +161,7 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/** Finds a host that verifies client certificates but cannot tell backends the clients' identities, and the reverse. */
+/** Finds repeated server names, and identity policies that lack a file or have a CA bundle without effect. */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;

@@ -50,7 +50,7 @@ export type WrittenAdmin = {
   readonly metrics: WrittenAccess;
 } & WrittenAccess;
 
-/** How a port authorizes its clients, and its certificate. */
+/** How a port authorizes its clients, and the port's certificate. */
 export type WrittenAccess = {
   readonly authorization: {
     readonly mode: "AlwaysAllow" | "Webhook";

@@ -40,7 +40,7 @@ const clientCerts: Change = {
   },
 };
 
-/** The changes by the v1alpha1 key's JSON pointer. "*": every list entry; `upstreams`: also `upstream`, `clusters`. */
+/** The changes by the old key's JSON pointer. "*": every entry; `upstreams`: also `upstream` and `clusters`. */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -246,7 +246,7 @@ class Conversion {
     this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
   }
 
-  /** Removes a pair and its line. A map's first pair leaves its line: it may begin with the "-" of a list entry. */
+  /** Removes a pair with its line. The line of a map's first pair stays: it may begin with the "-" of a list entry. */
   #remove(map: KeyedMap, pair: KeyedPair): void {
     const { text } = this.#document;
     const index = map.items.indexOf(pair);

@@ -19,7 +19,7 @@ export class BackendCourse {
   /** Name of the backend's cluster; "": there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** When (clock reading) the backend became suspect, by its first detector's measurement; -1: not suspect. */
+  /** Clock reading (ms) at which the silence or the failure began that the first detector reported; -1: not suspect. */
   doubtAt = -1;
   /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: no suspicion, or already an incident. */
   dueAt = Number.POSITIVE_INFINITY;
@@ -74,7 +74,7 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#hasAnnouncedShutdown ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** Records the result of a new connection, the only sign that a backend failed again while it was still suspect. */
+  /** Records the result of a new connection. While the backend is suspect, only this shows that it failed again. */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";
@@ -91,7 +91,7 @@ export class BackendCourse {
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** Clears the evidence, after an incident has taken it over. */
+  /** Clears the evidence, which now belongs to an incident. */
   handOver(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];

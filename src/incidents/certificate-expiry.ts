@@ -1,4 +1,4 @@
-/** Journals when a certificate of the proxy or of a backend expires soon, and when it was replaced. */
+/** Journals that a certificate of the proxy or of a backend expires soon, and that it was replaced. */
 import { type Clock, timestampOf } from "../base/clock.ts";
 import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";

@@ -77,8 +77,8 @@ export function noClients(): ClientNames {
 }
 
 /**
- * Adds a row of evidence. Of rows with the same finding one after the other, the first and the latest stay. If there
- * are too many rows, removes one in the middle: the first rows prove the incident, and the last show its present state.
+ * Adds a row of evidence. Of consecutive rows with the same finding, only the first and the latest stay. If there are
+ * too many rows, removes one in the middle: the first rows prove the incident, and the last show its present state.
  */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;
@@ -94,7 +94,7 @@ export function addEvidence(incident: Incident, row: EvidenceRow): void {
   incident.omitted += 1;
 }
 
-/** Figures that are measured anew each time. Other numbers belong to names, addresses and versions. */
+/** Matches measured figures, which differ between rows with the same finding. Other numbers are parts of names. */
 const measured = /\b\d+(?:\.\d+)?(?= ?(?:ms|s|h|days|times|requests|watches)\b)/g;
 
 function isSameFinding(one: EvidenceRow, other: EvidenceRow): boolean {

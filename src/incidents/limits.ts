@@ -10,12 +10,12 @@ export const incidentLimits = {
   incidentsActive: 200,
   incidentsKept: 500,
   incidentEvidence: 32,
-  /** Maximum number of pairs of kind and backend with a counter of their own. Others are counted by kind only. */
+  /** Maximum number of counters for a kind and a backend. Above it, incidents are counted by kind only. */
   incidentCounts: 50,
   incidentBackends: 128,
   /** Milliseconds that a backend may be suspect without an incident, because its requests are hedged meanwhile. */
   doubtMs: 1500,
-  /** Milliseconds that a backend may be suspect without an incident while only old connections fail. */
+  /** Milliseconds that a backend may be suspect without an incident while no new connection has failed. */
   unprovenMs: 10_000,
   /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
   unreadyMs: 3000,
@@ -33,7 +33,7 @@ export const incidentLimits = {
   overloadQuietMs: 60_000,
   /** Milliseconds without a refusal after which an incident about a limit of the configuration ends. */
   limitQuietMs: 60_000,
-  /** Milliseconds without a late write after which an incident about late watches ends: it is reported every 5 s. */
+  /** Milliseconds without a report of delays after which an incident about late watches ends. They come every 5 s. */
   delayQuietMs: 30_000,
   /** Maximum number of characters of a client's name; the rest is cut off. */
   nameChars: 128,

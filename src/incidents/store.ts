@@ -63,7 +63,7 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** Opens an incident or adds to an active one, at the clock reading `at`. Undefined: too many are active. */
+  /** Opens an incident, or adds to an active one, at the clock reading `at`; undefined if too many are active. */
   found(finding: Finding, at: number): Incident | undefined {
     const known = this.find(finding.kind, finding.subject);
     const incident = known ?? this.#open(finding, at);

@@ -55,7 +55,7 @@ function App() {
 const searchable = ["watches", "clients", "leases"];
 
 /**
- * What the views share, which the page reads all the time. `now`: the proxy's time, in ms since 1970.
+ * What all views show. The page reads it at intervals. `now`: the proxy's time, in ms since 1970.
  * @typedef {{
  *   backends: readonly import("./rows.d.ts").Backend[],
  *   incidents: readonly import("./rows.d.ts").Incident[],
@@ -83,7 +83,7 @@ function View({ route: { tab, id, params }, onParams, state }) {
   }
 }
 
-/** Moves the focus without a change of the address, which has the route. @param {Event} event */
+/** Moves the focus. Leaves the address unchanged, because it contains the route. @param {Event} event */
 function skip(event) {
   event.preventDefault();
   document.getElementById("content")?.focus();

@@ -22,7 +22,7 @@ export function useRecorded() {
     async () => {
       const { next } = known.current;
       const answer = await ask(`/api/v1/history${next === 0 ? "" : `?after=${next - 1}`}`);
-      // Another process answers: its steps have other numbers, so all of them are needed.
+      // If another process answers, all steps are needed, because it numbers its steps differently.
       const isAnother = next > 0 && Date.parse(answer.startedAt) !== known.current.startedMs;
       known.current = isAnother
         ? extended(nothing, await ask("/api/v1/history"))
@@ -67,7 +67,7 @@ export function extended(known, { startedAt, stepMs, first, next, process, backe
 }
 
 /**
- * Returns the index of the step at a time in a column; -1: the time is before the first step.
+ * Returns the index, in a column, of the step at the time `ms`; -1: the time is before the first step.
  * @param {Recorded} recorded
  * @param {number} ms since 1970
  */

@@ -18,7 +18,7 @@ import { amount } from "./words.js";
 /** @typedef {{ sort: string, offset: number, limit: number }} View */
 
 /**
- * Returns the view that the parameters of the address say.
+ * Returns the view that the parameters of the address describe.
  * @param {Readonly<Record<string, string>>} params
  * @param {{ sort: string, limit: number }} usual
  * @returns {View}

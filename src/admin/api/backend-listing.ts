@@ -171,7 +171,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
   );
 }
 
-/** Resolves with a row for each backend. Counts the open requests in slices, because there may be 50,000 of them. */
+/** Resolves with a row for each backend. Counts open requests in time slices: there may be 50,000 of them. */
 function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
   const open = new Map<string, OpenRequestCounts>();
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** A certificate in the list. `notAfterMs`: NaN if none is valid. `refused`: why the latest files were not loaded. */
+/** `notAfterMs`: NaN if there is no valid certificate. `refused`: why the latest files could not be loaded. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
@@ -61,7 +61,7 @@ export function certificateListing(
   );
 }
 
-/** Adds the reasons why files were not loaded. A host without any valid certificate gets a row of its own. */
+/** Adds to each row why its files were not loaded. Adds a row for a host that has no valid certificate at all. */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,

@@ -28,7 +28,7 @@ type Read<T, V> = { [K in keyof T]: T[K] extends V ? K : never }[keyof T] | ((ro
 
 function reader<T, V>(of: Read<T, V>): (row: T, times: Times) => V {
   if (typeof of === "function") return of;
-  // `Read` allows only names of properties that have type V, which TypeScript cannot infer here.
+  // `row[of]` has type V, because `Read` allows no other properties. TypeScript cannot infer this.
   // oxlint-disable-next-line typescript/no-unsafe-type-assertion
   return (row) => row[of] as V;
 }
@@ -166,7 +166,7 @@ export function viewOf<F>(fields: Table<F>, row: RowOf<F>, times: Times): ViewOf
 
 /**
  * `by`: names of the fields to filter and sort by, separated by spaces. `columns`: more fields to filter and sort by,
- * which no row shows.
+ * which are not part of the response.
  */
 export type Rows<T> = Pick<Listing<T>, "kind" | "rows" | "has" | "sort"> & {
   readonly fields: Fields<T>;

@@ -27,7 +27,7 @@ export const historySchema: Schema = object({
   },
 });
 
-/** `?after=N` omits the steps up to step N, which a reader already has. */
+/** `?after=N` omits step N and all steps before it, because the client already has them. */
 export async function historyReply(history: Pick<History, "text">, query: string): Promise<Reply> {
   const after = new URLSearchParams(query).get("after") ?? "-1";
   if (!/^(-1|\d{1,9})$/.test(after)) return failed(400, '"after" must be the number of a step');

@@ -93,7 +93,7 @@ export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Tim
   );
 }
 
-/** Returns "free", "held" or "lapsed": no renewal has passed through this proxy for the lease's whole duration. */
+/** Returns the lease's state. "lapsed": for longer than the lease's duration, no renewal passed through this proxy. */
 function stateOf({ lease: { holder, renewedAt, durationMs } }: LeaseRow, { now }: Times): string {
   if (holder === "") return "free";
   return durationMs > 0 && now() - renewedAt > durationMs ? "lapsed" : "held";

@@ -16,7 +16,7 @@ export type OperationPath = {
   readonly path: string;
   readonly operation: string;
   readonly about: string;
-  /** True if the body has more fields than "reason", which the operation checks itself. */
+  /** True if the body has fields besides "reason". The operation checks these fields itself. */
   readonly hasBody?: boolean;
 };
 
@@ -71,7 +71,7 @@ const runs = table.map(({ path, operation, run, hasBody = false }) => {
 /** HTTP statuses of failed operations, by failure code. The status for any other code is 409. */
 const statuses: Partial<Record<FailureCode, number>> = { misdirected: 404, "bad-file": 422 };
 
-/** Returns the routes of the operations. While `isReadOnly` returns true (admin.readOnly), each request is rejected and journalled. */
+/** While `isReadOnly` returns true (admin.readOnly), the returned routes reject and journal every request. */
 export function operationPosts(operations: Operations, isReadOnly: () => boolean): Posts {
   return (path) => {
     for (const { pattern, operation, run, hasBody } of runs) {

@@ -91,7 +91,7 @@ export class ProcessMonitor {
     this.#delay.disable();
   }
 
-  /** Returns the current measurements. Begins to measure the event-loop delay anew. */
+  /** Returns the current measurements. Restarts the measurement of the event-loop delay. */
   read(): ProcessStats {
     const now = this.#times.now();
     const { user, system } = process.cpuUsage();
@@ -110,7 +110,7 @@ export class ProcessMonitor {
     try {
       this.#rssBytes = process.memoryUsage.rss();
     } catch {
-      // Returns the previous value: without a free descriptor, reading /proc fails with EMFILE.
+      // If no descriptor is free, /proc cannot be read (EMFILE), and the previous value is returned.
     }
     return this.#rssBytes;
   }

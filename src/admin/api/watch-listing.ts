@@ -89,7 +89,7 @@ export const watchDetailFields = {
 
 /**
  * Resolves with the open watch that has this audit ID, as `/api/v1/watches/{id}` shows it; undefined: there is none.
- * Searches in slices, because there may be 50,000 watches.
+ * Searches in time slices, because there may be 50,000 watches.
  */
 export function watchDetail(
   live: readonly Exchange[],

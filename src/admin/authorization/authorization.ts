@@ -20,13 +20,13 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /** Prefix of paths in reviews; default: `apiPrefix`. The metrics port has none, as in other components. */
+  /** Prefix of paths in reviews; default: `apiPrefix`; "" for the metrics port, as in Kubernetes' components. */
   readonly pathPrefix?: string;
 };
 
 /**
- * Prefix of all paths in reviews. Without it, the ClusterRole system:discovery, which allows /api/*, would open the API
- * to every user.
+ * Prefix of the API's paths in reviews. Without it, the ClusterRole system:discovery, which allows /api/*, would open
+ * the API to every user.
  */
 const apiPrefix = "/watchkeeper";
 
@@ -52,7 +52,7 @@ export class Authorization {
   readonly #reviewsByAddress = new Map<string, number>();
   readonly #reviewsByUser = new Map<string, number>();
   readonly #openReviews = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why the latest review failed, so that a repeated reason is journalled only once; "": it succeeded. */
+  /** Why the latest review failed; "": it succeeded. A reason that is the same as before is not journaled again. */
   #lastFailureReason = "";
 
   constructor(parts: AuthorizationParts) {

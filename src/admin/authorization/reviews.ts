@@ -1,4 +1,4 @@
-/** Builds requests for TokenReview and SubjectAccessReview (v1). A response that is not clearly positive is negative. */
+/** Builds requests for TokenReview and SubjectAccessReview (v1). An unclear response counts as negative. */
 import type { Review } from "../../discovery/reviewer.ts";
 
 /** A user as the TokenReview returned it. The SubjectAccessReview gets the same fields, unchanged. */

@@ -1,7 +1,7 @@
 /**
  * The fields of a journal entry in the log and in the event stream. A field with the same meaning has the same name in
- * all entries. Fields that kube-apiserver's request log (httplog) also has get their names from it, so that queries can
- * join both logs.
+ * all entries, and in kube-apiserver's request log (httplog) if that log has the field, so that queries can join both
+ * logs.
  */
 import type { Entry } from "../../events/journal.ts";
 

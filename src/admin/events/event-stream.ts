@@ -82,7 +82,7 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (permission === "yes") allowedAt = now;
-      // While the cluster answers no reviews, the client keeps its permission for `accessAllowedMs`, as for requests.
+      // If the cluster answers no reviews, the last permission is valid for `accessAllowedMs`, as a cached one is.
       if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

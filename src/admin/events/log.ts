@@ -82,7 +82,7 @@ export class Log {
     this.#write(level, entry.kind, namedFields(entry));
   }
 
-  /** Writes at most one line in `logDropsMs`: stdout may have room for only one line at a time. */
+  /** Logs how many lines were dropped, at most once per `logDropsMs`. Otherwise every second line could be a report. */
   #reportDrops(): void {
     const now = this.#options.clock.now();
     if (this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs) return;
@@ -144,7 +144,7 @@ function clipped(text: string): string {
 }
 
 /**
- * Matches what looks like a token. A last safeguard, because no token should reach the journal (A55). In a WebSocket
+ * Matches what looks like a token. It is only a last safeguard: no token should reach the journal (A55). In a WebSocket
  * subprotocol, the token follows `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =

@@ -94,7 +94,7 @@ export class History {
     });
   }
 
-  /** Returns the number of the step that begins about now: a timer may be early by a millisecond. */
+  /** Returns the number of the step that begins now, even if the timer of this step has fired a few ms early. */
   #step(now: number): number {
     return Math.floor((now - this.#startedAt + historyStepMs / 10) / historyStepMs);
   }
@@ -109,7 +109,7 @@ export class History {
     return rings.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Resolves with the JSON text of the steps after step `after`. Works in slices, because an hour has 30,000 numbers. */
+  /** Resolves with the steps after step `after` as JSON. Works in time slices: an hour has 30,000 numbers. */
   text(after = -1): Promise<string> {
     const { clock, times } = this.#sources;
     const next = this.#process.ring.newest + 1;
@@ -163,7 +163,7 @@ export class History {
     return moved;
   }
 
-  /** Counts the open requests in slices, because there may be 50,000, and then records the step. */
+  /** Counts the open requests in time slices (there may be 50,000), and then records the step. */
   #sample(): void {
     const { clock, clusters } = this.#sources;
     const now = clock.now();

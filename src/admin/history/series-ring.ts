@@ -27,7 +27,7 @@ export class SeriesRing {
     this.#newest = step;
   }
 
-  /** Returns the values of a series from step `first` to before step `next`; null: no value is kept. */
+  /** Returns the values of a series from step `first` to before step `next`; null: no value of the step. */
   values(series: number, first: number, next: number): (number | null)[] {
     const column = this.#columns[series];
     const oldest = this.#newest - this.#steps;

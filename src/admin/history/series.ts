@@ -12,10 +12,10 @@ export type BackendStep = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly pingMs: number;
-  /** The longest delay of a write on the backend's watches; undefined: no watch shows all writes to a resource. */
+  /** Longest time from a write to its event from this backend; undefined: no watch there covers a whole resource. */
   readonly watchDelay: { readonly delayMs: number } | undefined;
   readonly watches: number;
-  /** Number of watches that left the backend, and that came to it, in the step. */
+  /** In the step: number of watches that moved away from the backend, and number of watches that moved to it. */
   readonly movedOut: number;
   readonly movedIn: number;
   /** Number of open requests, watches included, by kind of client, in the order of `clientKinds`. */

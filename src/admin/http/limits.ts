@@ -26,14 +26,14 @@ export const adminLimits = {
   probeThreadHeapMiB: 32,
   /** Milliseconds that a probe waits for the main event loop: half of the shortest usual timeout of load balancers. */
   probePatienceMs: 50,
-  /** Probes fail after this many ms without an answer of the main event loop. A reload takes less than a tenth. */
+  /** Probes fail after this many ms without an answer of the main event loop. A reload takes less than 500 ms. */
   standstillMs: 5000,
   /** Default number of rows on a page of a list. */
   apiPage: 100,
   /** Maximum number of rows on a page: a list of 50,000 watches takes 100 pages. */
   apiPageMost: 500,
   apiOffset: 100_000,
-  /** Maximum number of values that one request groups rows by: the resources, nodes or programs of a large cluster. */
+  /** Maximum number of groups in one response: enough for the resources, nodes or programs of a large cluster. */
   apiGroups: 10_000,
   /** Maximum number of journal entries kept for readers of the event stream that reconnect: a few minutes of a busy proxy. */
   eventsKept: 2000,
@@ -46,9 +46,9 @@ export const adminLimits = {
   apiBodyBytes: 4 * KiB,
   /** Maximum length of the operator's name, and of the reason for an operation. */
   operatorChars: 128,
-  /** Milliseconds between tries to open the API's port while another process, such as a predecessor, has it. */
+  /** Milliseconds between tries to open the API's port while another process, such as a predecessor, listens on it. */
   apiRetryMs: 1000,
-  /** Number of failed tries to open the API's port before a report: a predecessor closes it within about a second. */
+  /** Failed tries to open the API's port before the failure is reported. A predecessor closes it in about a second. */
   apiFailures: 4,
   /** Milliseconds of one step of the history, and the number of steps that are kept: one hour. */
   historyStepMs: 5000,

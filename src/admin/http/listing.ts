@@ -1,4 +1,4 @@
-/** Serves lists of the JSON API in pages. Filters and sorts in slices, so that 50,000 rows delay no other request. */
+/** Serves lists of the JSON API in pages. Filters and sorts in time slices: 50,000 rows would delay other requests. */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
 import { adminLimits } from "./limits.ts";
@@ -9,9 +9,9 @@ export type Json = string | number | boolean | null | readonly Json[] | JsonObje
 export type Listing<T> = {
   /** Value of "kind" in the response, such as "WatchList". */
   readonly kind: string;
-  /** A promise if the rows themselves are counted in slices. */
+  /** Returns a promise if computing the rows takes several time slices. */
   readonly rows: () => readonly T[] | Promise<readonly T[]>;
-  /** True for the objects in `rows` that are rows of this list. It is called in slices. Default: all are. */
+  /** True if an object in `rows` is a row of this list; default: every object is one. Called in time slices. */
   readonly has?: (row: T) => boolean;
   /** Columns by which a query can filter and sort. They return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
@@ -47,7 +47,7 @@ export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
   return { kind, sort, columns: Object.keys(columns), read: (query) => pageOf(listing, query, clock) };
 }
 
-/** Returns one page, or an error as a string. Works in slices, so that 50,000 rows delay no other request. */
+/** Returns one page, or an error as a string. Works in time slices: 50,000 rows would delay other requests. */
 export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
   const parsed = queryIn(listing, query);
   if (typeof parsed === "string") return Promise.resolve(parsed);
@@ -81,7 +81,7 @@ class PageBuilder<T> {
   readonly #groups = new Map<string, number>();
   #total = 0;
   #matching = 0;
-  /** Rows that may be on the page: first those that were kept at the latest sort, in order, then those added since. */
+  /** Rows that may be on the page: those that the latest sort kept, in order, followed by those added since then. */
   #first: RowWithKey<T>[] = [];
   /** Key of the page's last row at the latest sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;
@@ -162,7 +162,7 @@ function queryIn<T>({ columns, sort }: Listing<T>, query: string): ListQuery | s
   return { group, limit, offset, column, isDescending: order.startsWith("-"), text, filters };
 }
 
-/** Returns what the query asks of a column that the list does not have; undefined: nothing. */
+/** Returns an error if the query sorts, groups or filters by a column that the list does not have. */
 function unknownColumn(
   columns: object,
   { column, group, filters }: Pick<ListQuery, "column" | "group" | "filters">,
@@ -187,7 +187,7 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns with text, which `q` searches, as the first row shows. */
+/** Returns the columns that `q` searches: those that contain text in the first row. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

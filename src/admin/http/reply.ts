@@ -3,7 +3,7 @@ export type Reply = {
   readonly status: number;
   readonly type: string;
   readonly text: string;
-  /** Content-Security-Policy of the response; default: a page that may load nothing. */
+  /** Content-Security-Policy of the response; default: one that allows a page to load nothing. */
   readonly policy?: string;
   /** Value of the response's Location field; default: no such field. */
   readonly location?: string;

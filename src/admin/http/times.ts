@@ -14,7 +14,7 @@ export type Times = {
 /** Milliseconds of drift of the wall clock above which formatted times are corrected. */
 const driftMs = 1000;
 
-/** Returns functions that always format a clock reading as the same time, unless the wall clock is set or drifts. */
+/** Returns functions that format equal clock readings as equal times, until the wall clock is set or drifts. */
 export function timesOf(clock: Clock): Times {
   let startedAt = clock.wall() - clock.now();
   const wallOf = (at: number): number => {

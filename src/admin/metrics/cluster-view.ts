@@ -20,7 +20,7 @@ export function backendStatusesOf({ path }: Pick<LiveCluster, "path">): readonly
   }));
 }
 
-/** Returns the leader leases without the leases of nodes, of which there may be 5,000. */
+/** Returns the leader leases. Omits the leases of nodes, because there may be 5,000. */
 function leasesOf({ label, path: { ledgerTap } }: LiveCluster, clock: Clock): readonly LeaseFacts[] {
   const now = clock.now();
   return ledgerTap.leases.all

@@ -47,7 +47,7 @@ export function isCounter({ name }: Pick<Family, "name">): boolean {
   return name.endsWith("_total");
 }
 
-/** Returns the text of a gauge or a counter. A metric that has neither labels nor rows shows 0. */
+/** Returns the text of a gauge or a counter. A metric without labels and without rows shows 0. */
 export function metricText(family: Family, rows: readonly Sample[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;
@@ -97,8 +97,8 @@ function bucketsOf(name: string, { label, histogram, wallOf }: Buckets): string 
 }
 
 /**
- * A client may write any Audit-ID. OpenMetrics allows an exemplar 128 characters of labels, and a clipped id would match
- * no line of the audit log, so only ids like those of client-go and the proxy become exemplars.
+ * Matches the Audit-IDs that may become exemplars, such as those of client-go and of the proxy. A client may send any
+ * id, but OpenMetrics limits an exemplar's labels to 128 characters, and a clipped id matches no line of an audit log.
  */
 const joinable = /^[\w.:-]{1,100}$/;
 

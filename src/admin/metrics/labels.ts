@@ -1,7 +1,7 @@
 /** Values of labels that several metrics have. */
 import { limits } from "../../base/limits.ts";
 
-/** Enough for as many backends as a configuration may have, a fallback and "other". */
+/** Maximum number of values of the label `backend`: all backends of a configuration, a fallback and "other". */
 export const backendCap = limits.discoveredBackends + 2;
 
 /** Returns the label of a status code; "other" for 0 (no response) and for codes that HTTP does not have. */

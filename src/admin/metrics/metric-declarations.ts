@@ -1,8 +1,8 @@
 /**
  * Lists all metrics except the histograms (histogram-declarations.ts). The metrics of watches, load and limits are
  * declared in watch-metrics.ts, load-metrics.ts and limit-metrics.ts, all others here. A metric whose name ends in
- * `_total` is a counter. Metrics that kube-apiserver has as well get its names and labels, so that queries can join
- * both.
+ * `_total` is a counter. If kube-apiserver has the same metric, names and labels are kube-apiserver's, so that queries
+ * can join both.
  */
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
@@ -331,7 +331,7 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // Enough for one series for each kind of incident, and eight for each kind that names a backend.
+    // Enough for one series of each kind of incident, and for eight of each kind that names a backend.
     cap: 90,
     // A kind without an active incident has the value 0, so that its alert resolves.
     process: ({ incidents }) => [

@@ -23,7 +23,7 @@ export type Process = {
   };
   readonly certificates: () => readonly CertificateFacts[];
   readonly droppedLogLines: () => number;
-  /** Number of spans by what became of them. */
+  /** Number of spans by the result of their export. */
   readonly traceSpans: () => { readonly exported: number; readonly failed: number; readonly dropped: number };
   readonly operatorLimits: { readonly all: readonly unknown[] };
   readonly incidents: {
@@ -126,10 +126,10 @@ export type ClusterView = LiveCluster & {
   readonly leases: readonly LeaseFacts[];
 };
 
-/** Values of a metric: one number if the metric has no labels. With one label, a string is its value. */
+/** One number if the metric has no labels, otherwise rows. A row of a metric with one label may have a string. */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
-/** For each kind of journal entry that increases the counter by one: a function that returns the labels. */
+/** For each kind of journal entry that the metric counts: a function that returns the labels of an entry. */
 export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };

@@ -108,8 +108,8 @@ function rowsOf(values: Values): readonly Sample[] {
 }
 
 /**
- * Returns undefined if the metric does not count the entry. A function of its own, because only the type parameter
- * `kind` connects the function with the entry for TypeScript.
+ * Returns the labels with which the metric counts the entry; undefined: it does not count it. This is a function of its
+ * own, because TypeScript needs a type parameter to relate the type of `counted[kind]` to the type of `entry`.
  */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,

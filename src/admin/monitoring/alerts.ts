@@ -36,7 +36,7 @@ type Fact = {
 
 const day = 86_400;
 
-/** The kinds of incident in which an apiserver is of no use. Instances may see different kinds for the same cause. */
+/** The kinds of incident in which an apiserver is unusable. Instances may see different kinds for the same cause. */
 const downKinds = [
   "backend-dead",
   "backend-blackholed",
@@ -58,8 +58,8 @@ const staleKinds = [
 ] as const satisfies readonly IncidentKind[];
 
 /**
- * Selects the series of the alert's cluster. Series of an instance with several clusters have no such label, but the
- * names of their backends begin with the cluster's name.
+ * Selects the series of the alert's cluster, and series without the label `cluster`. An instance with several clusters
+ * does not set this label: there, the names of backends begin with the cluster's name.
  */
 export const ofCluster = 'cluster=~"%s|"';
 
@@ -81,7 +81,7 @@ function because(expr: string, reason: string): string {
   return `label_replace(${expr}, "reason", "${reason}", "", "")`;
 }
 
-/** The label `cluster` comes from the label `backend`, which begins with the cluster's name if there are several. */
+/** The label `cluster` comes from the label `backend`: with several clusters, this begins with the cluster's name. */
 const readyBackends =
   'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
 
@@ -106,7 +106,7 @@ function kindsByInstance(kinds: readonly IncidentKind[]): Fact {
   };
 }
 
-/** Whole days, because seconds of a month are of no use to a reader. Negative: the certificate has expired. */
+/** Returns an expression for the whole days until `expiry`. It is negative if the certificate has expired. */
 function daysLeft(expiry: string): string {
   return `floor((${expiry}) / ${day})`;
 }
@@ -115,9 +115,9 @@ function daysLeft(expiry: string): string {
 const inDays =
   "in {{ if lt $value 1.0 }}less than a day{{ else if lt $value 2.0 }}1 day{{ else }}{{ $value }} days{{ end }}";
 
-/** Says whether other apiservers carry the load: instances may see different states of the same apiserver. */
+/** Lists the state of each apiserver, with the number of instances that see it: instances may see different states. */
 const backendStates: Fact = {
-  // sortByLabel sorts by one label only, and the order of equal ones changes from one evaluation to the next.
+  // sortByLabel sorts by one label only. The order of results with equal labels changes between evaluations.
   query: `label_join(count by (backend, state) (watchkeeper_backend_state{${ofCluster}} > 0), "text", " is ", "backend", "state")`,
   of: ["cluster"],
   sort: "text",
@@ -298,7 +298,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // Longer than the time between the writes of a certificate and its key, which may come one after the other.
+    // A certificate and its key may be written one after the other. This is longer than the time in between.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],

@@ -49,7 +49,7 @@ function linesOf(alert: Alert): readonly string[] {
   ];
 }
 
-/** Returns a template that prints those kinds of incident of the alert that are active. */
+/** Returns a template that prints which of the alert's kinds of incident are active. */
 function activeKinds({ kinds, by }: Alert): string {
   const isByBackend = by.includes("backend");
   const matchers = `,${ofCluster}${isByBackend ? ",backend=%q" : ""}`;

@@ -14,7 +14,7 @@ export type ProbeChecks = Readonly<Record<ProbeName, readonly Check[]>>;
 /** The source of all responses on the port of metrics and probes. */
 export type ProbeSource = {
   checks(probe: ProbeName): Promise<readonly Check[]>;
-  /** Resolves with the text of all metrics; rejects if an error occurs while it is made. */
+  /** Resolves with the text of all metrics; rejects if the text cannot be made. */
   scrape(): Promise<string>;
 };
 
@@ -23,12 +23,12 @@ export type AnswersParts = {
   readonly clock: Clock;
   /** Returns the checks of /livez. They fail only if a restart would help, so dead backends do not make them fail. */
   readonly live: () => readonly Readiness[];
-  /** Returns the checks of /readyz, which fail if new clients should connect to another watchkeeper instance. */
+  /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
   readonly metrics: () => Promise<string>;
 };
 
-/** Kinds of journal entries after which a probe may have another result, because `readinessOf` depends on them. */
+/** Kinds of journal entries after which a probe may have another result: they report changes of `ReadinessFacts`. */
 const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",
@@ -72,7 +72,7 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // In the next turn of the event loop, because the change that the entry reports may not be complete yet.
+      // Looks in the next turn of the event loop: until then, the change that the entry reports may be incomplete.
       clock.soon(look);
     });
   }

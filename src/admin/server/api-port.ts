@@ -16,7 +16,7 @@ export class ApiPort {
   #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
-  /** `isShared`: returns true if another process of this configuration may keep the port, as a second pod does. */
+  /** `isShared`: returns true if another process with this configuration, such as a second pod, may keep the port. */
   constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
     this.#clock = clock;
@@ -40,7 +40,7 @@ export class ApiPort {
     return undefined;
   }
 
-  /** True if another process with this configuration has the port, so that this process waits for its end. */
+  /** True if another process with this configuration uses the port. This process then waits for the other to end. */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);
   }

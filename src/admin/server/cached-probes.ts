@@ -20,7 +20,7 @@ export type CachedProbesParts = {
 export class CachedProbes implements ProbeSource {
   readonly #parts: CachedProbesParts;
   readonly #known: Record<ProbeName, readonly Check[]>;
-  /** Unanswered questions to the main thread. Several probes may share one. */
+  /** Unanswered questions to the main thread. Several probes may wait for the same answer. */
   readonly #asked = new Map<ProbeName | "metrics", { readonly at: number; readonly answer: Promise<void> }>();
   #scraped = "";
   #isHung = false;
@@ -35,7 +35,7 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /** Returns the checks of a probe. Waits for the main thread, unless another probe has waited too long for it. */
+  /** Returns a probe's checks. Waits for the main thread until `probePatienceMs` after the question was sent. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -61,7 +61,7 @@ export class CachedProbes implements ProbeSource {
     if (under !== undefined) return under.answer;
     const answer = ask().finally(() => this.#asked.delete(question));
     this.#asked.set(question, { at: this.#parts.clock.now(), answer });
-    // Without this handler, a rejection after the caller's timeout would be an unhandled one, which ends the process.
+    // Without this handler, a rejection after the caller's timeout would be unhandled, and would end the process.
     answer.catch(() => {});
     return answer;
   }

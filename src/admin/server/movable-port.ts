@@ -33,7 +33,7 @@ export class MovablePort<Settings extends { readonly address: Address }, Port ex
     this.#parts = parts;
   }
 
-  /** The open port; undefined while it cannot be opened again after a failed move. */
+  /** The open port; undefined if a failed move has closed it and it could not be opened again yet. */
   get port(): Port | undefined {
     return this.#port;
   }

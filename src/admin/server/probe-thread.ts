@@ -26,7 +26,7 @@ export type ProbeThreadOrder = {
   readonly tls:
     | { readonly pair: ServingPair | undefined; readonly options: SecureContextOptions }
     | undefined;
-  /** True if requests for /metrics need an authorization, which the main thread decides. */
+  /** True if requests for /metrics must be authorized, for which the probe thread asks the main thread. */
   readonly isGuarded: boolean;
 };
 
@@ -64,7 +64,7 @@ export type ProbeThreadParts = {
 };
 
 const threadFile = ownModule("admin/server/probe-thread-main");
-/** Memory limits of the thread, to which the options of the process do not apply. */
+/** Memory limits of the thread. The process's own memory options do not apply to threads. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.probeThreadHeapMiB,
   maxYoungGenerationSizeMb: adminLimits.probeThreadHeapMiB / 16,
@@ -87,7 +87,7 @@ export class ProbeThread implements Admin {
     this.#parts = parts;
     const stops = [
       parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
-      // The journal announces a new certificate just before it is used. The probe thread then gets it, too.
+      // The entry precedes the use of the new certificate, so it is sent in the next turn of the event loop.
       parts.journal.subscribe(({ kind }) => {
         if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
       }),

@@ -17,7 +17,7 @@ type ReadinessFacts = {
 
 /** Returns the checks of /readyz. All of them pass if new clients can be served by this process. */
 export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
-  // One ready backend of any cluster is enough: a failed cluster must not stop the service for the others' clients.
+  // One ready backend of any cluster is enough: a failed cluster must not stop the service for clients of others.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
   return [
@@ -51,7 +51,7 @@ function warning(unknown: readonly string[]): string {
   return `warn: some health checks cannot be excluded: no matches for ${names.join(",")}\n`;
 }
 
-/** Returns the reason for which a probe fails, for the journal; "": it succeeds. */
+/** Returns why a probe fails, for the journal; "" if it succeeds. */
 export function complaintOf(checks: readonly Readiness[]): string {
   return checks
     .filter(({ ok }) => !ok)

@@ -1,6 +1,6 @@
 /**
- * Serves the two admin ports. Every client may read the probes, and the metrics unless they have a guard, so these
- * responses contain no reasons and no client names. The API's port is on loopback by default; it shows no secrets.
+ * Serves the two admin ports. Every client may read the probes and, without a guard, the metrics. Therefore neither
+ * contains reasons or names of clients. The API's port is on loopback by default; it shows no secrets.
  */
 import {
   createServer,
@@ -61,7 +61,7 @@ const foreignHost: Reply = {
 };
 const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
-/** `eventReply` answers requests for the event stream only if too many streams are open. */
+/** `eventReply` is the response to a request for one more event stream when too many are open. */
 const eventsPath = "/api/v1/events";
 const eventReply: Reply = failed(503, "Too many streams are open");
 
@@ -77,7 +77,7 @@ export type Guard = {
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
 };
 
-/** Returns the guard of the API. `isPublic`: true for paths that need no user, as the page loads without one. */
+/** Returns a guard. `isPublic`: true for paths that need no user, such as the files of the admin page. */
 export function guardOf(
   authorization: Pick<Authorization, "admit">,
   isPublic: (path: string) => boolean,
@@ -87,7 +87,7 @@ export function guardOf(
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && isPublic(path)) return undefined;
       return authorization.admit({
-        // Any method but GET and HEAD needs the permission for POST. After that, the router rejects other methods.
+        // Methods other than GET and HEAD need the permission for POST. The router then rejects all of them but POST.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,
@@ -328,7 +328,7 @@ function keepNewest(server: Server): void {
 
 const waiting = new WeakMap<Socket, number>();
 
-/** True if the socket has fewer unanswered requests than the limit. Otherwise, closes it. */
+/** True if the socket has fewer unanswered requests than the limit. Otherwise, closes the socket. */
 function mayAsk({ socket }: IncomingMessage, response: ServerResponse): boolean {
   const count = waiting.get(socket) ?? 0;
   if (count >= adminLimits.adminWaiting) {

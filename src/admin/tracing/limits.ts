@@ -4,7 +4,7 @@ export const tracingLimits = {
   waiting: 2048,
   /** Number of traces in a message to the export thread. Writing a message delays the data path by about 0.3 ms. */
   batch: 128,
-  /** Maximum number of messages that the export thread has not answered. The others wait, so the thread's memory is bounded. */
+  /** Maximum number of unanswered messages to the export thread. Others wait, so that its memory is bounded. */
   unanswered: 8,
   /** Ms after which traces go to the export thread, even if they are few. */
   flushMs: 1000,

@@ -30,7 +30,7 @@ export function spansOf(record: TraceRecord, resource: Resource, newId: () => st
   return [rootOf(record), ...parts].map((part) => spanOf(part, record.traceId, resource));
 }
 
-/** Ends of an exchange that the client did not cause. */
+/** Ends of an exchange without a response that count as errors: the proxy or a backend caused them. */
 const failedEnds: ReadonlySet<string> = new Set(["backend_gone", "refused"]);
 
 function rootOf(record: TraceRecord): Part {

@@ -11,7 +11,7 @@ import { ownVersion } from "../../program/version.ts";
 import type { TraceRecord, TraceSink } from "../../proxy/observe/request-trace.ts";
 import { tracingLimits } from "./limits.ts";
 
-/** What the export thread is started with. */
+/** The start parameters of the export thread. */
 export type ExportOrder = { readonly endpoint: string; readonly version: string };
 
 /** How the export of one batch ended. `reason`: why it failed; "": it succeeded. */
@@ -45,7 +45,7 @@ export class TraceExporter implements TraceSink {
   #stopTimer: (() => void) | undefined;
   /** Clock reading before which no new thread is started. */
   #restartAt = 0;
-  /** Why the last batch failed; "": it did not. A reason is journaled when it is new. */
+  /** Why the last batch failed; "": it succeeded. A reason is journaled only when it differs from the last one. */
   #complaint = "";
   #onIdle: (() => void) | undefined;
 
@@ -58,7 +58,7 @@ export class TraceExporter implements TraceSink {
     return this.#counts;
   }
 
-  /** Sets the collector's URL for OTLP over HTTP ("": no export), which applies to the traces that end from now on. */
+  /** Sets the collector's URL for OTLP over HTTP ("": no export), for all traces that end from now on. */
   configure(endpoint: string): void {
     if (endpoint === this.#endpoint) return;
     this.#endpoint = endpoint;
@@ -130,7 +130,7 @@ export class TraceExporter implements TraceSink {
     if (this.#unanswered.length === 0) this.#onIdle?.();
   }
 
-  /** Called once or twice when the thread has died. */
+  /** Counts the unanswered spans of a dead thread as failed. A second call for the same thread has no effect. */
   #failed(worker: Worker, reason: string): void {
     if (worker !== this.#worker) return;
     this.#end();

@@ -32,7 +32,7 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Gives a list's names their aliases. Called for all lists before `rows`: sentences contain names of other lists. */
+  /** Assigns aliases to the names in a list. Call it for all lists before `rows`: sentences name other lists' rows. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
@@ -94,7 +94,7 @@ export class Redactor {
     // Redacts the whole text, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
-    // If the text is no known name, it may be a sentence with names, such as an incident's subject.
+    // A text that is no known name may be a sentence that contains names, such as an incident's subject.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);
@@ -139,7 +139,7 @@ export class Redactor {
   }
 }
 
-/** True if the field contains no name: "from" and "to" of a state change, and the subject of an incident. */
+/** True if the field's value is not a name: "from" and "to" of a state change, and the subject of an incident. */
 function isState(name: string, row: unknown): boolean {
   const fields = rowOf(row);
   if (name === "from" || name === "to") return "detector" in fields;

@@ -67,7 +67,7 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Without a measured beginning, the cause may be older: an expiring certificate says nothing of when its server started. */
+/** Returns when the incident began. Says if only the detection is known, as for an expiring certificate. */
 function beginning(incident: Row): string {
   const startedAt = text(incident, "startedAt");
   const detectionMs = numberAt(incident, "detectionMs") ?? 0;
@@ -75,7 +75,7 @@ function beginning(incident: Row): string {
   return `started ${startedAt}, detected ${age(detectionMs)} later`;
 }
 
-/** Returns the incident's meaning and summary. Without a meaning if the proxy is newer and its kind is unknown here. */
+/** Returns the incident's meaning and summary. Omits the meaning of a kind that only a newer watchkeeper knows. */
 function meaning(incident: Row): string {
   const about = Object.entries(incidentKinds).find(([kind]) => kind === incident["kind"])?.[1].about;
   return `${about === undefined ? "" : `${about}.\n`}${text(incident, "summary")}\n`;

@@ -59,7 +59,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
   if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
   const { matching, items } = list;
-  // On stderr, so that `wc -l` counts only rows.
+  // Writes to stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

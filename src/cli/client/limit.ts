@@ -6,7 +6,7 @@ import { shown, textAt } from "../commands/rows.ts";
 import { apiCommand } from "./admin-client.ts";
 import { operator } from "./operate.ts";
 
-/** The list of the API for each key of the command line. */
+/** For each key of the command line, the list in the request body to which its value is added. */
 const lists: ReadonlyMap<string, string> = new Map([
   ["user", "users"],
   ["group", "groups"],

@@ -46,12 +46,12 @@ export function nextCommands(incident: Row): string {
 }
 
 function certificateCommands(incident: Row): readonly string[] {
-  // "serving kube"; with several clusters "eu: serving kube".
+  // The subject is "serving kube" or, with several clusters, "eu: serving kube".
   const [, purpose = "", name = ""] = /^(?:\S+: )?(\S+) (.*)$/.exec(textAt(incident, "subject")) ?? [];
   return [`watchkeeper get certificates purpose=${nameIn(purpose)} ${nameIn(name)} -o wide`];
 }
 
-/** "kube: Cannot use "/etc/tls.crt" with "/etc/tls.key": ..." */
+/** `summary`: such as `kube: Cannot use "/etc/tls.crt" with "/etc/tls.key": ...`. */
 function compareFiles(summary: string): readonly string[] {
   const [, certificate, key] = /"([^"]+)" with "([^"]+)"/.exec(summary) ?? [];
   if (certificate === undefined || key === undefined) return [];

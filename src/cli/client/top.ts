@@ -92,7 +92,7 @@ function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }
 
-/** Returns the rows with their rates, fastest first. A new row's counter counts from 0. */
+/** Returns the rows with their rates, fastest first. A row that is new had the count 0 before. */
 function ratedRows(
   before: readonly Row[],
   now: readonly Row[],

@@ -31,7 +31,7 @@ export function amount(count: number | undefined): string {
   return `${unit > 0 && rest < 9.95 ? rest.toFixed(1) : Math.round(rest)}${units[unit] ?? ""}`;
 }
 
-/** Returns a rate, below ten with one decimal: "0", "<0.1", "0.3", "12", "1.1k". */
+/** Returns a rate, with one decimal if it is below ten: "0", "<0.1", "0.3", "12", "1.1k". */
 export function rate(perSecond: number): string {
   if (perSecond === 0 || perSecond >= 9.95) return amount(perSecond);
   return perSecond < 0.05 ? "<0.1" : perSecond.toFixed(1);

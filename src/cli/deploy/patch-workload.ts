@@ -27,7 +27,7 @@ export type Patched = {
   readonly remarks: readonly string[];
 };
 
-/** Adds the sidecar to each workload, at least one. Other documents stay. `file`: the name for messages. */
+/** Adds the sidecar to each workload; a Failure if `text` has none. `file`: the file's name for messages. */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];

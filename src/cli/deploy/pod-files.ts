@@ -25,7 +25,7 @@ export type PodDirectories = {
   readonly state: string;
 };
 
-/** Validity of the certificate in milliseconds. No pod lives longer. No other can follow: its CA's key is discarded. */
+/** Validity in milliseconds, longer than any pod lives: without its CA's key, the certificate cannot be renewed. */
 const certificateMs = 10 * 365 * 86_400_000;
 /** An existing certificate that is valid for fewer milliseconds is replaced. */
 const leastLeftMs = 30 * 86_400_000;
@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and one certificate, and discards the CA's key, because the application trusts the CA. Both survive a
- * restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and one certificate. Discards the CA's key, because the application would trust all that it signs. CA and
+ * certificate survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +68,7 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // The CA is written last: without it, the next start makes all files anew.
+  // The CA is written last. If it is missing at the next start, all files are made anew.
   replace(files.ca, authority.certificate, 0o644);
 }
 

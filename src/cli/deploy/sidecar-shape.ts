@@ -41,8 +41,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. Until discovery finds an apiserver, which a missing permission or a network
- * policy may prevent, the backend is the service's address.
+ * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver. A
+ * missing permission or a network policy may prevent that.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);

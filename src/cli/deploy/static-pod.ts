@@ -1,6 +1,6 @@
 /**
- * Generates a static pod for a control-plane node, which replaces the load balancer of kubeadm's HA guide. Also
- * generates its configuration file, because a static pod cannot use a ConfigMap.
+ * Generates a static pod that replaces the load balancer of kubeadm's HA guide on a control-plane node. Also generates
+ * the pod's configuration file, because a static pod cannot use a ConfigMap.
  */
 import { type NamedBackend, shapeConfig } from "./shape-config.ts";
 
@@ -55,7 +55,7 @@ export function staticPodConfig({
   });
 }
 
-/** The only files of kubeadm that the pod mounts: their directory also contains the CA's key. */
+/** Returns the files of kubeadm that the pod mounts. It does not mount their directory, which has the CA's key. */
 function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
   if (isPassthrough) return ["ca.crt"];
   return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];

@@ -22,7 +22,7 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the first alias on the way to a place; undefined: none. An edit below it would change all its uses. */
+  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias changes all its uses. */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -31,7 +31,7 @@ export class EditedDocument {
     return undefined;
   }
 
-  /** Replaces the item of the list at `place` with the same value of `key`, or adds `item` at `end` if there is none. */
+  /** Puts `item` into the list at `place`: replaces the item with the same `key` or, without one, adds it at `end`. */
   put(
     place: Place,
     item: Item,

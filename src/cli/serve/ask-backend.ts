@@ -1,4 +1,4 @@
-/** Checks that a backend offers verified TLS, HTTP/2 and readiness for upstream connections, and reads its version. */
+/** Checks that a backend's TLS can be verified, that it speaks HTTP/2 and that it is ready. Reads its version. */
 import http2 from "node:http2";
 import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
@@ -34,7 +34,7 @@ const versionBytes = 4096;
 
 /**
  * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
- * `withinMs`. Then sends GET /version, whose answer may be missing.
+ * `withinMs`. Then sends GET /version; without an answer to it, the version is unknown.
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;

@@ -20,7 +20,7 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
-/** One result of a check. ✗: a failure, which changes the exit code. !: a warning. –: a check that was skipped. */
+/** One result of a check. ✓: passed. ✗: failed, which changes the exit code. !: a warning. –: skipped. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
@@ -213,7 +213,7 @@ function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "sub
   return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiring") };
 }
 
-/** True if a live apiserver sends this status. It sends 401 if anonymous requests are disabled. */
+/** True if this status shows a live apiserver. An apiserver sends 401 if anonymous requests are disabled. */
 function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }

@@ -20,7 +20,7 @@ export function isSuccessor(environment = process.env): boolean {
   return environment[envMark] !== undefined;
 }
 
-/** Informs the predecessor that this process serves. From now on this process counts as no successor. */
+/** Informs the predecessor that this process serves. From now on, `isSuccessor` returns false. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, envMark);
   // If the predecessor has exited, sending fails, which does not matter: this process serves in any case.

@@ -13,7 +13,7 @@ import { docsPage } from "../../program/docs.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
-/** Event-loop delay in ms from which on a hint is printed: half of the silence that makes a backend suspect. */
+/** Event-loop delay (ms) above which a hint is printed: half of the silence that makes a backend suspect. */
 const tellsLateMs = 250;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);

@@ -41,7 +41,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Resolves when no reload is running. No other begins until the returned function is called. */
+  /** Waits for the running reload. Then no reload begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;

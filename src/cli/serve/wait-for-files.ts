@@ -1,6 +1,7 @@
 /**
  * `run --wait-for-files`: loads the configuration when its file and all files that it names exist. A static pod or a
- * systemd unit may start before kubeadm or cert-manager has written them. If it exited, the kubelet would back off.
+ * systemd unit may start before kubeadm or cert-manager has written the files. If the process exited, the kubelet would
+ * back off.
  */
 import { existsSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";

@@ -1,5 +1,5 @@
 /**
- * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy must present that itself,
+ * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy must present the certificate,
  * because a client's TLS ends at the proxy. Tokens pass through the proxy.
  */
 import { KubeConfig } from "@kubernetes/client-node";
@@ -14,7 +14,7 @@ import type { Context } from "./kubeconfig.ts";
 /** Milliseconds that the plugin may take. It may open a browser and wait for the user. */
 const timeoutMs = 60_000;
 
-/** Returns the certificate; undefined if the plugin returns none, or is interactive: then only the client runs it. */
+/** Returns the certificate; undefined if the plugin returns none, or is interactive (then only the client runs it). */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");

@@ -103,7 +103,7 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
   return backends;
 }
 
-/** HAProxy allows 0 to 256. A server of weight 0 gets no clients, which watchkeeper has no weight for. */
+/** Returns a weight from 1 to 256. HAProxy also has the weight 0 (no new clients), which watchkeeper does not have. */
 function weightOf(words: readonly string[]): { weight?: number } {
   const weight = Number(words[words.indexOf("weight") + 1]);
   const isWeight = Number.isInteger(weight) && weight >= 1 && weight <= 256;

@@ -31,7 +31,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** Returns a passthrough configuration. It needs no key, as the imported load balancer passed TLS through as well. */
+/** Returns a passthrough configuration, because the imported load balancer also passes TLS through. It needs no key. */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,

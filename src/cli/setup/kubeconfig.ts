@@ -1,5 +1,5 @@
 /**
- * Reads a kubeconfig as kubectl does: of several files the first wins, and a relative path starts at its own file.
+ * Reads a kubeconfig as kubectl does: the first of several files wins; paths are relative to the file that has them.
  * Keeps unknown fields, because entries are written to a new kubeconfig.
  */
 import { homedir } from "node:os";
@@ -22,14 +22,14 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns the files that kubectl reads: that of its option, those of $KUBECONFIG, or the one in the home directory. */
+/** Returns the files that kubectl reads: that of --kubeconfig, those of $KUBECONFIG, or ~/.kube/config. */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** Returns the context `wanted`; without it, the current one. Of several files, missing ones are ignored. */
+/** Returns the context `wanted`; default: the current context. Of several files, missing ones are ignored. */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;

@@ -47,7 +47,7 @@ export async function pki(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Makes two CAs: with only one, every client whose certificate it signed could act as the front proxy (k/k 119267). */
+/** Makes two CAs: if one CA signed all, every client with a certificate could act as the front proxy (k/k 119267). */
 async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });

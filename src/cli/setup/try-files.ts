@@ -74,7 +74,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // For discovered apiservers, a name that all of their certificates have, because their addresses differ.
+            // Discovered apiservers have different addresses, but this name is in all of their certificates.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },
@@ -103,7 +103,7 @@ export class TryFiles {
     });
   }
 
-  /** Returns a client certificate for this proxy, whose bearer may act as the user while `try` runs. */
+  /** Returns a client certificate for this proxy. Its holder may act as the user while `try` runs. */
   #ticket(): Readonly<Record<string, string>> {
     const { certificate, key } = this.#authority.issue({
       name: "a client of watchkeeper try",

@@ -58,9 +58,9 @@ function halves({ certificate, key }: Pair): TryOptions["pair"] {
 
 type Serving = {
   readonly wanted: TryOptions;
-  /** True if the user named no port. Then, if the default port is in use, a free one is used. */
+  /** True if the user named no port, so that a free port may replace a default port that is in use. */
   readonly mayMove: boolean;
-  /** The credential plugin's certificate, before whose expiry the plugin runs again; undefined: no plugin. */
+  /** The credential plugin's certificate; undefined: no plugin. Before it expires, the plugin runs again. */
   readonly issued: Pair | undefined;
 };
 
@@ -91,7 +91,7 @@ function start(
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** Prints what `try` serves. On stdout only the line that the user copies. */
+/** Prints to stdout only the line that the user copies, and everything else to stderr. */
 function introduce({ context, access, pair }: TryOptions, address: string, kubeconfig: string): void {
   const as =
     pair === undefined

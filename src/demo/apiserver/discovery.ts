@@ -26,7 +26,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Returns a document for each key, such as a group and version, made from the resources that have it. */
+/** Groups the resources by a key, such as group and version, and makes one document of each group. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,
@@ -93,8 +93,8 @@ function schemaOf(rows: readonly Resource[]): JsonMap {
 }
 
 /**
- * Returns the OpenAPI of a PATCH with the parameter `fieldValidation`. It is enough for kubectl to leave validation to
- * the server (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
+ * Returns the OpenAPI of a PATCH with the parameter `fieldValidation`. If kubectl finds this parameter, it leaves the
+ * validation to the server (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
  */
 function patchPath(resource: Resource): [string, JsonMap] {
   const { group, version, kind, plural, isNamespaced } = resource;

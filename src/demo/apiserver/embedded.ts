@@ -63,7 +63,7 @@ export class Embedded {
     else await this.#kill();
   }
 
-  /** Removes the fault. Returns a Failure if the relay's process does not come back. */
+  /** Removes the fault. Returns a Failure if the relay's process cannot be started again. */
   async heal(fault: FaultKind): Promise<Failure | undefined> {
     if (fault === "hole") await this.#block(false);
     else if (fault === "freeze") this.#child?.kill("SIGCONT");

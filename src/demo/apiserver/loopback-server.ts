@@ -51,16 +51,16 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   return { child, port, ended };
 }
 
-/** Called in the child process. Sends the outcome of the first order to the parent process. */
+/** Called in the child process. Sends its port, or the reason why it has none, to the parent process. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
   // The callback ignores an error. Without it, Node would print the error if the parent was killed in the meantime.
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
-/** Called in the child process. Ends it when its parent ends, and not before. */
+/** Called in the child process. From now on, this process ends when its parent ends, and ignores SIGINT and SIGTERM. */
 export function endWithParent(): void {
-  // Exits if the parent was killed while this process loaded its modules: "disconnect" was emitted already.
+  // Exits if "disconnect" was already emitted, because the parent was killed while this process loaded its modules.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
   // Ctrl-C sends SIGINT to all processes of a terminal. Ignored: the parent needs this process while it drains.

@@ -71,7 +71,7 @@ export class Relay {
     from.resume();
   }
 
-  /** Calls `run` now or, during a block, after it: in an outage, one end must not get a FIN or RST of the other. */
+  /** Calls `run` now or, during a block, after it: in an outage, neither end gets a FIN or RST from the other. */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -201,7 +201,7 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName, which is unique, because each creation has another version. */
+  /** Returns a suffix for generateName. It is unique, because each creation has another version. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }

@@ -12,7 +12,7 @@ export type WatchRequest = {
   readonly target: Target;
   readonly start: Start;
   readonly wantsBookmarks: boolean;
-  /** True if the bookmark `k8s.io/initial-events-end` ends the initial state. */
+  /** True if a bookmark with `k8s.io/initial-events-end` must follow the initial state. */
   readonly marksInitialEnd: boolean;
   /** Duration of the watch in seconds; undefined: the server chooses. */
   readonly timeoutSeconds: number | undefined;

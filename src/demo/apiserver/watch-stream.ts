@@ -15,7 +15,7 @@ const bookmarkMs = 60_000;
 /** Milliseconds from the last bookmark to the deadline, so that the next watch starts from a recent version. */
 const lastBookmarkMs = 2_000;
 
-/** Encodes one event; `encodeJson`, the default, as a line of JSON. */
+/** Encodes one event. The default, `encodeJson`, makes a line of JSON. */
 export type Encode = (type: string, object: JsonMap) => Buffer;
 
 export const encodeJson: Encode = (type, object) => Buffer.from(`${JSON.stringify({ type, object })}\n`);
@@ -37,7 +37,7 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version from which the watch started. Only later changes are sent, and bookmarks only after such a change. */
+  /** Version from which the watch started. Only later changes are sent, and no bookmark before the first of them. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
@@ -116,7 +116,7 @@ export class WatchStream {
 
   #commit(change: Change): void {
     this.#change(change);
-    // A real apiserver ends a watch that is too far behind, too, because a watch must never skip an event.
+    // Like a real apiserver, ends a watch that is too far behind, because a watch must never skip an event.
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
@@ -131,7 +131,7 @@ export class WatchStream {
     const was = previous !== undefined && matches(previous);
     const is = type !== "DELETED" && matches(object);
     if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
-    // The object no longer matches the selector: the event has its previous state, with the new version.
+    // The object no longer matches the selector: the event has the previous object with the new version.
     else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
   }
 

@@ -49,7 +49,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** Returns what kubectl shows later, through the naive proxy. */
+/** Reads the lease as kubectl would. `isHeld`: the deleted pod still renews it; `isNamed`: it shows the address. */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>

@@ -52,7 +52,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** Number of state changes of backends that the naive proxy's own checks have reported. */
+  /** Number of changes of a backend's state that the naive proxy's own checks have reported. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {

@@ -4,7 +4,7 @@ import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
-/** What a story needs besides the scene that all stories have. */
+/** What this story needs in addition to the scene, which is the same for all stories. */
 export type Wishes = {
   /** True if deletions must be sent with an old version, as some releases of Kubernetes did; default: false. */
   readonly tellsOldVersions?: boolean;

@@ -9,8 +9,8 @@ const json = new Set(["application/json", "application/*", "*/*", ""]);
 export const offered = "application/json";
 
 /**
- * Returns the form of the first supported entry in an Accept header; undefined: none, answer 406. Clients that prefer
- * protobuf or CBOR accept JSON as well.
+ * Returns the form of the first supported entry in an Accept header; undefined: no entry is supported (406). Clients
+ * that prefer protobuf or CBOR accept JSON as well.
  */
 export function formOf(accept: string): Form | undefined {
   for (const entry of accept.split(",")) {

@@ -19,7 +19,7 @@ const ownedKeys = new Set([
   "generateName",
 ]);
 
-/** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` completes a generateName. */
+/** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` is added to a generateName. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
   // The nesting is checked before the object is stored, because lists serialise their objects recursively.

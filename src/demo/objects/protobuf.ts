@@ -147,12 +147,12 @@ function splitFields(bytes: Buffer): [number, Value][] | undefined {
   return parts;
 }
 
-/** Returns a varint's value and the position after it, which is beyond the end if it is truncated or too long. */
+/** Returns a varint's value and the position after it. The position is beyond `bytes` if the varint is invalid. */
 function readVarint(bytes: Buffer, from: number): [number, number] {
   let value = 0;
   for (let at = from; at < bytes.length && at < from + 10; at += 1) {
     const byte = bytes[at] ?? 0;
-    // A multiplication, because `<<` works on 32 bits only.
+    // Multiplies, because `<<` works on 32 bits only.
     value += (byte & 0x7f) * 2 ** (7 * (at - from));
     if (byte < 0x80) return [value, at + 1];
   }

@@ -37,7 +37,7 @@ export class Store implements Source {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #historyLimit: number;
   #history: Change[] = [];
-  /** The newest version whose change was dropped from the history. A watch may start after it, but not before it. */
+  /** Version of the newest change that was dropped from the history. A watch may start at it, but not before it. */
   #forgotten = 1;
   readonly #watchers = new Set<(change: Change) => void>();
 
@@ -160,14 +160,14 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** Passes a change to all watchers. A watcher must not write: others would get its change before this one. */
+  /** Passes a change to all watchers. A watcher must not write: other watchers would get the later change first. */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops half of the history at a time, because each time the rest is copied. */
+  /** Drops half of the history at once, because each call copies the other half. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

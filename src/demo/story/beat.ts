@@ -1,6 +1,6 @@
 /**
- * Writes a ConfigMap several times a second, past all proxies, so that no fault delays the writes. The writes are
- * counted and timed, so that a client's watch shows missing events and delays.
+ * Writes a ConfigMap several times a second, past all proxies, so that no fault delays the writes. Each write has a
+ * count and a known time, so that a client can detect missing and late events of its watch.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -83,7 +83,7 @@ export function beatObject(count: number): object {
   };
 }
 
-/** Returns the count of the write that made this object; 0: the object is another one. */
+/** Returns the count of the write that made this object; 0: no such write made it. */
 export function beatOf(object: Json | undefined): number {
   const { metadata, data } = mapOf(object);
   return textOf(mapOf(metadata)["name"]) === name ? Number(textOf(mapOf(data)["count"])) : 0;

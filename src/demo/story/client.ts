@@ -135,7 +135,7 @@ export class DemoClient {
   }
 
   close(): void {
-    // With an error, so that no open stream looks complete.
+    // Passes an error, so that no open stream looks complete.
     this.#session.destroy(new Error("Closed by this client"));
   }
 

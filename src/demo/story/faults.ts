@@ -12,7 +12,7 @@ import type { Seen, SteadyClient } from "./steady-client.ts";
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
 /** Milliseconds before the first fault. Meanwhile, clients open watches and watchkeeper measures round-trip times. */
 const warmMs = 1_000;
-/** Milliseconds after its repair within which a backend must become ready. Otherwise the story ends with a Failure. */
+/** Milliseconds within which a repaired backend must become ready. Otherwise the story ends with a Failure. */
 const returnMs = 20_000;
 /** Milliseconds after each fault. Meanwhile, delayed responses arrive and backends' health states change. */
 const calmMs = 500;
@@ -51,7 +51,7 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
-  /** Plays the faults in this order. Returns a Failure if one affected watchkeeper's client, or did not heal. */
+  /** Plays the faults in this order. Returns a Failure if a fault affected watchkeeper's client, or did not heal. */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
@@ -92,7 +92,7 @@ export class Faults {
   }
 
   /**
-   * Waits until every request is answered or has timed out, and the backend is ready or `returnMs` is over. False if
+   * Waits until every request is answered or has timed out, and the backend is ready or `returnMs` has passed. False if
    * the story was ended meanwhile.
    */
   async #settle(victim: string): Promise<boolean> {
@@ -113,7 +113,7 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The remaining faults are played even so, because their results are valid.
+    // The remaining faults are played nevertheless, because their results are valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;

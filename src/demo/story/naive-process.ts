@@ -1,4 +1,4 @@
-/** Runs the naive proxy in a process of its own, and restarts that when it ends, as systemd or a kubelet does. */
+/** Runs the naive proxy in a process of its own. Restarts the process when it ends, as systemd or a kubelet does. */
 
 import type { ChildProcess } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";

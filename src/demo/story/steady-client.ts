@@ -13,7 +13,7 @@ const watchCount = 4;
 const hungMs = 1_000;
 /** Milliseconds between a watch that was rejected or cut off and the list that follows. */
 const backoffMs = 100;
-/** Milliseconds between the end of a watch and the next one, as few as in client-go. */
+/** Milliseconds between the end of a watch and the start of the next one: as short as in client-go. */
 const rewatchMs = 10;
 
 /** The measurements of one client since the latest `reset`. All times are in milliseconds. */
@@ -31,7 +31,7 @@ export type Seen = {
   readonly hung: number;
   /** Longest time from a write to its event, in milliseconds. */
   readonly latestEventMs: number;
-  /** Number of events that were skipped or repeated, unless a list in between explains it. */
+  /** Number of events that were skipped or repeated, without a list in between that explains it. */
   readonly wrongEvents: number;
 };
 
@@ -165,7 +165,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Updates the longest delay, which may be that of an event that has not come yet. */
+  /** Updates the longest delay. An event that has not arrived yet counts with its delay so far. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

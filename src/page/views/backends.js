@@ -1,4 +1,4 @@
-/** The head of a backend's lane: its state with the reason, its connections, and the buttons to ask why and to drain. */
+/** The head of a backend's lane (lanes.js): state with reason, connections, and the buttons "why" and "drain". */
 import { post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
@@ -39,8 +39,8 @@ export function BackendHead({ name, backend }) {
 
 /**
  * The head of a lane for a moment in the past.
- * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: keeps the height
- * of the other head, so that the lanes stay where they are under the mouse
+ * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: true if it must
+ * be as high as BackendHead, so that the lanes do not move under the mouse
  */
 export function PastHead({ name, piece: { state, text }, hasRoom }) {
   const reason = text.startsWith(`${state}: `) ? text.slice(state.length + 2) : "";

@@ -36,8 +36,8 @@ export function spanOf({ startedAt, endedAt }, now) {
 }
 
 /**
- * Returns what was found in the time of the incident, oldest first: its evidence, and the state changes of all backends.
- * A state change that is evidence, too, is one finding.
+ * Returns what was found during the incident, oldest first: its evidence, and the state changes of all backends. A
+ * state change that is also evidence appears once.
  * @param {Pick<Incident, "evidence" | "startedAt" | "endedAt" | "backend">} incident
  * @param {readonly Pick<Backend, "name" | "history">[]} backends
  */

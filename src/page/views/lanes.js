@@ -17,8 +17,8 @@ import { Strip, topOf } from "./strip.js";
 /** @typedef {{ title: string, lines: readonly Line[], least: number, per?: number }} Chart */
 
 /**
- * The charts of each backend: one entry is all that another series needs. `least`: the smallest value at the top of a
- * chart. All backends have the same scale. A chart without values in the hour is omitted.
+ * The charts of each backend. To show another series, add an entry. `least`: minimum of a chart's largest value. A
+ * chart has the same scale for all backends. It is omitted if it has no values in the last hour.
  * @type {readonly Chart[]}
  */
 const backendCharts = [
@@ -82,7 +82,7 @@ const processCharts = [
  *   onHover: (ms: number | undefined) => void,
  *   at: number,
  *   isReplay?: boolean,
- * }} props `isReplay`: true if the lanes show the past only, without what is known and possible now
+ * }} props `isReplay`: true if the lanes show the past only, without the present state and its buttons
  */
 export function Lanes({
   recorded,
@@ -165,7 +165,7 @@ function windowOf(recorded, from, to) {
       return [title, topOf(all, least)];
     }),
   );
-  // The index of a step in the cut columns is its index in the recorded ones less `start`.
+  // A step's index in a cut column is its index in the recorded column minus `start`.
   return { start: start - empty.length, count, backends, process: cut(recorded.process), tops, shown };
 }
 
@@ -296,7 +296,7 @@ function IncidentLane({ incidents, now, from, to }) {
 function timeAt(event, from, to) {
   const lanes = event.currentTarget;
   const plot = lanes instanceof Element ? lanes.querySelector(".axis .plot") : null;
-  // Over the head of a lane, the present stays, with its buttons.
+  // While the mouse is over the head of a lane, the lanes show the present, so that its buttons stay.
   const isOverPlot = event.target instanceof Element && event.target.closest(".plot") !== null;
   if (plot === null || !isOverPlot || event.pointerType === "touch") return undefined;
   const { left, width } = plot.getBoundingClientRect();

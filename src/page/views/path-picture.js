@@ -51,8 +51,8 @@ const minBand = 1.5;
 const mostPixels = 3;
 
 /**
- * Places bands of these numbers of streams one below another, centred, with room for a label each. Returns for each the
- * middle of its label, and the middle of its band where it meets the proxy.
+ * Places a band for each number of streams, one below another, centred, each with room for its label. Returns for each
+ * band the middle of its label, and the middle of the band where it meets the proxy.
  * @param {readonly number[]} streams
  * @param {number} height
  * @param {number} perPixel
@@ -78,7 +78,7 @@ export function placedBands(streams, height, perPixel) {
  * @param {number} width
  */
 function layoutOf({ sources, targets }, width) {
-  // The backends' numbers are of this second, and those of the clients of the last step.
+  // The totals may differ: the numbers of backends are from this second, those of clients from the last step.
   const total = Math.max(
     ...[sources, targets].map((all) => all.reduce((sum, { streams }) => sum + streams, 0)),
   );
@@ -224,8 +224,8 @@ function Dots({ path }) {
 }
 
 /**
- * Returns from where to where watches moved in the step. Each watch that left a backend came to another one, but the
- * history has the sums only: backends are paired in the order of their counts.
+ * Returns between which backends watches probably moved in the step. The history has only the sum for each backend, so
+ * each backend that lost watches is paired with the other backend that gained most.
  * @param {readonly Target[]} targets
  */
 export function movesOf(targets) {

@@ -36,7 +36,7 @@ export function piecesOf({ state, history }, from, to) {
   return pieces;
 }
 
-/** Number of changes that the API keeps: with as many, earlier changes may be missing. */
+/** Number of changes that the API keeps. If a backend has this many, earlier changes may be missing. */
 const keptChanges = 64;
 
 /**
@@ -49,7 +49,7 @@ const keptChanges = 64;
 export function statesOf(backend, recorded, { name, from, to }) {
   const oldest = Date.parse(backend?.history[0]?.at ?? "");
   const isExact = backend !== undefined && (backend.history.length < keptChanges || oldest <= from);
-  // Before the process began, it knew no states.
+  // The process knows no states from before its start.
   const begun = Math.max(from, recorded.startedMs);
   return isExact ? piecesOf(backend, begun, to) : piecesBySteps(recorded, { name, from, to });
 }

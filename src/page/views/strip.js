@@ -20,7 +20,7 @@ export function pathOf(values, top) {
       continue;
     }
     const y = height - (Math.min(value, top) / top) * height;
-    // A value between two gaps becomes a line to itself, which round caps show as a dot.
+    // A value between two gaps becomes a line of length 0, which its round caps show as a dot.
     path += isDown ? `L${x} ${y.toFixed(1)}` : `M${x} ${y.toFixed(1)}h0`;
     isDown = true;
   }
@@ -56,7 +56,7 @@ export function Strip({ lines, top, span }) {
   </svg>`;
 }
 
-/** A line in the colour of a state shows only what is not zero: no errors are no state. @param {string} tone */
+/** True for the colour of a state. A line in it omits zeros, because zero errors are no state. @param {string} tone */
 function isState(tone) {
   return tone === "warn" || tone === "bad";
 }

@@ -50,7 +50,7 @@ function columnsOf(onOpen) {
 }
 
 /**
- * Returns what the parameters of the address say: the grouping, the values to filter by, and the part of the list.
+ * Returns what the parameters of the address describe: the grouping, the values to filter by, and the part of the list.
  * @param {Params} params
  */
 function queryIn(params) {

@@ -11,10 +11,10 @@ const head = `# The command line
 
 This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints the same text for one command.
 
-The commands status, get, explain, top, tap, bundle, drain, undrain, move and reload use the [JSON API](admin-api.md) of a running watchkeeper process at the address in \`--admin\`, in
+The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process at the address in \`--admin\`, in
 \`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The JSON API listens on loopback by default: to reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
 \`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API.
-Commands remove terminal control characters from text that clients have sent.
+In text that clients have sent, commands escape terminal control characters.
 
 The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
 
