@@ -39,7 +39,7 @@ export type Running = {
    * only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** The limits that operators have set. They cannot change until `thaw`. */
+  /** The limits that operators have set. They cannot change between `freeze` and `thaw`. */
   readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
@@ -52,7 +52,7 @@ export type Surroundings = {
   readonly droppedLogLines?: () => number;
   /** Called with each configuration that takes effect. */
   readonly configureLog?: (logging: Config["logging"]) => void;
-  /** Listening sockets that another process has opened. Clients are accepted on them only once a backend is ready. */
+  /** Inherited listening sockets. The proxy waits for a ready backend before it accepts clients on them. */
   readonly inherited?: Descriptors;
   /** True if another process serves until this one is ready. Without a ready backend, the start then fails. */
   readonly isSuccessor?: boolean;
@@ -148,17 +148,17 @@ class Watchkeeper implements Running {
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // The admin port opens first: health checks may come as soon as clients are accepted.
+      // The admin port opens before the listeners: health checks may come as soon as clients are accepted.
       (await this.#openAdmin()) ??
       (await this.#listen());
-    // Backends are dialled last: a port in use is reported before that, and the dials need the certificates.
+    // Backends are dialled last: dials need the certificates, and a port in use is then reported before any dial.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) await this.#abandon();
     return failure;
   }
 
-  /** Before the first client connects, returns 10 MB of garbage from the start to the kernel, which V8 would keep. */
+  /** Collects 10 MB of garbage that the start leaves, before the first client connects. V8 would keep that memory. */
   #listen(): Promise<Failure | undefined> {
     collect();
     return this.#listeners.reconcile(this.#config.listeners);
@@ -170,8 +170,8 @@ class Watchkeeper implements Running {
   }
 
   /**
-   * True if a backend must be ready before the proxy accepts clients. Clients may wait in the queues of inherited
-   * sockets; on a shared port, the kernel gives this process clients that another process would serve at once.
+   * True if the proxy waits for a ready backend before it accepts clients. Clients may wait in the queues of inherited
+   * sockets; on a shared port, the kernel would pass them to this process although another can serve them.
    */
   get #awaitsBackends(): boolean {
     const isShared = this.#config.listeners.some(({ reusePort }) => reusePort);
@@ -300,7 +300,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** The readiness checks fail while the proxy drains, and while no backend can serve new clients. */
+  /** The checks of /readyz fail while the proxy drains, and while it or all backends cannot serve new clients. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;

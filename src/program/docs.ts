@@ -1,4 +1,4 @@
-/** Returns a page's public address: users of the image or executable have no folder docs. `path`: relative to docs. */
+/** Returns a page's public URL: the image and the executable contain no `docs` folder. `path`: relative to `docs`. */
 export function docsPage(path: string): string {
   return `https://watchkeeper.dev/docs/${path}`;
 }

@@ -31,9 +31,8 @@ export const admissionLimits = {
   /** Maximum number of requests that wait for a place. */
   unprovenWaiting: 62_500,
   /**
-   * The requests of one address that wait may be this many times as many as the requests for which there still is room.
-   * One address alone gets 50,000 (5,000 pods at one address start with ten watches each) and leaves 12,500; a second
-   * one then leaves 2,500.
+   * Maximum ratio of one address's waiting requests to the queue's free room. One address alone may fill 50,000 places
+   * (5,000 pods at one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
    */
   unprovenWaitingShare: 4,
   /**
@@ -42,7 +41,7 @@ export const admissionLimits = {
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Maximum count of 401s of one address, so that it is accepted again a minute after its flood. */
+  /** Maximum count of 401s of one address, so that the address is no longer *rejected* a minute after its flood. */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
@@ -100,7 +99,7 @@ class Group {
 export class Entry {
   /** held: waits for its token's first response. queued: waits for a place. open: has a place. */
   state: "held" | "queued" | "open" | "over" = "held";
-  /** True if the request may take a place before any request with its token was answered. */
+  /** True if the request need not wait for its token's first response. */
   isFirst = true;
   readonly applicant: Applicant;
   readonly source: Group;
@@ -150,7 +149,7 @@ export class Admission {
     return this.#rejections.isRejected(keyOf(address));
   }
 
-  /** Counts a request, which gets a place (`open`) at once or waits. Undefined: too many requests wait already. */
+  /** Counts a request, which gets a place (`open`) at once or waits; undefined: too many requests wait already. */
   enter(applicant: Applicant): Entry | undefined {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
@@ -178,14 +177,14 @@ export class Admission {
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
-  /** Called when the request has ended, or its client has given it up. */
+  /** Frees the place of a request that has ended, or ends the wait of a request that its client has given up. */
   leave(entry: Entry): void {
     if (entry.state === "over") return;
     this.#remove(entry);
     this.#next();
   }
 
-  /** Called for each response. Once a backend has accepted a token, all requests with it are sent. */
+  /** Records a response: counts a 401. Any other status proves the token, so all its waiting requests are sent. */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
@@ -212,7 +211,7 @@ export class Admission {
     source.remove(entry);
     bearer?.remove(entry);
     if (source.next === undefined) this.#turns.delete(source);
-    // If the token's first response was a 401, or there was none, one of the requests that wait for it is sent.
+    // If the token's first request got a 401 or no response, one of the token's `held` requests is queued instead.
     const [held] = isFirst && bearer !== undefined ? bearer.queue : [];
     if (held !== undefined) this.#queueFirst(held);
   }

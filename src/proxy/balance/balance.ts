@@ -1,7 +1,7 @@
 /**
  * Evens the load out after a backend has come back (F16), or if some clients cause more work than others. Binds clients
- * to another backend, the heaviest first, and each second at most 1 % of all clients. First the watches of such a
- * client move, then its next requests go to the new backend (D2). No client moves while a backend is still warming up.
+ * to another backend, the heaviest first, and each second at most 1 % of all clients. The watches of a client move
+ * before its next requests go to the new backend (D2). No client moves while a backend is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -21,14 +21,14 @@ export type BalanceParts = {
   readonly shares: BalanceShares;
 };
 
-/** The shares of the load that backends may get. `Path` implements it. */
+/** The shares of the load that backends may get. `DataPath` provides them. */
 export type BalanceShares = {
   /** Returns the share of each ready backend (backend-shares.ts). */
   readonly of: () => ReadonlyMap<string, number>;
   /** True if clients of other backends may move to the backend: it is not warming up, and has not asked for a pause. */
   readonly mayGet: (backend: string) => boolean;
   readonly isNear: (backend: string) => boolean;
-  /** Called with the part of a backend's load that is not in the number of open streams, expressed in streams. */
+  /** Receives the part of a backend's load that the number of open streams does not show, converted to streams. */
   readonly measured: (backend: string, activity: number) => void;
 };
 

@@ -5,7 +5,7 @@ export const balanceLimits = {
   /** Share of the clients that may be bound to another backend per second (F16). */
   rebalanceShare: 0.01,
   balanceMs: 5000,
-  /** Share of an even load by which a backend's load may deviate before clients are moved. */
+  /** Clients are moved once a backend's load deviates from an even load by more than this share of the even load. */
   rebalanceSlack: 0.2,
   /** Once clients move, they move until the load deviates by less than this. Small changes then cause no new moves. */
   restSlack: 0.1,

@@ -13,8 +13,8 @@ export type ClientLoad<T> = {
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
 /**
- * Returns the shares of backends if clients stay in the proxy's own zone as long as its backends have little load. The
- * load per share there is at most `spillFloor`, plus `spillRatio` times the load per share in other zones, as in
+ * Adapts the shares so that clients stay in the proxy's own zone while backends of that zone have little load. The load
+ * per share in the own zone is at most `spillFloor`, plus `spillRatio` times the load per share in other zones, as in
  * `PoolSet.weightOf`: a client that was sent to another zone is then not moved back at once.
  */
 export function sharesByZone(
@@ -36,8 +36,8 @@ export function sharesByZone(
 
 /**
  * Returns at most `most` moves, each from the backend with the most load above its share to the one with the least. No
- * move makes the load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts). `slack`:
- * share of an even load by which a backend's load may deviate.
+ * move makes the load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts).
+ * `slack`: by which share of an even load a backend's load may deviate.
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],

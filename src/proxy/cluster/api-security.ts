@@ -19,7 +19,7 @@ export type ApiSecurityParts = {
 
 export type ApiSecurity = {
   readonly name: string;
-  /** The certificate and TLS options; undefined for plain HTTP. `certificate` may still have no valid certificate. */
+  /** The certificate and TLS options; undefined for plain HTTP. `certificate.current` may be undefined. */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;

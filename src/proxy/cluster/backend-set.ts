@@ -30,7 +30,7 @@ export type BackendSetParts = {
   readonly prefix: string;
   /** Called with the names of all backends by `start`, and after each change. */
   readonly onChange: (names: readonly string[]) => void;
-  /** True if the backend is ready, so that the proxy can ask it for the other backends. */
+  /** True if the backend is ready. Discovery asks ready backends for the list of all backends. */
   readonly isReady: (name: string) => boolean;
   /** True if the backend is neither dead nor draining. */
   readonly answers: (name: string) => boolean;
@@ -178,7 +178,7 @@ export class BackendSet {
     };
   }
 
-  /** Checks from time to time whether the fallback is needed, because this class is not notified of changed health. */
+  /** Checks periodically whether the fallback backend is needed, because nothing reports a changed health state. */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackCheckMs, () => {
@@ -256,7 +256,7 @@ function caBundleOf(
   });
 }
 
-/** Returns the name that the backend's certificate must have. With DNS discovery, it is the host name looked up. */
+/** Returns the name that the backend's certificate must have. With DNS discovery, it is the looked-up host name. */
 function nameFor({ host }: Discovered, discovery: DiscoveryConfig | undefined): string {
   return discovery?.type === "DNS" ? discovery.hostname : host;
 }

@@ -208,8 +208,8 @@ export class Cluster {
   }
 
   /**
-   * Prepares another configuration, and returns a function that applies its backends. The configuration's certificates
-   * apply already before that call, because clients of a new listener may need them.
+   * Prepares another configuration, and uses its certificates at once, because clients of a new listener may need them.
+   * Returns a function that applies the rest.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);

@@ -148,9 +148,8 @@ export class Clusters {
   }
 
   /**
-   * Returns the existing cluster that this configuration describes, which may be one that is being removed (`#take`
-   * then cancels the removal), or the only cluster under a new name; undefined: the configuration describes a new
-   * cluster.
+   * Returns the existing cluster that this configuration describes: the one of this name, one that is being removed
+   * (`#take` then cancels the removal), or the only cluster under a new name. Undefined: the cluster is new.
    */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;

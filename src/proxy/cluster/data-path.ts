@@ -93,8 +93,8 @@ export type PathOptions = PathSettings & {
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
   /**
-   * How backends are compared (D13). "watches": by one watch of each resource that has streams on two of them. "all"
-   * (default): also by lists.
+   * How backends are compared (D13). "watches": by sentinels, which have streams on two backends. "all" (default): also
+   * by lists.
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
@@ -104,7 +104,7 @@ export type PathOptions = PathSettings & {
   readonly operatorLimits?: OperatorLimits;
   /** Returns what is configured about a backend; default: all backends are alike, and in the proxy's zone. */
   readonly traitsOf?: (backend: string) => BackendTraits;
-  /** Returns a random number from 0 to below 1; default: 0. */
+  /** Returns a random number in [0, 1); default: 0. */
   readonly random?: () => number;
   /** Returns the version that a backend reports; default: "" for all. */
   readonly versionOf?: (backend: string) => string;
@@ -114,7 +114,7 @@ export type PathOptions = PathSettings & {
 
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
-  /** Ms for which the backend's watches lack a write; undefined: no watch of it shows all writes to a resource. */
+  /** Ms since the oldest write that the backend's watches lack; undefined: no watch shows all writes to a resource. */
   readonly watchLagMs: number | undefined;
   /** The longest delay of a write on watches in the last 10 to 20 s. */
   readonly watchDelay: BackendDelay | undefined;
@@ -126,7 +126,7 @@ export type BackendMeasurements = {
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
   readonly load: LoadFacts & {
-    /** Open streams, requests that wait for a connection, and `activity`. */
+    /** Sum of open streams, requests that wait for a connection, and `activity`. */
     readonly streams: number;
   };
   readonly isDrained: boolean;
@@ -428,14 +428,14 @@ export class DataPath {
     this.limits.stop();
   }
 
-  /** Called when a backend has become ready after a time in which it had no clients. */
+  /** Notifies the parts that must know when a backend becomes ready after a time without clients. */
   #returned(name: string): void {
     this.refresher.returned(name);
     this.shields.returned(name);
     this.loads.returned(name);
   }
 
-  /** Called when a backend's health state has changed. */
+  /** Passes a backend's new health state to the parts that depend on it. */
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.detectors.histories?.returned(name);
@@ -450,7 +450,7 @@ export class DataPath {
     if (state !== "dead") this.pending.release();
   }
 
-  /** Returns when (clock reading) the proxy sent the latest PING or probe that another backend has answered. */
+  /** Returns the clock reading at which the proxy sent the latest PING or probe that any other backend has answered. */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {

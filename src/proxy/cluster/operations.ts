@@ -1,6 +1,6 @@
 /**
  * The operations of an operator at run time: drain and undrain a backend, move a watch, limit requests, reload the
- * configuration. Each one is journaled with the operator's name, also if it was refused.
+ * configuration. Each operation is journaled with the operator's name, even if it was refused.
  */
 import { dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -17,7 +17,7 @@ type OperatedPath = Pick<DataPath, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;
-  /** The paths of all clusters (path.ts). Backend names are unique across clusters. */
+  /** The paths of all clusters (data-path.ts). Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
   readonly limits: OperatorLimits;
   /** Reloads the configuration; undefined if there is no configuration file. */
@@ -74,7 +74,7 @@ export class Operations {
     return this.#journaled("reload", "", operator, await this.#reload());
   }
 
-  /** Journals that an operation was refused for a reason that has nothing to do with its target. */
+  /** Journals that an operation was refused, here or by the admin API. */
   refuse(operation: string, target: string, { by }: Operator, reason: string): void {
     this.#parts.journal.write({ kind: "operation.refused", operation, target, by, reason });
   }

@@ -37,7 +37,7 @@ export type CallerMemo = {
 export type ClientSession = {
   /** Closes the connection after its open requests. */
   drain(): void;
-  /** Called when a backend has answered a request, which permits an HTTP/2 client a few more control frames (D16). */
+  /** Permits an HTTP/2 client a few more control frames (D16), because a backend has answered a request. */
   answered(): void;
 };
 
@@ -153,7 +153,7 @@ export class Client {
     return this.#workPerSecond;
   }
 
-  /** Binds the client to `to`, unless it is no longer bound to `from`. */
+  /** Binds the client to `to` if it is still bound to `from`. */
   follow(from: string, to: string): void {
     if (this.#backend === from) this.#backend = to;
   }

@@ -85,7 +85,7 @@ function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): Cl
 
 /**
  * Returns the identity in the client's certificate, which takes precedence over a bearer token. If the certificate is
- * invalid or has expired, the token counts, as at the apiserver.
+ * invalid or has expired, the token is used, as at the apiserver.
  */
 function assertedIn(
   fields: readonly Field[],

@@ -13,8 +13,8 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**
- * Ms between the client's answer to the PING that follows the first GOAWAY, and the second GOAWAY; as in Go's server.
- * Without this pause, the proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
+ * Ms from the client's PING ACK after the first GOAWAY to the second GOAWAY, as in Go's server. Without this pause, the
+ * proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
  */
 export const goAwayGraceMs = 1000;
 const goAwayPongWaitMs = 3000;
@@ -35,7 +35,7 @@ export class Downstream implements WireOwner {
   idleSince: number;
   #drainingSince: number | undefined;
 
-  /** `connect` creates the client's wire; this object is its owner. */
+  /** `connect` creates the wire of the client's socket; this object becomes the wire's owner. */
   constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
     this.client = client;
     this.#parts = parts;
@@ -101,7 +101,7 @@ export class Downstream implements WireOwner {
     const now = this.#parts.clock.now();
     if (this.session.openCount > 0) this.idleSince = now;
     else if (now - this.idleSince > limits.idleSessionMs) this.drain();
-    // If the client has not answered the PING after the first GOAWAY in time, the second GOAWAY is sent anyway.
+    // The second GOAWAY is also sent if the client does not answer the PING in time.
     if (this.#drainingSince !== undefined && now - this.#drainingSince > goAwayPongWaitMs)
       this.session.goAway();
   }
@@ -111,8 +111,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * Called when the client has answered the PING after the first GOAWAY. The second GOAWAY must not follow at once: a
-   * client with nghttp2 answers the PING before it sends its queued requests, which the GOAWAY would refuse.
+   * Sends the second GOAWAY `goAwayGraceMs` after the client has answered the PING. An immediate one would refuse
+   * queued requests: a client with nghttp2 answers the PING before it sends them.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

@@ -40,10 +40,10 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Clock reading of the latest response; before the first, of the time when the connection was accepted. */
+  /** Clock reading at the end of the latest response; before any response, at which the connection was accepted. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
-  /** The writer of the next response, or of the previous one while the upload of its request continues (A26). */
+  /** The writer of the present response, or of the previous one while its request's upload continues (A26). */
   #writer: Http1StreamWriter | undefined;
   #hasRequested = false;
   #isBusy = false;
@@ -211,7 +211,9 @@ export class Http1Connection implements H1End {
     });
   }
 
-  /** Called when the client has closed its half of the socket. As in Go's server, it counts as gone; its watch ends. */
+  /**
+   * Ends the open request (such as a watch) of a client that has closed its half of the socket, as Go's server does.
+   */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
   }
@@ -241,7 +243,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,
     // Node's own deadlines work only with a listening server, so Http1Connection has its own. Node's check of `Host`
-    // would send no Status.
+    // would answer without a Kubernetes `Status`.
     requestTimeout: 0,
     headersTimeout: 0,
     keepAliveTimeout: 0,

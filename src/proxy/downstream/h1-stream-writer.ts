@@ -16,8 +16,8 @@ import { sendLocalReply } from "../request/local-reply.ts";
 const h1HeldBytes = 32 * 1024;
 
 /**
- * State of the response. waiting: no final head yet. answering: in its body. ended: passed to Node as a whole. gone:
- * the socket is gone.
+ * State of the response. waiting: no final head was sent. answering: the body is being sent. ended: passed to Node as a
+ * whole. gone: the socket is gone.
  */
 type State = "waiting" | "answering" | "ended" | "gone";
 
@@ -51,7 +51,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#request = request;
     this.#response = response;
     this.#socket = socket;
-    // The apiserver's own Date is forwarded, so Node must not add another one.
+    // Node must not add a Date field: the response already has the apiserver's.
     response.sendDate = false;
   }
 
@@ -68,7 +68,7 @@ export class Http1StreamWriter implements StreamWriter {
     this.#request.on("end", () => this.#socket.contain(() => this.#receiveEnd()));
   }
 
-  /** Called when the socket is gone, or about to be closed. */
+  /** Resets an incomplete exchange, because the socket is closing. */
   lose(): void {
     const isOver = this.#isReceived && this.#response.writableFinished;
     if (this.#state === "gone" || isOver) return;

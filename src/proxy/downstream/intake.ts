@@ -1,6 +1,6 @@
 /**
- * Accepts new clients only while the process has enough file descriptors (A24) and memory (A26). While it has not, and
- * for some time after, /readyz fails, so that a load balancer does not remove and add this proxy again and again.
+ * Accepts new clients only while the process has enough file descriptors (A24) and memory (A26). While either is short,
+ * and for some time after, /readyz fails, so that a load balancer does not remove and add this proxy again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";

@@ -173,7 +173,7 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Drains the clients that a certificate identifies at this host: when they reconnect, they present a valid one. */
+  /** Drains the host's clients that have a certificate: when they reconnect, the new client CA verifies them. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
@@ -203,7 +203,7 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // A socket above the limit is closed at once. In the kernel's queue, it would take the next descriptor (A24).
+    // A socket above the limit is closed at once. In the accept queue, it would take the next free descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);
@@ -254,7 +254,7 @@ export class Listener {
     return this.#proxyProtocol.trusted.has(source) && source === withoutMapping(socket.remoteAddress ?? "");
   }
 
-  /** Ends the connection even if the client does not, because the connection keeps a descriptor. */
+  /** Refuses plain HTTP on a TLS port. Ends the connection even if the client does not, to free its descriptor. */
   #refusePlain(socket: net.Socket): void {
     socket.end(plainHttpOnTls());
     closeAfterFlush(socket, this.#parts.clock);

@@ -74,7 +74,7 @@ export class Listeners {
     };
   }
 
-  /** The clients without an open request, those that became idle last first. */
+  /** The clients without an open request, most recently idle first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()
       .flatMap((listener) => listener.idle)
@@ -154,7 +154,7 @@ export class Listeners {
     listener.drain(forget);
   }
 
-  /** Opens a listener again whose replacement could not be opened. Tries again while another process has the port. */
+  /** Opens a listener again if its replacement could not be opened. Retries while another process has the port. */
   async #reopen(opened: Opened): Promise<void> {
     const { listener, config } = opened;
     const outcome = await listener.start();

@@ -1,6 +1,7 @@
 /**
- * HTTP/1.1 responses to bytes that are not a request. They are written to the socket directly, always as its last
- * bytes. Their bodies are Kubernetes `Status` objects, because kubectl then prints the message instead of "unknown".
+ * HTTP/1.1 responses that are written to the socket directly, as its last bytes: to malformed requests, to plain HTTP
+ * on a TLS port, and to requests that the proxy cuts. The bodies are Kubernetes `Status` objects, because kubectl then
+ * prints the message instead of "unknown".
  */
 import { statusJson } from "../../kube/status.ts";
 

@@ -197,7 +197,9 @@ function impersonation({ name, uid, groups }: User): Assertion {
   return { user: name, groups, trust: "impersonate", fields, isPresumptuous: isImpersonation };
 }
 
-/** Asserts no user: the request carries only the proxy's own credential. Every client with a certificate may use it. */
+/**
+ * Asserts no user: the request carries only the proxy's own credential, which every client with a certificate may use.
+ */
 const lent: Assertion = {
   user: "impersonator",
   groups: [],
@@ -217,9 +219,9 @@ function fieldOf(name: string, value: string): Field {
 }
 
 /**
- * Returns the name with "-" in place of all characters that are no letters or digits. A server behind the apiserver may
- * read `x_remote_user` as `x-remote-user`, as CGI does (RFC 3875 §4.1.18); older versions of Apache do so with any
- * other character.
+ * Returns the name with "-" in place of each character that is neither letter nor digit. A server behind the apiserver
+ * may read `x_remote_user` as `x-remote-user`, as CGI does (RFC 3875 §4.1.18); older versions of Apache do so with all
+ * these characters.
  */
 function plain(name: string): string {
   return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");
@@ -250,7 +252,7 @@ function identityRule(names: HeaderNames): FieldRule {
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
   const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
-  // The decoder has already given the usual names the role `identity`. So their names need not be compared.
+  // The usual names have the role `identity` (h2/core/field.ts), so no names need to be compared.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
   const words = new Set(own);
   return (field) => {

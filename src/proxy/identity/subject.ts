@@ -28,7 +28,7 @@ const attributes = new Map<string, "commonName" | "organization" | "uid">([
   ["2b0601040183c25302", "uid"],
 ]);
 
-/** Returns a certificate's subject. A Failure if a name has an encoding that parsers decode in different ways. */
+/** Returns a certificate's subject. Returns a Failure if parsers may decode a name in different ways. */
 export function subjectOf(der: Uint8Array): Subject | Failure {
   const found = { commonName: "", organizations: [] as string[], uids: [] as string[] };
   for (const { kind, value } of namesOf(der)) {

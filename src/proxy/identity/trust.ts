@@ -18,8 +18,8 @@ export const provenMs = 600_000;
 /** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
 /**
- * After its expiry, apiservers accept a JWT for this many ms (go-jose). In that time the token stays proven only for
- * `endedBearerMs`, not `provenMs`.
+ * Apiservers accept a JWT for this many ms after its expiry (go-jose). A token that is accepted in that time stays
+ * proven only for `endedBearerMs`, not `provenMs`.
  */
 const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
@@ -93,7 +93,7 @@ export class Trust {
     return this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";
   }
 
-  /** Records a backend's response. Any status but 401 proves the token for ten minutes. */
+  /** Records a backend's response. Any status but 401 proves the token for up to ten minutes. */
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
     const known = this.#known(credential);
@@ -104,7 +104,7 @@ export class Trust {
 
   /**
    * Returns for how many ms an accepted token stays proven: at most until its own expiry. Otherwise tokens that expire
-   * together would cause 401s on connections of proven tokens. If a token is accepted long after its expiry, the
+   * together would cause 401s on the connections for proven tokens. If a token is accepted long after its expiry, the
    * proxy's wall clock must be wrong, so the expiry is ignored.
    */
   #provenMs({ endsAt }: Bearer): number {

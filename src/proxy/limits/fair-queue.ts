@@ -1,7 +1,7 @@
 /**
  * A queue of requests of many users. Users take turns: each in turn gets the next free place. When the queue is full,
  * the user with the most waiting requests loses one of them. So no user can fill the queue, and a user with fewer
- * requests than another one always gets in.
+ * waiting requests than another user always gets in.
  */
 
 export type Waiting = {
@@ -53,7 +53,7 @@ export class FairQueue<T extends Waiting> {
     if (this.#size <= this.#most) return undefined;
     const longest = this.#bySize.get(this.#largest);
     const [other] = longest?.has(group) === true ? [group] : (longest ?? []);
-    // Removes the oldest request of that user, because its newest one cannot be found at once.
+    // Removes the added request, or the oldest one of another user: that user's newest one cannot be found at once.
     const [oldest = request] = other === group ? [request] : (other?.waiting ?? []);
     this.remove(oldest);
     return oldest;
@@ -91,7 +91,7 @@ export class FairQueue<T extends Waiting> {
     this.#groupOf(user).placed += 1;
   }
 
-  /** Called when a request gives its place back. */
+  /** Frees the place of one of the user's requests. */
   leave(user: string): void {
     const group = this.#groups.get(user);
     if (group === undefined) return;

@@ -1,4 +1,4 @@
-/** One limit of requests, from the configuration or of an operator: which requests it counts, and how many may pass. */
+/** One limit of requests, from the configuration or an operator: which requests it counts, and how many may pass. */
 import { type Networks, networksOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -64,7 +64,7 @@ export class Limit {
   /** True if the limit counts requests with this verb and resource. */
   counts(info: LimitedInfo): boolean {
     if (this.#verbs.size > 0 && !this.#verbs.has(info.verb)) return false;
-    // A limit must not refuse the renewal of a lease unless it names the resource: a controller would lose its
+    // A limit that names no resource does not count renewals of Leases: if it refused them, a controller would lose its
     // leadership, or a node would become NotReady.
     if (this.#resources.size === 0) return !isLeaseRenewal(info);
     const { resource, group } = info;
@@ -86,7 +86,7 @@ export class Limit {
     if (this.config.maxInFlight !== undefined) this.inFlight += 1;
   }
 
-  /** Called when a request has ended. */
+  /** Counts a request that has ended. */
   end(): void {
     if (this.config.maxInFlight !== undefined) this.inFlight -= 1;
   }
@@ -113,7 +113,7 @@ export function titleOf({ name }: Limit): string {
   return `limit ${name}`;
 }
 
-/** Returns "10/s"; a rate below one per second in the largest unit that gives a whole number: "30/m", "100/h". */
+/** Returns "10/s"; below one per second: per minute if that is a whole number ("30/m"), else per hour ("100/h"). */
 export function rateText(perSecond: number): string {
   if (perSecond >= 1) return `${Math.round(perSecond)}/s`;
   const perMinute = perSecond * 60;
@@ -126,7 +126,7 @@ function words(key: string, values: readonly string[]): string[] {
   return values.map((one) => `${key}=${one}`);
 }
 
-/** True for reads and renewals of Leases, which leader election and kubelets repeat within seconds. */
+/** True for reads and renewals of Leases, which leader election and kubelets repeat every few seconds. */
 export function isLeaseRenewal({ verb, group, resource }: LimitedInfo): boolean {
   return resource === "leases" && group === "coordination.k8s.io" && renewals.has(verb);
 }

@@ -19,7 +19,7 @@ export const shieldLimits = {
   warmMs: 30_000,
   /** Ms for which a backend is shielded after the last sign of overload, a 429 or slow reads. */
   weakMs: 10_000,
-  /** Number of concurrent lists at a shielded backend at first: two for each core of a small apiserver. */
+  /** Initial number of concurrent lists at a shielded backend: two for each core of a small apiserver. */
   firstCap: 8,
   /** Minimum number of concurrent lists. With a smaller number, one list that hangs could stop all others. */
   leastCap: 2,
@@ -30,11 +30,11 @@ export const shieldLimits = {
   mostCap: 400,
   /** A list is slow if its response begins this many times later than that of the fastest list of the same kind. */
   slowTimes: 4,
-  /** A list whose response begins within this many ms is never slow: such a delay harms no one. */
+  /** A list whose response begins within this many ms is never slow: such a delay is harmless. */
   slowMs: 100,
   /** Reads of one object are late if they take this many ms on average: a leader's renewal is a read and a write. */
   lateMs: 250,
-  /** The fastest time is multiplied by this after each list, to follow a growing cluster within a few hundred lists. */
+  /** After each list, the remembered fastest time is multiplied by this, so that it follows a growing cluster. */
   fastestGrowth: 1.01,
   /**
    * Minimum ms between two decreases of the cap: the lists that were under way at the first decrease are late for the

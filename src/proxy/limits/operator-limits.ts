@@ -36,7 +36,7 @@ export class OperatorLimits {
     return () => this.#subscribers.delete(run);
   }
 
-  /** Puts a limit into force for `ms`. `wanted`: an entry of `clusters[].limits` without a name, which is its number. */
+  /** Puts a limit into force for `ms`, and numbers it. `wanted`: an entry of `clusters[].limits` without a name. */
   add(wanted: object, { by, reason }: Pick<LimitOrigin, "by" | "reason">, ms: number): Limit | Failure {
     if (this.#isFrozen) return handingOver;
     if (this.#kept.size >= operatorLimits.limits)

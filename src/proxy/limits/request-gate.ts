@@ -66,7 +66,7 @@ export class RequestGate {
   #place: ShieldPlace | undefined;
   /** The request's place in the admission of unproven credentials. */
   #entry: Entry | undefined;
-  /** Clock reading at which admission gave the request a place; retries are timed from it. 0: no place was needed. */
+  /** Clock reading at which a waiting request got its place in the admission; retries are timed from it. 0: no wait. */
   admittedAt = 0;
 
   constructor(parts: GateParts, request: GateRequest, limits: readonly Limit[]) {
@@ -99,8 +99,8 @@ export class RequestGate {
   }
 
   /**
-   * Returns the backends from which one is chosen. If the client has no backend yet, these are backends where its list
-   * need not wait.
+   * Returns the backends from which one is chosen. A list of a client without a backend gets those where it need not
+   * wait.
    */
   choice(views: readonly BackendView[], bound: string | undefined): readonly BackendView[] {
     return this.#isLimited && this.boundTo(bound) === undefined ? this.#parts.shields.roomy(views) : views;
@@ -147,7 +147,7 @@ export class RequestGate {
     return detach(`${resource} ${info.namespace !== ""} ${isSelected}`);
   }
 
-  /** True until the response of a list has arrived, or the initial events of a watch. */
+  /** True until a list's response, or a watch's initial events, have arrived. */
   #isListing({ watch, isAnswered }: GateOwner): boolean {
     if (watch === undefined) return this.#request.start === undefined || !isAnswered;
     const { phase, lastEventAt } = watch.progress;
@@ -155,7 +155,7 @@ export class RequestGate {
     return this.#request.awaitsMarker || this.#parts.clock.now() - lastEventAt < initialPauseMs;
   }
 
-  /** Called with the first response. `ms`: time since the request was sent. */
+  /** Reports the first response to the admission and the shield. `ms`: time since the request was sent. */
   answered(status: number, ms: number): void {
     if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);
     if (this.#place !== undefined) this.#parts.shields.answered(this.#place, status, ms);

@@ -74,7 +74,7 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request that begins. Returns the limits that count the request until `end` is called with them, or the
+   * Counts a request that begins. Returns the limits that count the request until `endAll` is called with them, or the
    * refusal. Called only if limits are in force.
    */
   begin(request: LimitedRequest): readonly Limit[] | Failure {
@@ -110,7 +110,7 @@ export class RequestLimits {
     );
   }
 
-  /** Journals a limit's first refusal, and then the number of refusals every ten seconds. */
+  /** Journals a limit's first refusal, and after that the number of refusals at most every ten seconds. */
   #report(limit: Limit, { address, agent, subject }: Caller): void {
     const title = titleOf(limit);
     if (this.#reported.has(title)) return;

@@ -18,7 +18,7 @@ export type ShieldedRequest = {
   readonly kind: string;
   /** True until the list, or the watch's initial events, have arrived. */
   readonly isListing: () => boolean;
-  /** Called in a later tick if the request had to wait, and now has a place, or the shield is down. */
+  /** Called in a later tick when a request that had to wait gets a place, or should choose a backend again. */
   readonly place: () => void;
   /** Called instead of `place` if the request had to wait for too long, or other users need its place in the queue. */
   readonly refuse: () => void;
@@ -109,8 +109,8 @@ export class Shield {
   }
 
   /**
-   * Puts the shield up if the backend has just started. No shield for a backend that is ready when the proxy itself
-   * starts: that backend has probably been up for long.
+   * Puts the shield up if the backend has just started. A backend that is ready when the proxy itself starts gets no
+   * shield: it has probably been up for long.
    */
   warm(now: number): void {
     if (!this.isStarting) return;
@@ -177,7 +177,7 @@ export class Shield {
     this.#soon(place.request.refuse);
   }
 
-  /** Called when the request has ended, whether it waited or had a place. */
+  /** Frees the place of a request that has ended, or removes it from the queue. */
   leave(place: ShieldPlace, now: number): void {
     const { state } = place;
     place.state = "over";
@@ -233,7 +233,7 @@ export class Shield {
     this.#next(now);
   }
 
-  /** Makes all waiting requests choose another backend, because this one takes no more requests. */
+  /** Puts the shield down. All waiting requests choose a backend again. */
   release(): void {
     for (const place of this.#waiting) {
       this.#queue.remove(place);

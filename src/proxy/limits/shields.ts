@@ -53,7 +53,7 @@ export class Shields extends Interval {
         this.#refusedBefore += shield.refused;
         this.#shields.delete(name);
       }
-    // The first call passes the backends that exist when the proxy starts. Only later ones count as added.
+    // The first call passes the backends that exist when the proxy starts. Only backends of later calls count as added.
     const isAdded = this.#hasBackends;
     this.#hasBackends ||= backends.length > 0;
     for (const name of backends)
@@ -80,13 +80,13 @@ export class Shields extends Interval {
     return { cap: shield.isUp(this.#clock.now()) ? cap : 0, waiting, refused };
   }
 
-  /** Called when a backend has become ready after it had no clients. */
+  /** Shields a backend that has become ready after a time without clients. */
   returned(backend: string): void {
     if (this.#config.isEnabled) this.#shields.get(backend)?.warm(this.#clock.now());
     this.#update();
   }
 
-  /** Called with each new health state. If the backend takes no new requests, the waiting ones leave it. */
+  /** Takes a new health state into account: requests do not wait at a backend that is not ready. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): void {
     const shield = this.#shields.get(name);
     if (shield === undefined) return;

@@ -25,7 +25,7 @@ export class ReadTimes {
     this.#count += 1;
   }
 
-  /** Adds the reads since the previous call to the average. A second with few reads changes it less. */
+  /** Adds the reads since the previous call to the average. A second with few reads changes the average less. */
   update(): void {
     this.#latestMs = this.#count === 0 ? 0 : this.#sum / this.#count;
     if (this.#count === 0) return;
@@ -105,8 +105,8 @@ export class BackendLoad {
   }
 
   ended(info: RequestInfo): void {
-    // Only decreases a positive count: a backend that was removed and added again is also told of the ends of its
-    // earlier requests.
+    // The count may be 0 already: a backend that was removed and added again also gets the ends of its earlier
+    // requests.
     if (info.kind === "plain" && this.requestsActive > 0) this.requestsActive -= 1;
   }
 
@@ -133,7 +133,7 @@ export class BackendLoad {
     this.#utilization = utilizationOf(report);
   }
 
-  /** The utilisation that the backend reported last; 1: all that it can serve. Undefined: no report, or an old one. */
+  /** The utilisation that the backend reported last; 1: fully used. Undefined: no report, or an old one. */
   utilization(now: number): number | undefined {
     return now - this.#reportedAt < loadLimits.reportMs ? this.#utilization : undefined;
   }
@@ -251,7 +251,7 @@ export class BackendLoads extends Interval implements RequestObserver {
     return this.#loads.get(backend)?.capacity.share ?? 1;
   }
 
-  /** Called when a backend has come back: it has a new process, and maybe another machine. */
+  /** Forgets the measured times of a backend that has come back: it has a new process, and maybe another machine. */
   returned(backend: string): void {
     this.#loads.get(backend)?.forget();
   }
@@ -269,8 +269,8 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * If all backends report their utilisation, the utilisations are compared, because they include the load of other
-   * proxies' clients.
+   * Compares utilisations if all warm backends report them, because these include the load of other proxies' clients;
+   * otherwise the duration of reads.
    */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();

@@ -19,7 +19,7 @@ export const loadLimits = {
   highPressure: 2,
   /** Below this pressure, a backend may get more clients. Between `lowPressure` and `highPressure`, nothing changes. */
   lowPressure: 1.25,
-  /** Share by which one step changes a capacity at first. Clients follow in time: 1 % of them move per second. */
+  /** Share by which the first steps change a capacity. Until the next step, clients can follow: 1 % move per second. */
   capacityStep: 0.15,
   /** Smallest step. It is so small that the balance ignores the effect of several steps in a row (balance.ts). */
   leastCapacityStep: 0.01,

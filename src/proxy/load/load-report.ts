@@ -20,7 +20,7 @@ export function reportIn(head: readonly Field[]): Field | undefined {
 
 /**
  * Returns the utilisation in a report: the application's own if it is positive, else the CPU's, as gRPC does (gRFC
- * A58). 1 is all that the backend can serve. Undefined if the report has no utilisation or is invalid.
+ * A58). 1: fully used. Undefined if the report has no utilisation or is invalid.
  */
 export function utilizationOf({ name, value }: Pick<Field, "name" | "value">): number | undefined {
   if (value.length > loadLimits.reportChars) return undefined;

@@ -5,7 +5,7 @@
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 
-/** Called for every request, so the methods must be cheap and must not throw. */
+/** The methods run for every request, so they must be cheap and must not throw. */
 export type RequestObserver = {
   /** Called when the request is placed at a backend, or its watch moves there. The request may wait for a connection. */
   began(backend: string, info: RequestInfo): void;

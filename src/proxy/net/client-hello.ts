@@ -1,6 +1,6 @@
 /**
- * Parses the ClientHello that a client sends in clear text before TLS begins (RFC 8446 §4.1.2), for its server name
- * (RFC 6066 §3). A ClientHello may be split over several records (RFC 8446 §5.1). The bytes are not changed.
+ * Finds the server name (RFC 6066 §3) in a client's ClientHello, which is in clear text (RFC 8446 §4.1.2). A
+ * ClientHello may be split over several records (RFC 8446 §5.1). The bytes are not changed.
  */
 
 /** Maximum length of a ClientHello, as in Go's servers. */
@@ -77,7 +77,7 @@ function lengthOfRecord(seen: Buffer, at: number): number {
   const length = seen.readUInt16BE(at + 3);
   if (seen[at] !== handshakeRecord || seen[at + 1] !== 3)
     throw new Malformed("not all of its records are handshake records");
-  // Rejects empty records, which RFC 8446 §5.1 forbids. One would also make the loop of `findMessage` endless.
+  // Rejects empty records, which RFC 8446 §5.1 forbids.
   if (length === 0 || length > recordBytes) throw new Malformed(`it has a record of ${length} bytes`);
   return length;
 }

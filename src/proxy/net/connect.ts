@@ -8,7 +8,7 @@ import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
-/** Maximum number of cached TLS contexts: for each of 16 clusters, the CA alone and with either client certificate. */
+/** Maximum number of cached TLS contexts: for each of 16 clusters, the CA alone and with each client certificate. */
 const tlsContexts = 48;
 
 export type BackendAddress = {
@@ -64,7 +64,7 @@ export function openUntrusting(address: BackendAddress, name: string): tls.TLSSo
   });
 }
 
-/** Opens a TCP socket. Without `ends`, a PROXY header states that the connection is the proxy's own. */
+/** Opens a TCP socket. Without `ends`, its PROXY header (if any) states that the connection is the proxy's own. */
 function openTcp(
   address: BackendAddress,
   options: { ends?: Ends | undefined; allowHalfOpen?: boolean } = {},
@@ -97,7 +97,7 @@ type CachedContext = {
   readonly context: tls.SecureContext;
 };
 
-/** TLS contexts, the latest first. They are cached, because parsing a CA at each dial costs more than the handshake. */
+/** TLS contexts, most recently used first. Cached, because parsing a CA at each dial costs more than the handshake. */
 let contexts: readonly CachedContext[] = [];
 
 function contextFor(ca: string | undefined, pair: ClientPair | undefined): tls.SecureContext {

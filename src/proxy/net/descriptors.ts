@@ -8,7 +8,7 @@ import { closeSync } from "node:fs";
 /** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
 
-/** Name of the admin port's socket. No listener has it: their names have no upper-case letter. */
+/** Name of the admin port's socket. No listener can have this name: listener names have no upper-case letters. */
 export const adminName = "metricsAddress";
 
 /** The inherited sockets that no listener has taken yet. */
@@ -24,8 +24,8 @@ export class Descriptors {
   }
 
   /**
-   * Returns the socket for this listener, and removes it from the set. If only one was passed in, its name does not
-   * matter, because systemd names it after the unit.
+   * Returns the socket for this listener, and removes it from the set. If the set has a single socket, any listener may
+   * take it, because systemd names the socket after the unit.
    */
   take(name: string): number | undefined {
     const [only] = this.#byName.size === 1 && name !== adminName ? this.#byName.keys() : [];

@@ -57,7 +57,7 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
   socket.resume();
 }
 
-/** Appends a chunk. A full buffer doubles its size, so that bytes that come one by one are copied about twice. */
+/** Appends a chunk. A full buffer doubles its size, so that even single bytes are copied only about twice. */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

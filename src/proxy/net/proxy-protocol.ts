@@ -1,7 +1,7 @@
 /**
  * The PROXY protocol, versions 1 and 2 (haproxy.org/download/3.2/doc/proxy-protocol.txt): a header that a load balancer
  * sends before the client's own bytes, with the client's address. The proxy reads such headers from load balancers in
- * front of it, and writes them to backends behind a load balancer. No decision depends on the TLVs of version 2.
+ * front of it, and writes them to backends behind a load balancer. The TLVs of version 2 are ignored.
  */
 import { addressOfOctets, octetsOf } from "../../base/address.ts";
 

@@ -34,9 +34,9 @@ export function abort(socket: Socket): void {
 
 /**
  * Stops node:http from parsing what this socket has received. The parser delivers all heads of one read, up to 64 KiB
- * of them, even for a destroyed socket; for each head, 4 KiB of objects stay until the end of the tick. A parser has no
- * public way to stop. If the callback returns 2, another protocol begins after the head, as for an Upgrade, so the
- * parser reads no further (_http_common.js, parserOnHeadersComplete).
+ * of them, even for a destroyed socket; for each head, 4 KiB of objects stay until the end of the tick. Node has no
+ * public way to stop a parser. If its `onIncoming` returns 2, another protocol begins after the head, as for an
+ * Upgrade, so the parser reads no further (_http_common.js, parserOnHeadersComplete).
  */
 export function stopParsing(socket: Socket): void {
   const parser: unknown = Reflect.get(socket, "parser");

@@ -97,7 +97,7 @@ class Output implements Wire {
     const { waitingBytes } = this;
     // Response heads are not flow-controlled, so the proxy stops reading clients that do not read their responses.
     if (this.#isClient && waitingBytes > unreadBytes) socket.pause();
-    // Node emits "drain" only after a write that returned false. Writes beyond this number of bytes return false.
+    // With more waiting bytes than this, Node's own write has also returned false, so Node will emit "drain".
     const isTaken = waitingBytes <= limits.socketBacklogBytes;
     // Only set here, never reset: even if a later write is taken, `drained` must be called, because the socket may be
     // paused until then.

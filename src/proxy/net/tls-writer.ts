@@ -67,7 +67,7 @@ export class TlsWriter {
   #writingBytes = 0;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
-  /** Called when the last buffer of the queue is encrypted. */
+  /** The functions to call when the last buffer of the queue is encrypted. */
   #onTaken: (() => void)[] = [];
 
   private constructor(
@@ -88,8 +88,8 @@ export class TlsWriter {
 
   /**
    * Returns a writer for a socket whose handshake is over; undefined: Node's stream must be used, for example because
-   * bytes that were written before wait in it. `onProgress` is called after each write that the kernel has taken. From
-   * now on, nothing else may write to the socket.
+   * it still holds bytes. `onProgress` is called after each write that the kernel has taken. From now on, nothing else
+   * may write to the socket.
    */
   static of(socket: net.Socket, onProgress: () => void): TlsWriter | undefined {
     if (requests === undefined || !isReady(socket)) return undefined;
@@ -105,7 +105,7 @@ export class TlsWriter {
     return this.#writingBytes + this.#queuedBytes;
   }
 
-  /** Writes the buffers in order. `written` is called when the caller may reuse them, in most cases before the return. */
+  /** Writes the buffers in order. `written` is called when the caller may reuse them, mostly before the return. */
   write(buffers: readonly Buffer[], written: (() => void) | undefined): void {
     for (const buffer of buffers) {
       // A write without bytes is skipped: Node would abort the process at the next write.
@@ -125,7 +125,7 @@ export class TlsWriter {
 
   #submit(bytes: Buffer): void {
     if (this.#socket.destroyed) return;
-    // Set before the write, because a write that fails completes during the call.
+    // Set before the write, because a failed write ends during the call.
     this.#writingBytes = bytes.length;
     const request = this.#request;
     this.#request = this.#otherRequest;

@@ -27,7 +27,7 @@ export function reword(reason: Error, { source }: Trusted): void {
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/** Rewords Node's error about a certificate's names, but keeps its code. Undefined: the name is right. */
+/** Returns Node's error about a certificate's names with another message, same code; undefined: the name is right. */
 export function wrongName(
   reason: Error | undefined,
   { serverName, source }: Trusted,

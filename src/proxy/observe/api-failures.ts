@@ -18,7 +18,7 @@ export const apiFailureLimits = {
   trialMs: 10_000,
   /** Ms without any request of the API after which a backend's failures are forgotten, and its incident ends. */
   forgetMs: 300_000,
-  /** Number of requests in a row that must reach the API through the backend before it gets all of them again. */
+  /** Number of consecutive requests that must reach the API through the backend before it is no longer avoided. */
   trials: 3,
   /** Maximum number of pairs of backend and API that are avoided at once. */
   avoided: 64,
@@ -32,7 +32,7 @@ export const apiFailureLimits = {
   nameChars: 253,
 } as const;
 
-/** `refused`: the backend answers that it cannot reach the server. `unanswered`: a hedge was answered first. */
+/** `refused`: the backend answers that it cannot reach the server. `unanswered`: the hedge was answered first. */
 export type ApiFailure = "refused" | "unanswered";
 
 /** A backend that requests of an API avoid. `successes`: number of consecutive requests that have reached the API. */
@@ -71,7 +71,7 @@ export class ApiFailures {
 
   ended(): void {}
 
-  /** Counts a success. A 503 or 504 may be a failure: the caller reports it once it has read the response's body. */
+  /** Counts a success. A 503 or 504 may be a failure: `failed` reports it once the response's body was read. */
   answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
     if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
     this.#forgetOld(this.#clock.now());
@@ -96,7 +96,7 @@ export class ApiFailures {
     const grey = this.#grey.get(key);
     if (grey === undefined) return;
     grey.successes += 1;
-    // One failure may be chance, so the next request tests the backend.
+    // The earlier failure may have been chance, so the next request tests the backend, too.
     grey.until = this.#clock.now();
     if (grey.successes < apiFailureLimits.trials) return;
     this.#grey.delete(key);
@@ -105,7 +105,7 @@ export class ApiFailures {
 
   // --- aggregated APIs ---
 
-  /** Called when a request to an aggregated API has failed at `backend`. `failure`: how it failed. */
+  /** Records that a request to an aggregated API has failed at `backend`. `failure`: how it failed. */
   failed(info: RequestInfo, backend: string, failure: ApiFailure): void {
     const now = this.#clock.now();
     const api = cleaned(info.group);
@@ -131,8 +131,7 @@ export class ApiFailures {
 
   /**
    * Returns the backends that a new request of this API avoids. Some time after a backend's last failure, one request
-   * avoids all other backends instead, to test whether this backend reaches the API again. If it does not, the request
-   * is sent again.
+   * tests whether the backend reaches the API again: it avoids all other backends, and is sent again if the test fails.
    */
   avoided({ group }: Pick<RequestInfo, "group">): readonly string[] {
     if (this.#grey.size === 0 || !this.mayAvoid || isBuiltIn(group)) return none;
@@ -238,7 +237,7 @@ function keyOf(backend: string, group: string): string {
   return `${backend} ${cleaned(group)}`;
 }
 
-/** Returns the name without characters that DNS names do not have: a client may write anything into a path. */
+/** Cuts the name, and replaces all but visible ASCII by "?": a client may write anything into a path. */
 function cleaned(name: string): string {
   return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
 }

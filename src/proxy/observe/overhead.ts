@@ -32,7 +32,7 @@ export class Overhead {
     this.#turn = turn;
   }
 
-  /** Called when a head is ready to be written at the end of this turn. `since`: clock reading at its arrival. */
+  /** Measures a head that is written at the end of this turn. `since`: clock reading at its arrival. */
   forwarded(phase: OverheadPhase, since: number, auditId: string): void {
     const at = this.#count;
     if (at === 0) this.#turn.markLast(this);

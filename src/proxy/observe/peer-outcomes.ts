@@ -13,15 +13,12 @@ export const outcomeLimits = {
    */
   partMs: 10_000,
   parts: 6,
-  /**
-   * The latest parts are also compared alone, so that an outage that affected all backends is soon forgotten. This is
-   * their number.
-   */
+  /** Number of the latest parts that are also compared alone, so that an outage of all backends is soon forgotten. */
   recentParts: 2,
   /** A backend is reported after this many failures, if they are at least this share of its requests. */
   failures: 4,
   failingShare: 0.7,
-  /** Requests count as possible if another backend has this many successes, and at most this share of failures. */
+  /** A backend is compared with another one with at least this many successes, and at most this share of failures. */
   successes: 3,
   healthyShare: 0.1,
 } as const;
@@ -83,7 +80,7 @@ export class PeerOutcomes {
     return this.#subjects.keys();
   }
 
-  /** Counts a failure. Returns the counts beside those of a better backend, if the difference is large enough. */
+  /** Counts a failure. Returns the backend's counts and those of a better one, if the difference is large enough. */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
     // Makes this subject the newest entry, because it has failed last.

@@ -23,8 +23,8 @@ export class ReplayLoop {
   #over = 0;
 
   /**
-   * Records an answered request. If there were too many, returns their number, at most once a minute. If the last whole
-   * minute had more requests than the current minute until now, returns the last minute's number.
+   * Records an answered request. If there were too many, returns their number, at most once a minute: that of the
+   * current minute until now, or of the last whole minute, whichever is larger.
    */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
@@ -33,7 +33,7 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // Does not count the request: a client with several informers opens equal watches at the same time.
+    // A request that replaces no ended watch does not count: several informers of a client may open equal watches.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;

@@ -98,13 +98,13 @@ export class RequestTrace {
     this.#attempts.set(attempt, span);
   }
 
-  /** Called when the request's head was sent to the attempt's backend. */
+  /** Adds a span for the wait before the request's head was sent to the attempt's backend. */
   sent(attempt: object): void {
     const span = this.#attempts.get(attempt);
     if (span !== undefined) this.#waited("connect", span.startMs, span.backend);
   }
 
-  /** Called when the attempt is over without a response. */
+  /** Ends the span of an attempt that is over without a response. */
   lost(attempt: object, error: string): void {
     const span = this.#attempts.get(attempt);
     if (span === undefined) return;
@@ -114,12 +114,12 @@ export class RequestTrace {
     this.#idleSince = span.endMs;
   }
 
-  /** Called when this attempt's response is forwarded. The other attempts end without a response. */
+  /** Ends the spans of the other attempts, because this attempt's response is forwarded. */
   answered(attempt: object): void {
     for (const other of this.#attempts.keys()) if (other !== attempt) this.lost(other, "superseded");
   }
 
-  /** Called when the watch continues at another backend. */
+  /** Adds a span for a move: the watch continues at another backend. */
   moved({ reason, from, to, ms }: Move): void {
     const now = this.#clock.now();
     this.#add({ ...part("move", now - ms, to), endMs: now, reason, from });

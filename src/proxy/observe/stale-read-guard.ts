@@ -63,7 +63,7 @@ export class SeenVersion {
     return this.#version;
   }
 
-  /** Records a request on this connection. If the client's previous one is closed, both belonged to one process. */
+  /** Records a request on this connection. If the previous connection is closed, both count as one process's. */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -211,7 +211,7 @@ export class StaleReadGuard {
     return this.mode === "Enforce";
   }
 
-  /** Returns undefined if the response will not show the version of its data. */
+  /** Returns undefined if the guard is disabled, or the response will not show the version of its data. */
   guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
     const { info, target, client, caller, fields } = request;
     if (this.mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)

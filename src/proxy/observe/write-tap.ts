@@ -1,6 +1,6 @@
 /**
- * Reads from the response to a write which version the write has created. With it, the proxy measures how long the
- * write takes to arrive on watches.
+ * Reads the version that a write has created from the write's response, so that the proxy can measure how late watches
+ * deliver the write.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";

@@ -1,6 +1,6 @@
 /**
- * Bounds the bytes that the process buffers, over all clusters together. In the tick in which the limit is exceeded,
- * cuts the exchanges that hold the most bytes, largest first.
+ * Bounds the bytes that the process buffers, over all clusters together. In the tick after the limit is exceeded, cuts
+ * the exchanges that hold the most bytes, largest first.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";

@@ -27,7 +27,7 @@ export const heapLimits = {
   heapCrowded: 0.92,
   heapCritical: 0.97,
   heapEasy: 0.8,
-  /** Pages are returned to the kernel after the heap has shrunk by at least this many bytes. */
+  /** Pages are returned to the kernel once the heap has shrunk by more than half, and by more than this many bytes. */
   heapPagesBytes: 48 * MiB,
   /** Minimum time in ms between two collections that return pages, because each stops the process for a moment. */
   heapPagesMs: 60_000,
@@ -124,8 +124,8 @@ export class LoadShedding {
   }
 
   /**
-   * Called every `limits.heapLookMs`. Without it, V8 might run no collection after the clients that filled the heap
-   * have left.
+   * Requests a collection if one is due. Called every `limits.heapLookMs`: V8 itself might run none after the clients
+   * that filled the heap have left.
    */
   beat(): void {
     const now = this.#parts.clock.now();

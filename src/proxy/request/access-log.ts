@@ -1,7 +1,7 @@
 /**
  * Journals finished requests at the level that the operator configures (`logging.accessLog`): the client, the request,
- * the backend, the result, and why the request ended. Bodies, queries and credentials are never journaled. Also ends the
- * traces of requests, which have the same facts.
+ * the backend, the result, and why the request ended. Bodies, queries and credentials are never journaled. Also ends
+ * the requests' traces, because they contain the same facts.
  */
 
 import { clipped } from "../../base/detach.ts";
@@ -13,7 +13,7 @@ import { namesOf } from "./request-names.ts";
 
 export type AccessLogLevel = Config["logging"]["accessLog"];
 
-/** Called for every finished exchange (a request with its response). `now`: a clock reading. */
+/** Logs a finished exchange (a request with its response). `now`: a clock reading. */
 export type AccessLogger = (exchange: Exchange, end: ExchangeEnd, now: number) => void;
 
 /** Returns undefined if this level journals no requests. */
@@ -39,7 +39,7 @@ const wanted: Readonly<
   All: () => true,
 };
 
-/** Ends the trace of a finished exchange. Its span has what the access log has, except for the user. */
+/** Ends the trace of a finished exchange. The trace has what the access log has, except for the user. */
 export function endTrace(
   { context, status, sentBytes, attempts }: Exchange,
   end: ExchangeEnd,

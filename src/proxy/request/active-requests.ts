@@ -1,4 +1,4 @@
-/** The active exchanges (requests with their responses), for the drain and observers; counts of how others ended. */
+/** The active exchanges (requests with their responses), for the drain and observers, and counts of ended ones. */
 import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
@@ -30,7 +30,7 @@ export type WatchCounts = {
 
 export type LiveRequests = Pick<ActiveRequests, "size" | "live">;
 
-/** Returns the buffered bytes of one exchange. After its end, the bytes of its request's head no longer count (A26). */
+/** Returns the buffered bytes of one exchange. After the exchange's end, its head no longer counts (A26). */
 export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): number {
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
@@ -86,7 +86,7 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /** Adds the counts of removed backends to "other", because there may be ever new names of backends. */
+  /** Adds the counts of removed backends to "other", because new backend names may come again and again. */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -139,7 +139,7 @@ export class ActiveRequests {
     return busy;
   }
 
-  /** Counts an error of the caller, unless the client itself gave the request up. */
+  /** Reports the request's end to its caller. A request without a status is an error unless its client gave it up. */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }

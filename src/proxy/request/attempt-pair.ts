@@ -10,7 +10,7 @@ import type { HeldResponse } from "./held-response.ts";
 
 export class AttemptPair extends Retries {
   readonly #owner: AttemptOwner;
-  /** Undefined unless the request is traced. */
+  /** The request's trace; undefined: the request is not traced. */
   readonly trace: RequestTrace | undefined;
   #first: Attempt | undefined;
   #other: Attempt | undefined;
@@ -46,19 +46,19 @@ export class AttemptPair extends Retries {
     this.#observers.began(backend, this.#info);
   }
 
-  /** Called when the request is over, or leaves its backend. */
+  /** Reports to the observers that the request is over, or leaves its backend. */
   end(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;
     this.#observers.ended(this.#backend, this.#info);
   }
 
-  /** Called with the final head of each attempt, even if the client gets another one. */
+  /** Reports the final head of each attempt to the observers, even if the client gets another attempt's. */
   answered(attempt: Attempt, head: readonly Field[], now: number): void {
     this.#observers.answered(attempt.backend, this.#info, attempt.sinceSent(now), head);
   }
 
-  /** The attempt whose response goes to the client, unless the hedge is answered first. */
+  /** The attempt whose response goes to the client. A hedge that is answered earlier takes its place. */
   get first(): Attempt | undefined {
     return this.#first;
   }
@@ -73,12 +73,12 @@ export class AttemptPair extends Retries {
     return this.#backend;
   }
 
-  /** Called when the request could not be sent at once: its time before sending then counts as phase "queued". */
+  /** Makes the time before sending count as phase "queued", because the request could not be sent at once. */
   queue(): void {
     if (this.#sending !== undefined) this.#sending = "queued";
   }
 
-  /** Called when an attempt was sent. Returns the first attempt's phase (overhead.ts), and undefined for all others. */
+  /** Records that an attempt was sent. Returns the earliest one's phase (overhead.ts), and undefined for all others. */
   sent(attempt: Attempt): "request" | "queued" | undefined {
     this.trace?.sent(attempt);
     const phase = this.#sending;
@@ -86,12 +86,12 @@ export class AttemptPair extends Retries {
     return phase;
   }
 
-  /** Called when a watch session takes over the first attempt. */
+  /** Drops the first attempt, which a watch session takes over. */
   handOver(): void {
     this.#first = undefined;
   }
 
-  /** Called when the watch session continues on another backend. */
+  /** Records that the watch session continues on another backend. */
   moved(move: Move): void {
     this.#place(move.to);
     if (move.reason !== "refreshed") this.trace?.moved(move);
@@ -114,7 +114,7 @@ export class AttemptPair extends Retries {
     return this.#other;
   }
 
-  /** Replaces an attempt that has sent nothing, because it waits for an upstream connection, by one at `backend`. */
+  /** Replaces an attempt that still waits for an upstream connection by one at `backend`. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);

@@ -3,7 +3,7 @@
  * serve the resource, as in the middle of an upgrade of the apiservers (enhancements#4020):
  *
  *     a backend's router answers 404     doubted: requests for the resource avoid this backend
- *     another backend serves it          missing: as before, and the journal names both
+ *     another backend serves it          missing: requests still avoid it, and the journal names both
  *     another backend answers 404, too   dropped: no backend serves it
  *     `missingMs` later                  the backend is asked again
  *
@@ -28,7 +28,7 @@ type Gap = {
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
-  /** True if the journal has an entry about this since the backend was last asked. */
+  /** True if the journal got an entry about this gap since the backend was last asked. */
   isJournaled: boolean;
 };
 
@@ -59,7 +59,7 @@ export class AvoidedApis {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
   }
 
-  /** Called with a complete refusal. True if the request may go to another backend, whose response may be better. */
+  /** Records a complete refusal. True if the request may go to another backend, whose response may be better. */
   mayLeave(info: RequestInfo, { attempt: { backend }, complaint }: Complaint): boolean {
     if (complaint === "unreachable" && isElsewhere(info)) {
       this.failures.failed(info, backend, "refused");
@@ -70,7 +70,7 @@ export class AvoidedApis {
     return true;
   }
 
-  /** Called if a hedge of the slow `attempt` was answered first, by another backend, with `status`. */
+  /** Records that another backend answered the hedge of the slow `attempt` first, with `status`. */
   lostHedge(info: RequestInfo, attempt: Attempt, status: number): void {
     const waitedMs = attempt.sinceSent(this.#clock.now());
     if (status < 500 && waitedMs >= requestLimits.foreignHedgeMs && isElsewhere(info))
@@ -89,7 +89,7 @@ export class AvoidedApis {
     this.#gaps.set(key, gaps);
   }
 
-  /** Called with the response of the backend that was asked because another backend had answered 404. */
+  /** Records the response of the backend that was asked because another backend had answered 404. */
   answered(info: Resource, servedBy: string, status: number): void {
     const key = keyOf(info);
     // A second 404 shows that no backend serves the resource. 401, 403, 429 and 5xx prove nothing: apiservers send them

@@ -46,7 +46,7 @@ export type ExchangeServices = {
 
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
-  /** Returns true if another backend answers better than this one does. The client is then bound to the other one. */
+  /** True if the backend is behind what the client has received. The client is then bound to another backend. */
   answered(backend: string, head: readonly Field[]): boolean;
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void;
 };
@@ -65,7 +65,7 @@ export type ExchangeRequest = {
   readonly reader: ResponseReader | undefined;
   /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
-  /** Undefined unless the request is traced. */
+  /** The request's trace; undefined: the request is not traced. */
   readonly trace?: RequestTrace | undefined;
   /** The checks that the request must pass before it is sent; undefined: none. */
   readonly gate: RequestGate | undefined;

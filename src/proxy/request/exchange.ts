@@ -65,7 +65,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   readonly #parts: ExchangeParts;
   readonly context: RequestContext;
   readonly down: StreamWriter;
-  /** Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. A watch session has its own. */
+  /**
+   * Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. Watch sessions have their own.
+   */
   readonly attempts: AttemptPair;
   readonly #credential: Credential;
   readonly #info: RequestInfo;
@@ -75,7 +77,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   readonly #gate: RequestGate | undefined;
   readonly headBytes: number;
   #state: ExchangeState = "placing";
-  /** Status of the client's final head. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200. */
+  /**
+   * Status of the final head for the client. Invariant: 0 in `placing` and `asking`, any in `ended`, else at least 200.
+   */
   #status = 0;
   /** The request's body; undefined if no body follows the head. */
   readonly #body: RequestBody | undefined;
@@ -85,14 +89,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #stopWaiting: () => void = noWait;
   /** Clock reading at which the wait for a backend ends; 0: the request has not waited yet. */
   #waitsUntil = 0;
-  /** Counts repeated requests of this watch; undefined unless it starts at an exact version. */
+  /** Counts repeated requests of this watch; undefined: the watch does not start at an exact version. */
   #replayLoop: ReplayLoop | undefined;
   /** True if a backend that was asked does not serve the API or cannot reach its server. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
   #index = -1;
-  /** The sums over all watches, if this exchange is an active watch, which adds its bytes to them. */
+  /** The sums over all watches, to which an active watch adds its bytes; undefined for any other exchange. */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -180,7 +184,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       // 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // Ends an attempt that may have begun. The client has no stream yet, so no reset would end the attempt later.
+      // Ends an attempt that may have begun: the client's stream has no listener yet, so no reset would end it later.
       this.attemptFaulted(error);
     }
   }
@@ -205,7 +209,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { mayHaveRun } = this.attempts;
     this.attempts.cancel(isAnswered);
     if (isAnswered) return this.#resetDown(lost);
-    // An HTTP/1.1 connection would keep this request's head in memory, which may be the reason for the cut.
+    // Closes an HTTP/1.1 connection: it would keep the request's head, and short memory may be why the exchange is cut.
     this.down.closeAfter?.();
     if (mayHaveRun) this.#reply(failureOfCut(isSafe(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
@@ -245,7 +249,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     buffered.add(-this.headBytes);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A backend that sends a 5xx is probed, but gets no bad mark: the error may be a webhook's.
+    // A backend that sends a 5xx is probed, but the 5xx is no evidence: it may come from a webhook.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -278,7 +282,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!this.isEnded) this.#failed(failure);
   }
 
-  /** Called when the request's turn at a shield has come. */
+  /** Sends the request after its wait in the admission or at a shield. */
   proceed(): void {
     this.#place();
   }
@@ -311,7 +315,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (isSentAway && attempts.isSpent && clock.now() - since < requestLimits.sentAwayMs) attempts.forget(1);
     if (!attempts.isSpent) return this.#place();
     if (failure.code !== "backend-lost") return this.#failed(failure);
-    // The 503 has a Retry-After. A watch that gets it continues from its version, without a relist (watch.md §5.1).
+    // The 503 has a Retry-After, after which a client continues its watch without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
   }
@@ -510,7 +514,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
-  /** Called if the backend is behind a version that the client has received. The client's next request avoids it. */
+  /** Binds the client to another backend, because this one is behind a version that the client has received. */
   #isBehind(): void {
     const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
@@ -547,7 +551,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
-  /** Holds a 404 back until its body shows whether the backend has no route for the path or only no such object. */
+  /** Holds a 404 back until its body shows whether the path has no route or the object does not exist. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
@@ -556,7 +560,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.#waitsForRest(attempt, fields, end);
   }
 
-  /** Holds a short refusal back until it is complete. If its backend is lost before, another backend can be asked. */
+  /** Holds a short refusal back until it is complete. If its backend is lost before that, another one can be asked. */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -594,7 +598,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   // --- a response that is a watch ---
 
-  /** Returns the session that continues the watch; undefined: its events cannot be decoded. */
+  /** Returns a session for the watch; undefined: no other backend could continue the watch. */
   #watchOf(head: readonly Field[], attempt: Attempt): WatchSession | undefined {
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const request = this.#asked;
@@ -614,7 +618,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** Binds the client to its watch's backend, so that it does not alternate between two caches (k/k 59848). */
+  /** Binds the client to its watch's new backend, so that its requests read from one cache (k/k 59848). */
   goesOn(move: Move): void {
     this.context.client.follow(this.backend, move.to);
     this.attempts.moved(move);

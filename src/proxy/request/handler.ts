@@ -151,7 +151,7 @@ function isVerified({ trust }: Pick<HandlerParts, "trust">, { asserted, credenti
   return asserted !== undefined || trust.classOf(credential) === "proven";
 }
 
-/** Returns the checks that the request must pass before it is sent. Returns a Failure if a limit refuses it. */
+/** Returns the checks that the request must pass before it is sent; undefined: none. A Failure refuses the request. */
 function gateOf(
   parts: HandlerParts,
   classified: Classified,
@@ -162,7 +162,7 @@ function gateOf(
   const { asserted } = identified;
   const sender = { asserted, credential };
   const isUnproven = asserted === undefined && !isProvenAt(credential, parts.clock.now());
-  // Nearly all requests end here, because no check applies to them.
+  // For nearly all requests, there is nothing to check.
   if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.request.start))
     return undefined;
   const limited = limitsOf(parts, classified, sender);
@@ -244,7 +244,7 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
   return { fields, auditId: "", asserted: undefined };
 }
 
-/** Returns the context of a watch; undefined if the request is none, or its target is too long to be changed. */
+/** Returns the context of a watch; undefined: the request is not a watch, or its target is too long to change. */
 function watchAsked(
   { clock, alwaysRequestBookmarks, origins }: HandlerParts,
   classified: ClassifiedRequest,
@@ -261,8 +261,8 @@ function watchAsked(
 }
 
 /**
- * Returns the backends that a request avoids: a backend cannot answer for the API, its watch cache of the resource is
- * stalled, or that cache begins after the version from which the watch starts.
+ * Returns the backends that a request avoids: those that cannot answer for the API, those whose watch cache of the
+ * resource is stalled, and those whose cache begins after the version from which the watch starts.
  */
 function avoidedBy(
   { caches, clock, avoidedApis }: HandlerParts,

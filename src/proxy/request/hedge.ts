@@ -1,7 +1,7 @@
 /**
- * Hedges requests without a response (D6). A request that was not sent, because it waits for an upstream connection,
- * moves to another backend. A request that was sent, and may be sent twice, also goes to another backend, and the first
- * response wins. Connections call `suspected` at every tick, so a hedge that exceeds the budget is sent later.
+ * Hedges requests without a response (D6). A request that still waits for an upstream connection moves to another
+ * backend. A request that was sent, and may be sent twice, also goes to another backend, and the first response wins.
+ * Connections call `suspected` at every tick, so a hedge that exceeds the budget is sent later.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -33,7 +33,7 @@ export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
+  /** Number of requests that were sent twice. Key: the backend that had not answered the first attempt. */
   readonly counts = new Map<string, number>();
   /** How many hedged requests got their response from their first attempt, and how many from their hedge. */
   readonly wins = { first: 0, hedge: 0 };
@@ -48,7 +48,7 @@ export class Hedges {
     );
   }
 
-  /** Called while an unanswered attempt has waited for long, or its connection or backend does not answer. */
+  /** Moves or hedges an attempt that has waited for long, or whose connection or backend does not answer. */
   suspected(context: RequestContext, attempts: AttemptPair, attempt: Attempt, info: RequestInfo): void {
     if (attempt.up === undefined) this.#goElsewhere(attempts, attempt);
     else if (attempt.isSlow && !attempt.isSuspect)
@@ -57,7 +57,7 @@ export class Hedges {
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
-  /** Called with the response that came first, which is evidence about the asked backends (health/read-latency.ts). */
+  /** Derives evidence about the asked backends from the response that came first (health/read-latency.ts). */
   answered(
     context: RequestContext,
     status: number,
@@ -109,7 +109,7 @@ export class Hedges {
     return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
   }
 
-  /** Moves a request that waits for a connection to a backend that it has not been moved from before. */
+  /** Moves a request that waits for a connection to a backend that has not been asked yet. */
   #goElsewhere(attempts: AttemptPair, attempt: Attempt): void {
     const other = this.another(attempts);
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
@@ -163,7 +163,7 @@ export class Hedges {
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // If there is no other backend, a new connection to this one is tried: only its present connections may be silent.
+    // If there is no other backend, a new connection to this one may work: perhaps only its present ones are silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.#count(attempt);

@@ -93,8 +93,8 @@ export function isShort(head: readonly Field[]): boolean {
 
 /**
  * True if an apiserver that is shutting down refused the request before executing it. Only its 503 (k8s.io/apiserver,
- * waitgroup.go) has both fields. The 429 of `--shutdown-send-retry-after` (with_retry_after.go) looks like that of an
- * overloaded apiserver, but comes with a GOAWAY (`isGoing`).
+ * waitgroup.go) has Retry-After and nosniff. The 429 of `--shutdown-send-retry-after` (with_retry_after.go) looks like
+ * that of an overloaded apiserver, but comes with a GOAWAY (`isGoing`).
  */
 export function isShutdown(head: readonly Field[], isGoing: boolean): boolean {
   const has = (name: string, value: string): boolean =>

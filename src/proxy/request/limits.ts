@@ -10,11 +10,14 @@ export const requestLimits = {
    */
   shortRefusalBytes: 16 * KiB,
   /**
-   * For this many ms, an attempt that a GOAWAY refused does not count. Each 401 causes a GOAWAY on its connection,
-   * which proves nothing about the backend. During a flood of 401s, dozens of connections may refuse one request.
+   * For this many ms after a request's arrival, an attempt that a GOAWAY refused does not count. Each 401 causes a
+   * GOAWAY on its connection, which proves nothing about the backend. During a flood of 401s, dozens of connections may
+   * refuse one request.
    */
   sentAwayMs: 15_000,
-  /** Ms for which a 429 or 5xx is held back while the other attempt may succeed. Retry-After would delay it as much. */
+  /**
+   * Ms for which a 429 or 5xx is held back while the other attempt may succeed. Retry-After would cause the same delay.
+   */
   refusalHeldMs: 1000,
   /**
    * Ms that a request waits while no backend is available. Together with a failed dial (2.25 s), less than the 5 s that
@@ -33,14 +36,14 @@ export const requestLimits = {
    * within seconds of its start, and every apiserver serves a new CRD within seconds.
    */
   missingMs: 30_000,
-  /** Ms that a read of an aggregated API waits until it is also sent to another backend: these servers are slower. */
+  /** Ms until an unanswered read of an aggregated API is hedged. Servers of such APIs are slower than apiservers. */
   foreignHedgeMs: 2000,
-  /** Maximum number of resources that are remembered as not served by one backend. An upgrade adds a few dozen. */
+  /** Maximum number of remembered resources that some backend does not serve. An upgrade adds a few dozen. */
   missingResources: 256,
-  /** Maximum number of requests at once that go to another backend after a 404, because any wrong path causes one. */
+  /** Maximum number of requests at once that go to another backend after a 404, because any wrong path causes a 404. */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
-  /** A short request counts as much work as a response of this many bytes: both take a kube-apiserver as much CPU. */
+  /** A short request counts as much work as a response of this many bytes: both cost an apiserver the same CPU time. */
   requestWorkBytes: 40 * KiB,
   /** A client without long-lived streams is moved only if it causes this much work in bytes within 5 s (balance.ts). */
   busyBytes: 4 * MiB,

@@ -97,8 +97,8 @@ function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
 }
 
 /**
- * Returns the failure for a request that the proxy itself ended. If the request is safe, it is a 503 with Retry-After,
- * after which client-go repeats it.
+ * Returns the failure for a request that the proxy itself ended. For a safe request, the failure is a 503 with
+ * Retry-After, after which client-go repeats the request.
  */
 export function failureOfCut(isSafe: boolean): Failure {
   const message = "The proxy ended this request before a response arrived";
@@ -118,8 +118,8 @@ export function failureOfLost(
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {
-  // A Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR), Go's transport
-  // would repeat it, and an HTTP/1.1 client would get 400.
+  // The client gets a Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR),
+  // Go's transport would repeat the request, and an HTTP/1.1 client would get 400.
   if (isMalformed)
     return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed response`);
   if (code === lost) return lostUnanswered(backend);

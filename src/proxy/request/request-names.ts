@@ -1,4 +1,4 @@
-/** The header fields that identify a request and its client in the journal. */
+/** The names by which the journal identifies a request and its client. */
 import { clipped, detach } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { EntryOf } from "../../events/journal.ts";
@@ -29,7 +29,7 @@ export function namesOf({ auditId, client, caller, verb, fields }: RequestContex
   };
 }
 
-/** Returns the path without its query, which may contain a token. A short copy, because the journal keeps it. */
+/** Returns the path without its query, which may contain a token. Copied, so that the journal keeps no long target. */
 export function pathOf(target: string): string {
   const path = clipped(target.split("?", 1)[0] ?? "", limits.apiTextChars);
   return target.length > limits.apiTextChars ? detach(path) : path;

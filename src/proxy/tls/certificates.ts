@@ -58,7 +58,7 @@ export class ServingCertificate {
     });
   }
 
-  /** Loads the certificate. Returns a Failure if it is unusable, so that the listener can serve nothing. */
+  /** Loads the certificate. Returns a Failure if it is unusable, and then does not watch its files. */
   static async load(options: CertificateOptions): Promise<ServingCertificate | Failure> {
     const { certificate, failure } = await ServingCertificate.keep(options);
     if (failure !== undefined) certificate.stop();
@@ -153,7 +153,7 @@ async function load(
     : refuse(failure);
 }
 
-/** Says which file is the wrong one, if only one differs from the last good pair; "" otherwise. */
+/** Returns a text that names the changed file, if only one differs from the last good pair; otherwise "". */
 function changedSince(was: Contents | undefined, { certificate, key }: Contents): string {
   if (was === undefined || (was.certificate === certificate) === (was.key === key)) return "";
   return ` (only the ${was.key === key ? "certificate" : "key"} file has changed)`;

@@ -35,7 +35,7 @@ export class ReloadingFile<T> {
   #current: T | undefined;
   /** The problem that was journaled last, so that it is not journaled again every minute; "": none. */
   #problem = "";
-  /** The latest reload. The next one starts only after it, and so reads the files as they are then. */
+  /** The latest reload. The next one starts only after its end, and reads the files as they are then. */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
   #stopWatching: () => void = () => {};

@@ -1,7 +1,7 @@
 /**
  * The hosts of one listener, selected by SNI (`find`, which handshake.ts calls): each host has a certificate, a client
- * CA and a policy of its own (D9). If a certificate is unusable, only its own host is affected, and only if that host
- * never had a usable one (incident 000).
+ * CA and a policy of its own (D9). An unusable certificate affects no other host. A host that had a usable certificate
+ * before keeps it (incident 000).
  */
 import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
@@ -88,13 +88,12 @@ export class Hosts {
   }
 
   /**
-   * Returns a function that decides to which authorities a session of `host` may send requests (421 otherwise). It
-   * refuses the names of a host that belongs to another cluster or has another policy (A42).
+   * Returns a function that decides to which authorities a session of `host` may send requests (421 otherwise). The
+   * function refuses the names of a host that belongs to another cluster or has another policy (A42).
    *
-   * The default host's names are those in its certificate. A client that selected `host` by name may not use them: if
-   * the certificate of `host` also covers them, the client would reuse its session for the default host (RFC 9113
-   * §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or with
-   * `--tls-server-name`.
+   * The default host's names are those in its certificate. A client that selected `host` by name may not use one that
+   * the certificate of `host` covers, too, because it would reuse its session for the default host (RFC 9113 §9.1.1).
+   * All other names pass, because clients dial by address, by a name in the cluster, or with `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;

@@ -1,5 +1,5 @@
 /**
- * Tests a new CA, or a new certificate of the proxy, with the ready backends before it replaces one that works. A valid
+ * Tests a new CA, or a new certificate of the proxy, at the ready backends before it replaces one that works. A valid
  * file may belong to another cluster.
  */
 import type { Socket } from "node:net";
@@ -30,7 +30,7 @@ export async function proveCaBundle(
   return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
 }
 
-/** Returns undefined if some backend accepts the proxy's certificate, or if none gives a result. `field`: a header. */
+/** Returns undefined if a backend accepts the proxy's certificate, or none gives a result. `field`: a header line. */
 export async function provePair(
   pair: ServingPair,
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },
@@ -47,7 +47,7 @@ type Outcome = string | Error;
 
 /**
  * Returns the status line if the backend rejects the certificate (401), and "" for any other status. Undefined for an
- * error, which tells nothing about the certificate.
+ * error, which shows nothing about the certificate.
  */
 function unauthorized(outcome: Outcome): string | undefined {
   if (outcome instanceof Error) return undefined;

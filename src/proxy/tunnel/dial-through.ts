@@ -20,7 +20,7 @@ export type DialThroughParts = {
   readonly connect: (backend: string) => Socket;
   /** Returns the ms for which a backend may be silent before it is suspect. */
   readonly doubtMs: (backend: string) => number;
-  /** True if another backend may be tried while the first has not answered. */
+  /** Takes a hedge from the budget. True if another backend may be tried while the first has not answered. */
   readonly mayHedge: () => boolean;
 };
 
@@ -73,7 +73,7 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // No further attempt is possible. Fails only if no socket of an earlier attempt may still be answered.
+      // No further attempt is possible. While a socket of an earlier attempt may still be answered, waits for it.
       const failure = this.#failure ?? backend;
       if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;

@@ -75,7 +75,7 @@ export class Passthrough {
   }
 
   /**
-   * Ends the connections to backends that are no longer configured or discovered, after `graceMs`, because such a
+   * Ends the connections to backends that are no longer configured or discovered, after `graceMs`, because a removed
    * backend has no health state. If the backend is back before that, its connections stay.
    */
   reconcile(names: readonly string[], graceMs: number): void {

@@ -53,7 +53,7 @@ export class TcpRelay {
     this.#end(reason);
   }
 
-  /** Ends the relay when one socket has closed. If both its halves ended in order, the other closes by itself. */
+  /** Ends the relay when a socket has closed. If both its halves ended in order, the other socket closes by itself. */
   #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");

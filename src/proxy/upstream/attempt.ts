@@ -63,8 +63,8 @@ export class Attempt implements ConnectionUser, Waiter {
   #waitingPool: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
   /**
-   * The response's head, held until the body begins or a PING that was sent after the head is answered. With a wrong
-   * path MTU, the small head arrives and the large body never does; the request can still go to another backend.
+   * The response's head, held until the body begins, or until the backend answers a PING that was sent later. With a
+   * wrong path MTU, the small head arrives and the large body never does; the request can still go to another backend.
    */
   #head: Field[] | undefined;
   #headAt = 0;
@@ -142,8 +142,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Called when the PING that was sent at `answeredPingAt` is answered. Everything that the backend had sent before its
-   * answer has arrived by now.
+   * Lets the owner forward a held head that had arrived before the answered PING was sent, at `answeredPingAt`:
+   * everything that the backend sent before the PING's answer has arrived.
    */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
@@ -209,13 +209,13 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Called at every tick, for `slowToldMs`, after the attempt has taken so long that another backend may be asked. */
+  /** Marks the attempt as slow and notifies the owner, at each tick for `slowToldMs`. Another backend may be asked. */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Called when the proxy's event loop was stalled for `ms`, which must not count against the backend. */
+  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
@@ -250,7 +250,7 @@ export class Attempt implements ConnectionUser, Waiter {
   reset(code: number): void {
     this.isMalformed = this.#stream?.isMalformed === true;
     this.#stream = undefined;
-    // A GOAWAY with a lower last stream id than this stream's also ends it with REFUSED_STREAM (RFC 9113 §8.7).
+    // A GOAWAY with a last stream id below this stream's id also ends the stream with REFUSED_STREAM (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;
     this.#owner.attemptGone(this, code);
   }

@@ -6,7 +6,7 @@ import type { SlowStart } from "./slow-start.ts";
 
 /** What the configuration or discovery says about a backend. */
 export type BackendTraits = {
-  /** Share of the load compared with other backends; 1 by default. */
+  /** Load that the backend should get, relative to other backends; default: 1. */
   readonly weight: number;
   /** True if the backend is in the proxy's own zone, or if one of the two zones is not known. */
   readonly isNear: boolean;
@@ -19,7 +19,7 @@ export type BackendSharesParts = {
   readonly capacityOf: (backend: string) => number;
   /** True if the backend has asked for a pause (429 with Retry-After). */
   readonly isPaused: (backend: string) => boolean;
-  /** Returns a random number from 0 to below 1. */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
 };
 

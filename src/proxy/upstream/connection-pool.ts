@@ -34,11 +34,11 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when a connection falls silent while another answers: a probe shows whether large packets are lost. */
+  /** Starts a probe that shows whether large packets are lost: one connection is silent while another answers. */
   readonly probeLargePackets: () => void;
   /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => BackendFacts;
-  /** Returns when (clock reading) the proxy sent the latest PING or probe that another backend has answered. */
+  /** Returns the clock reading at which the proxy sent the latest PING or probe that any other backend has answered. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
@@ -57,8 +57,8 @@ export type PoolSettings = {
 };
 
 /**
- * The key of the connection that the pool opens to a dead backend without warm connections, only to find out whether
- * the backend is back.
+ * The key of the connection that the pool opens to a dead backend, if no connections are kept warm, only to find out
+ * whether the backend is back.
  */
 const revivalKey = poolKey("proven", "plain");
 
@@ -81,7 +81,7 @@ export class ConnectionPool implements ConnectionOwner {
   #isStopped = false;
   /** True after the pool's last connection was lost, or its first dial failed, until a dial succeeds. */
   #isDead = false;
-  /** The first answer on a new socket after a silence: its clock reading, and the ms that it took. */
+  /** The latest answer on a new socket after a silence: its clock reading, and the ms that it took. */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason that was journaled for the latest failed dial; "" after a successful one. */
   #journaledReason = "";
@@ -121,7 +121,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Called when the backend was removed. Retires every connection, and refuses waiting requests. Connections with open
+   * Retires every connection, and refuses waiting requests, because the backend was removed. Connections with open
    * streams still get PINGs: operators often remove a backend because it hangs, and only an unanswered PING shows that
    * its streams hang.
    */
@@ -172,7 +172,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
 
-  /** Called when the backend's health state has changed. Notifies attempts when it becomes suspect, or is no longer. */
+  /** Notifies the attempts when the backend becomes suspect, and when it no longer is. */
   judged(isSuspect: boolean): void {
     this.health.judged(isSuspect);
     if (!isSuspect) return;
@@ -195,8 +195,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Called when a backend that was silent answers on a new socket, after `ms`. Restarts the dials that began during the
-   * silence and have lasted too long, and makes delayed dials now.
+   * Restarts the dials that began during a silence of the backend and have lasted too long, and makes delayed dials
+   * now. Called when the backend answers on a new socket, after `ms`.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -206,8 +206,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Fails the dials that have taken three times as long as the answered socket: their SYN was lost. A dial that has
-   * connected and is only slow in the TLS handshake goes on.
+   * Fails the dials that have taken three times as long as the answered socket: their SYN was lost. A dial that is only
+   * a little slower, or began after the answer, goes on.
    */
   #failStuck(): void {
     const { at, ms } = this.#answered;
@@ -219,9 +219,9 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Called when the certificate of this trust class was replaced. Each shard first gets a new connection; when that is
-   * open, the old ones take no new streams. Open streams go on, because the apiserver checks a certificate only when a
-   * request begins (A44).
+   * Gives each shard of this trust class a new connection, because the class's certificate was replaced. When the new
+   * connection is open, the old ones take no new streams. Open streams go on, because the apiserver checks a
+   * certificate only when a request begins (A44).
    */
   renew(trust: TrustClass): void {
     for (const shard of this.#shards.values()) {
@@ -319,9 +319,7 @@ export class ConnectionPool implements ConnectionOwner {
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /**
-   * Refuses the requests that waited for the lost connection; if it was the backend's only one, all waiting requests.
-   */
+  /** Refuses the requests that waited for the lost connection. If the pool has none left, refuses all waiting ones. */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;
@@ -349,7 +347,7 @@ export class ConnectionPool implements ConnectionOwner {
     return shard;
   }
 
-  /** Dials one connection at a time for a shard, unless more requests wait than one connection can take. */
+  /** Dials one connection at a time for a shard; several if more requests wait than one connection can take. */
   #dial(shard: Shard): void {
     const opening = shard.connections.filter((connection) => connection.isOpening).length;
     if (opening * this.#settings.streams >= Math.max(1, shard.waiting.size) || this.#isStopped) return;
@@ -412,8 +410,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Refuses requests that have waited too long. A request whose key has changed moves to the other key's shard. `now`:
-   * a reading of `stallAwareClock`.
+   * Refuses requests that have waited too long. A request whose key has changed moves to the shard of its new key.
+   * `now`: a reading of `stallAwareClock`.
    */
   #attend(shard: Shard, now: number): void {
     for (const [waiter, since] of shard.waiting) {

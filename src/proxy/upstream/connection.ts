@@ -22,7 +22,7 @@ import type { ConnectionKind, PoolKey } from "./pool-key.ts";
 export type KeepaliveTick = {
   /** True if this connection is to send a PING in this tick. */
   readonly isTurn: boolean;
-  /** True if the proxy's event loop was stalled, so the backend's answer may have arrived and not been read yet. */
+  /** True if the proxy's event loop was stalled, so the backend's answer may have arrived, but is still unread. */
   readonly isLate: boolean;
   /** Ms that a connection may take to open. */
   readonly dialMs: number;
@@ -35,7 +35,7 @@ export type ConnectionOwner = {
   changed(connection: Connection): void;
   /** Called when bytes have arrived on a suspect connection. */
   resumed(connection: Connection): void;
-  /** Called when the pending PING was answered after `ms`. */
+  /** Called when the pending PING was answered, `ms` after it was sent. */
   ponged(connection: Connection, ms: number): void;
   /** Called when an internal fault has ended one of the streams. */
   faulted(error: unknown): void;
@@ -61,11 +61,11 @@ export type ConnectionOptions = {
 /** An attempt with a stream on the connection. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
-  /** Called when a PING was answered. `answeredPingAt`: clock reading at which that PING was sent. */
+  /** Reports an answered PING. `answeredPingAt`: clock reading at which that PING was sent. */
   passed(answeredPingAt: number): void;
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
-  /** Called when the proxy's event loop was stalled for `ms`, which must not count against the backend. */
+  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
   discountStall(ms: number): void;
   suspected(): void;
   /** Called when the late PING was answered after all. */
@@ -89,7 +89,7 @@ export class Connection implements WireOwner {
   #isOpened = false;
   #isClosed = false;
   #hasNotifiedLeaving = false;
-  /** True if the proxy sent GOAWAY first. */
+  /** True if the proxy sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
   /** The number of the unanswered PING; 0: none. */
@@ -178,8 +178,8 @@ export class Connection implements WireOwner {
 
   /**
    * Resets a stream whose client has given up, at once (D17). A connection that has reset many unanswered streams takes
-   * no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while handlers of five times
-   * the allowed number still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
+   * no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while five times as many
+   * handlers as allowed streams still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
@@ -187,8 +187,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Number of tokens that one reset takes. It is chosen so that the backend may get half as many resets as it allows
-   * streams; it is assumed to tolerate twice as many.
+   * Number of tokens that one reset takes. A backend that allows few streams tolerates few resets, so a burst has at
+   * most twice as many resets as the backend allows streams.
    */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
@@ -199,7 +199,7 @@ export class Connection implements WireOwner {
     return this.#dialledAt;
   }
 
-  /** Called at every tick of the keepalive. */
+  /** Sends a PING if one is due, and ends a dial that takes too long. Called at every tick of the keepalive. */
   tick({ isTurn, isLate, dialMs }: KeepaliveTick): void {
     if (this.#isClosed) return;
     if (this.isOpening) {
@@ -207,7 +207,7 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A PING is also sent outside the connection's turn if a request without a response was sent after the latest PING.
+    // A PING is also sent outside the connection's turn if a stream was opened after the latest PING.
     if (isTurn || this.#hasOpenedSincePing) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
   }
@@ -258,7 +258,7 @@ export class Connection implements WireOwner {
     return this.#answeredPingAt > at;
   }
 
-  /** When (clock reading) the latest PING that was answered was sent; 0: none yet. */
+  /** Clock reading at which the latest answered PING was sent; 0: none yet. */
   get answeredPingAt(): number {
     return this.#answeredPingAt;
   }
@@ -295,7 +295,7 @@ export class Connection implements WireOwner {
     return this.#wasInUse;
   }
 
-  /** True if the proxy's certificate on this connection was replaced. The connection serves until a new one is open. */
+  /** True if the proxy's certificate on this connection was replaced. It serves until a new connection is open. */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }
@@ -314,7 +314,7 @@ export class Connection implements WireOwner {
     return this.pingMs <= upstreamLimits.promptMs;
   }
 
-  /** Called when the proxy's event loop was stalled for `ms`, which must not count against the backend. */
+  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);

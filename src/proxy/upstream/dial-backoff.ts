@@ -1,4 +1,4 @@
-/** Decides when a backend may be dialled: only so many times a second, and with growing pauses after a loss. */
+/** Decides when a backend may be dialled: a limited number of times a second, and with growing pauses after a loss. */
 
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -11,8 +11,8 @@ export class DialBackoff {
   readonly #usual: TokenBucket;
   readonly #unproven: TokenBucket;
   /**
-   * A separate budget for clients whose requests get 401, because each 401 may cost the proxy a connection. These dials
-   * thus do not use up the budget of the other clients.
+   * A separate budget for clients whose requests get 401, because each 401 may cost the proxy a connection. Dials for
+   * these clients thus do not use up the other clients' budget.
    */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
@@ -34,7 +34,7 @@ export class DialBackoff {
     return (owner === "" ? this.#unproven : this.#rejected).take();
   }
 
-  /** Called when a dial has succeeded. After the next loss, the first pause is short again. */
+  /** Records that a dial has succeeded: after the next loss, the first pause is short again. */
   succeeded(): void {
     this.#pauseMs = upstreamLimits.redialFirstMs;
   }

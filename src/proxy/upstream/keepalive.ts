@@ -1,8 +1,8 @@
 /**
  * Finds silent connections to one backend by PINGs. One timer, set to the next deadline, serves all connections. If
- * there are many, only some send a PING at each tick; once a PING is answered slowly, all connections send one at once.
- * Time in which the proxy's event loop was stalled does not count as silence, and connections are judged only after the
- * tick's input has been read (F11).
+ * there are many connections, only some send a PING at each tick; once a PING is answered slowly, all connections send
+ * one at once. Time in which the proxy's event loop was stalled does not count as silence, and connections are judged
+ * only after the tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -34,7 +34,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** Returns when (clock reading) the proxy sent the latest PING or probe that another backend has answered. */
+  /** Returns the clock reading at which the proxy sent the latest PING or probe that any other backend has answered. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
@@ -140,8 +140,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Must be the last step: only now it is known whether the backend answers on any connection. If it does, a silent
-    // connection may only be waiting for the next TCP retransmission.
+    // Must be the last step: the steps before it find out whether the backend answers on any connection. If it does, a
+    // silent connection may only be waiting for the next TCP retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
@@ -197,7 +197,7 @@ export class Keepalive<Kept extends KeptAlive> {
 
   /**
    * Returns how many ms a connection may be silent while its backend answers on others. After an outage, the kernel's
-   * next retransmission may come as late as the outage lasted, because the kernel doubles its pause each time.
+   * next retransmission may take as long again as the outage, because the kernel doubles its pause each time.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;

@@ -40,7 +40,7 @@ export const upstreamLimits = {
    * backend answers a PING that was sent later, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
-  /** A dial of this age (ms) is restarted if another socket was answered in a third of that time: its SYN was lost. */
+  /** Minimum age (ms) of a dial that is restarted if another socket was answered within a third of that time. */
   hurriedDialMs: 200,
   /** Ms until a failed dial to a backend is repeated. The pause doubles with each failure, up to `redialMostMs`. */
   redialFirstMs: 100,
@@ -60,7 +60,7 @@ export const upstreamLimits = {
   unansweredShare: 1.5,
   /** A connection gets no hedges while a PING has been unanswered for more ms than this. PINGs go out every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other one has room. Watches retry for as long. */
+  /** Ms for which a connection that was silent is used only if no other has room. Watches try to resume for as long. */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */
   idleConnectionMs: 60_000,
@@ -68,18 +68,15 @@ export const upstreamLimits = {
   spareConnectionMs: 2000,
   /** Ms until a backend that has become ready again gets its full share of the load. */
   slowStartMs: 30_000,
-  /**
-   * A backend of another zone gets clients only if the load of the own zone's backends exceeds this multiple of its
-   * load plus `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in their zone.
-   */
+  /** Share of its full load that a backend gets in the first second after it has become ready again. */
   slowStartLeast: 1 / 30,
   /**
-   * A backend of another zone gets clients only if the load of the own zone's backends exceeds this multiple of its
-   * load, and exceeds it by `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in
-   * their zone.
+   * A backend of another zone gets clients only if the load of the own zone's backends exceeds `spillRatio` times that
+   * backend's load by `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in their
+   * zone.
    */
   spillRatio: 2,
   spillFloor: 100,
-  /** Ms for which an attempt's owner is called at every tick once the attempt is slow. */
+  /** Ms for which the owner of a slow attempt is notified at every tick. */
   slowToldMs: 3000,
 } as const;

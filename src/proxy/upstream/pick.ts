@@ -10,7 +10,7 @@ export type Loads = {
   readonly isPaused: (backend: string) => boolean;
   /** True if the backend is in the proxy's own zone, or if zones are not known. */
   readonly isNear: (backend: string) => boolean;
-  /** Returns a random number from 0 to below 1. */
+  /** Returns a random number in [0, 1). */
   readonly random: () => number;
 };
 
@@ -43,8 +43,8 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
 /**
  * Returns the rank of a backend; lower ranks are picked first, 0 before all others. A ready backend that failed once
  * may have refused only that stream, for example with a GOAWAY, and is tried again on another connection. After its
- * second failure, a suspect backend is the better choice. Suspect backends that answer come before other suspect ones,
- * which may still be silent when a silence of all backends is over (D14).
+ * second failure, a suspect backend is the better choice. Suspect backends that answer come before suspect backends
+ * that do not: when a silence of all backends ends, some may still be silent (D14).
  */
 function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
   const first = tried.indexOf(name);

@@ -54,7 +54,7 @@ export class PoolHealth {
     this.#isDismissed = true;
   }
 
-  /** Called when the backend's health state has changed. Notifies attempts when it becomes suspect, or is no longer. */
+  /** Notifies the attempts when the backend becomes suspect, and when it no longer is. */
   judged(isSuspect: boolean): void {
     if (isSuspect === this.#isBackendSuspect) return;
     this.#isBackendSuspect = isSuspect;
@@ -78,7 +78,7 @@ export class PoolHealth {
     return isStuck && this.hasAnswering;
   }
 
-  /** True if a PING sent after this clock reading was answered, and none was late recently, so small packets pass. */
+  /** True if a PING sent after this clock reading was answered, and no PING was late recently: small packets pass. */
   passesSmallPackets(since: number): boolean {
     return (
       !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))
@@ -90,7 +90,7 @@ export class PoolHealth {
     return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }
 
-  /** Called while nothing has arrived on this connection for `ms`. */
+  /** Makes a connection suspect on which nothing arrived for `ms`. If no connection answers, reports the silence. */
   silent(connection: Connection, ms: number): void {
     const isNews = connection.suspect();
     if (this.hasAnswering) {
@@ -101,21 +101,21 @@ export class PoolHealth {
     this.#learn({ kind: "connections-silent", ms, limitMs: this.#parts.deadlines().suspectAfterMs });
   }
 
-  /** Called when bytes have arrived on a connection that was silent. */
+  /** Clears the suspicion of a connection on which bytes have arrived again. */
   resumed(connection: Connection): void {
     connection.clear();
     if (!this.#isBackendSuspect) connection.doubt(false);
     this.#reportAnswering();
   }
 
-  /** Called when a PING was answered, which proves more than received bytes. */
+  /** Records an answered PING, which proves more than received bytes. */
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.resumed(connection);
     else if (this.#hasReportedSilence) this.#reportAnswering();
   }
 
-  /** Called when all silent connections are known, so that no hedge goes to one of them. */
+  /** Notifies suspect and slow attempts. Called once all silent connections are known: hedges avoid those. */
   notifyAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());
@@ -126,8 +126,8 @@ export class PoolHealth {
   }
 
   /**
-   * Reports that the backend drains if all its connections have got a GOAWAY. A GOAWAY on one connection has another
-   * cause: a 401, or --goaway-chance.
+   * Reports that the backend drains if all its connections have got a GOAWAY. A GOAWAY on one connection alone has
+   * another cause: a 401, or --goaway-chance.
    */
   seeGoing(): void {
     const opened = this.#parts
@@ -139,7 +139,7 @@ export class PoolHealth {
       this.#learn({ kind: "connections-going" });
   }
 
-  /** Called when a connection is over and was removed from `connections`. */
+  /** Reports what the end of a connection shows. The connection must have been removed from `connections`. */
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "the connection was closed";

@@ -102,7 +102,7 @@ export class PoolSet implements Loads {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
-  /** Returns the backend's load for its share. `besides`: a load to add that upstream connections do not show. */
+  /** Returns the backend's load divided by its share. `besides`: added load that upstream connections do not show. */
   readonly weightOf = (backend: string, besides = 0): number => {
     const { shares, activityOf } = this.#options;
     const weight = (this.loadOf(backend) + activityOf(backend) + besides + 1) / shares.of(backend);
@@ -131,7 +131,7 @@ export class PoolSet implements Loads {
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
-    // The key contains the class: a client may need private connections with and without the proxy's own credential.
+    // The key has the trust class: a client may need private connections with and without the proxy's own credential.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }

@@ -1,7 +1,7 @@
 /**
  * When a request may be sent again after a failed attempt, and to which backend. `#retry` in request/exchange.ts sends
- * it again; dial-upgrade.ts and dial-through.ts in proxy/tunnel do so for Upgrades and passthrough connections. A read
- * that is unanswered, rather than failed, goes to a second backend too: request/hedge.ts.
+ * it again; dial-upgrade.ts and dial-through.ts in proxy/tunnel do so for Upgrades and passthrough connections.
+ * request/hedge.ts sends an unanswered read to a second backend, before any attempt has failed.
  */
 import type { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";

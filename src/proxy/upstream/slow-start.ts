@@ -24,7 +24,7 @@ export class SlowStart {
     this.#clock = clock;
   }
 
-  /** Called with each new health state. True if the backend has just returned and starts with a small share. */
+  /** Records a health state. True if the backend has just returned and starts with a small share. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
     if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
     const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;
