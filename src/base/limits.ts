@@ -55,7 +55,7 @@ export const limits = {
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,
-  /** Maximum number of backends that the proxy sends one request to before it reports an error. */
+  /** Maximum number of attempts of one request before the proxy reports an error. Two of them may go to one backend. */
   attempts: 3,
   /** Milliseconds that a watch lasts if its client sets no timeout: twice the default of --min-request-timeout. */
   watchMostMs: 3_600_000,

@@ -1,6 +1,6 @@
 /**
- * Converts a scrape to the requested format: the Prometheus text format 0.0.4, or OpenMetrics 1.0, which has exemplars.
- * The input is text 0.0.4 with exemplars.
+ * Converts a scrape to the requested format. The input is the Prometheus text format 0.0.4 with exemplars, which this
+ * format does not allow: they are removed for 0.0.4, and stay for OpenMetrics 1.0.
  */
 
 export const openMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8";

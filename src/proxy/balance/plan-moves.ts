@@ -36,8 +36,9 @@ export function sharesByZone(
 
 /**
  * Returns at most `most` moves, each from the backend with the most load above its share to the one with the least. No
- * move makes the load less even. `shares`: share of the load of each backend that takes clients (slow-start.ts).
- * `slack`: by which share of an even load a backend's load may deviate.
+ * move makes the load less even. If no client of a backend fits, because one client is its whole load, the other backends
+ * even out among themselves. `shares`: share of the load of each backend that takes clients (slow-start.ts). `slack`: share
+ * of an even load by which a backend's load may deviate.
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -45,37 +46,52 @@ export function planMoves<T>(
   most: number,
   slack: number = balanceLimits.restSlack,
 ): readonly Move<T>[] {
-  const excess = excessOf(loads, shares);
-  const sum = sumOf(loads.map(({ load }) => load));
+  const backends = backendLoads(loads, shares);
   // Computed only at the first move, because usually no move is needed.
   let left: ReadonlyMap<string, ByLoad<T>> | undefined;
   const moves: Move<T>[] = [];
-  while (moves.length < most) {
-    const byExcess = Array.from(excess).toSorted(([, one], [, other]) => other - one);
-    const [[from, over], [to, under]] = [byExcess.at(0) ?? ["", 0], byExcess.at(-1) ?? ["", 0]];
-    const gap = Math.min(over, -under);
-    if (gap <= (slack * sum) / Math.max(1, shares.size)) break;
+  while (moves.length < most && backends.length > 1) {
+    const { from, to, gap } = largestGap(backends);
+    if (gap <= (slack * sumOf(backends.map(({ load }) => load))) / backends.length) break;
     left ??= movable(loads);
-    const best = takeLargest(left.get(from), gap);
-    if (best === undefined) break;
-    excess.set(from, over - best.load);
-    excess.set(to, under + best.load);
-    moves.push({ client: best.client, from, to });
+    const best = takeLargest(left.get(from.name), gap);
+    if (best === undefined) {
+      backends.splice(backends.indexOf(from), 1);
+      continue;
+    }
+    from.load -= best.load;
+    to.load += best.load;
+    moves.push({ client: best.client, from: from.name, to: to.name });
   }
   return moves;
 }
 
-/** Returns how much load each backend has above its share; negative: below its share. */
-function excessOf(
+type BackendLoad = { readonly name: string; readonly share: number; load: number };
+
+function backendLoads(
   loads: readonly ClientLoad<unknown>[],
   shares: ReadonlyMap<string, number>,
-): Map<string, number> {
-  const here = loads.filter(({ backend }) => shares.has(backend));
-  const perShare =
-    sumOf(here.map(({ load }) => load)) / Math.max(sumOf([...shares.values()]), Number.EPSILON);
-  const excess = new Map(Array.from(shares, ([name, share]) => [name, -share * perShare]));
-  for (const { backend, load } of here) excess.set(backend, (excess.get(backend) ?? 0) + load);
-  return excess;
+): BackendLoad[] {
+  const backends = new Map(Array.from(shares, ([name, share]) => [name, { name, share, load: 0 }]));
+  for (const { backend, load } of loads) {
+    const one = backends.get(backend);
+    if (one !== undefined) one.load += load;
+  }
+  return [...backends.values()];
+}
+
+/** Returns the backends with the most and the least load above their shares. `gap`: what may move between them. */
+function largestGap(backends: readonly BackendLoad[]) {
+  const shares = Math.max(sumOf(backends.map(({ share }) => share)), Number.EPSILON);
+  const perShare = sumOf(backends.map(({ load }) => load)) / shares;
+  const excessOf = ({ load, share }: BackendLoad): number => load - share * perShare;
+  const [first] = backends as [BackendLoad];
+  let [from, to] = [first, first];
+  for (const one of backends) {
+    if (excessOf(one) > excessOf(from)) from = one;
+    if (excessOf(one) < excessOf(to)) to = one;
+  }
+  return { from, to, gap: Math.min(excessOf(from), -excessOf(to)) };
 }
 
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;

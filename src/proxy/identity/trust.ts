@@ -122,7 +122,7 @@ export class Trust {
     const key = hash("sha256", this.#salt + value);
     const known = this.#bearers.get(key);
     if (known === undefined) {
-      // An overlong token is not parsed: no real client has one, and parsing it costs more than not knowing its expiry.
+      // An overlong token is not parsed, because no real client has one and parsing it is expensive. It has no known expiry.
       const endsAt = value.length > limits.usualHeadBytes ? undefined : bearerEndsAt(value);
       return { key, provenUntil: 0, endsAt: endsAt ?? Number.POSITIVE_INFINITY };
     }

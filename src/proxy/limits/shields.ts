@@ -98,7 +98,7 @@ export class Shields extends Interval {
     return groups.some((group) => this.#config.exemptGroups.includes(group));
   }
 
-  /** Returns the backends at which a list need not wait; all backends if there are none. */
+  /** Returns the backends at which a list request need not wait. If it must wait at every backend, returns all of them. */
   roomy<View extends Pick<BackendView, "name">>(views: readonly View[]): readonly View[] {
     const now = this.#clock.now();
     const free = views.filter(({ name }) => {

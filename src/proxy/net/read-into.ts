@@ -41,7 +41,7 @@ export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): b
   if (fields === undefined || !isReader(handle)) return false;
   const wrapped: OnRead = (count, buffer) => {
     onRead(buffer.subarray(0, count));
-    // Node sometimes resumes reading by itself. A paused socket may thus deliver one more chunk.
+    // False makes Node stop reading. Node sometimes resumes a paused socket by itself, which then delivers this one chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);

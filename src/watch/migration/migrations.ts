@@ -1,6 +1,7 @@
 /**
  * Decides when watches move, and how fast (D6). A watch that has lost its backend moves as fast as other backends
  * accept watches. A watch whose backend is draining moves at a slow pace. TargetPicker chooses the backend.
+ * WatchSession (session/watch-session.ts) then opens the stream and switches the watch to it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Histogram, moveBounds } from "../../base/histogram.ts";

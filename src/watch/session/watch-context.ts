@@ -44,7 +44,7 @@ export type WatchContext = {
   readonly isWhole: boolean;
   /** Resource and namespace (empty: all namespaces) of a watch of all objects; "" with a name or a selector. */
   readonly scope: string;
-  /** Records what the client receives of the resource; undefined if the client's reads are not guarded. */
+  /** Records which versions of the resource the client received; undefined if the stale read guard does not apply. */
   readonly seenVersion: SeenVersionSink | undefined;
   /** Clock reading of the client's request. */
   readonly at: number;

@@ -254,4 +254,18 @@ test("a client that was moved rests, longer each time, and as before after an ho
   assert.is(rests.isResting(client, later + restMostMs), false);
 });
 
+test("if one client is the whole load of a backend, the other backends even out among themselves", () => {
+  const client = (name: string, backend: string, load: number) => ({
+    client: name,
+    backend,
+    load,
+    isMovable: true,
+  });
+  const small = Array.from({ length: 10 }, (_, at) => client(`small-${at}`, "b", 1));
+  const shares = new Map(["a", "b", "c"].map((name) => [name, 1]));
+  const moves = planMoves([client("large", "a", 60), ...small], shares, 100);
+  assert.is(moves.length, 5);
+  assert.ok(moves.every(({ from, to }) => from === "b" && to === "c"));
+});
+
 test.run();
