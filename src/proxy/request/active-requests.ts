@@ -3,6 +3,7 @@ import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import type { Client } from "../context/client.ts";
+import { isSafe, type RequestContext } from "../context/request-context.ts";
 import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 import { requestLimits } from "./limits.ts";
@@ -111,7 +112,7 @@ export class ActiveRequests {
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
     if (exchange.context.kind === "plain") this.#took(exchange, end, now);
-    this.#work(exchange.context.client);
+    this.#work(exchange.context);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -127,8 +128,10 @@ export class ActiveRequests {
   }
 
   /** Counts the work of a finished request. The response's bytes were counted when they were sent (exchange.ts). */
-  #work(client: Client): void {
-    if (client.works(requestLimits.requestWorkBytes) < requestLimits.busyBytes) return;
+  #work(context: RequestContext): void {
+    const bytes = isSafe(context) ? requestLimits.requestWorkBytes : requestLimits.writeWorkBytes;
+    const { client } = context;
+    if (client.works(bytes) < requestLimits.busyBytes) return;
     if (this.#busy.size < requestLimits.busyClients) this.#busy.add(client);
   }
 

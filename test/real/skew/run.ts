@@ -32,7 +32,9 @@ async function cpuOver(cluster: Cluster, ms: number): Promise<readonly number[]>
   return read().map((now, at) => now - (before[at] ?? 0));
 }
 
-async function write(cluster: Cluster, signal: AbortSignal): Promise<void> {
+/** Ten writes a second through the proxy, which is to see all load of the apiservers. */
+async function write(cluster: Cluster, url: string, signal: AbortSignal): Promise<void> {
+  const through = { ...cluster.admin, url };
   for (let number = 0; !signal.aborted; number += 1) {
     const path = `/api/v1/namespaces/default/configmaps/thing-${number % objects}`;
     const metadata = { annotations: { count: String(number) } };
@@ -42,7 +44,7 @@ async function write(cluster: Cluster, signal: AbortSignal): Promise<void> {
       body: { metadata },
       contentType: "application/merge-patch+json",
     };
-    await order(cluster.admin, question).catch(() => {});
+    await order(through, question).catch(() => {});
     await sleep(100);
   }
 }
@@ -58,7 +60,7 @@ async function rowsThrough(cluster: Cluster, kind: Kind, half: HalfCore | undefi
   await proxy.settled(cluster.apiservers.length);
   const crowd = new Crowd(cluster, proxy.url);
   const writer = new AbortController();
-  const writing = write(cluster, writer.signal);
+  const writing = write(cluster, proxy.url, writer.signal);
   const rows: Row[] = [];
   try {
     for (const restarted of [undefined, ...cluster.apiservers]) {
