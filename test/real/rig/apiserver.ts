@@ -37,7 +37,10 @@ export type ApiserverKind = {
 };
 
 /** kube-apiserver's message (pkg/registry/core/service/ipallocator/storage). */
-const lostRace = "another caller has already initialized the resource";
+const lostRace = [
+  "another caller has already initialized the resource",
+  'PostStartHook "start-service-ip-repair-controllers" failed',
+];
 
 export class Apiserver {
   readonly name: string;
@@ -145,7 +148,7 @@ export class Apiserver {
       await this.#child.ready(ms, isReady);
     } catch (error) {
       // Of two apiservers that start at once on an empty etcd, the one that creates the IP ranges second may end.
-      if (this.#child.isRunning || !this.#child.tail().includes(lostRace)) throw error;
+      if (this.#child.isRunning || !lostRace.some((text) => this.#child.tail().includes(text))) throw error;
       this.#child = this.#launch();
       await this.#child.ready(ms, isReady);
     }
