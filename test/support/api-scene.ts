@@ -44,7 +44,7 @@ export function apiScene(): ApiScene {
     startedMs: path.clock.wall(),
     endsMs: path.clock.wall() + 60_000,
   };
-  const limit = new Limit(limitOf({ name: "1", users: ["jane"], rate: "1/s" }), path.clock, origin);
+  const limit = new Limit(limitOf({ name: "1", users: ["jane"], rate: "1/s" }), path.clock, { origin });
   const pages = apiPages(
     {
       clock: path.clock,
