@@ -27,20 +27,15 @@ export type LimitConfig = {
 const matchKeys = ["users", "groups", "userAgents", "sourceCIDRs", "verbs", "resources"] as const;
 
 export function limitOf(written: WrittenLimit): LimitConfig {
-  const {
-    name,
-    users = [],
-    groups = [],
-    userAgents = [],
-    sourceCIDRs = [],
-    verbs = [],
-    resources = [],
-  } = written;
-  const { rate, maxInFlight, scope = "Replica" } = written;
+  const { name, rate, maxInFlight, scope = "Replica" } = written;
   const perSecond = rate === undefined ? undefined : perSecondOf(rate);
   const burst = written.burst ?? Math.max(1, Math.ceil(perSecond ?? 1));
-  const match = { users, groups, userAgents, sourceCIDRs, verbs, resources };
-  return { name, ...match, perSecond, burst, maxInFlight, scope };
+  return { name, ...matchOf(written), perSecond, burst, maxInFlight, scope };
+}
+
+function matchOf(written: WrittenLimit): Pick<LimitConfig, (typeof matchKeys)[number]> {
+  const { users = [], groups = [], userAgents = [], sourceCIDRs = [], verbs = [], resources = [] } = written;
+  return { users, groups, userAgents, sourceCIDRs, verbs, resources };
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };

@@ -6,6 +6,7 @@ import { History, type RecordedCluster } from "../../src/admin/history/history.t
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
+import type { ReplicaRow } from "../../src/admin/replicas/replicas.ts";
 import { limitOf } from "../../src/config/limit.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
@@ -24,6 +25,24 @@ type ApiScene = {
   readonly routes: Routes;
   /** The settings that need a restart. */
   readonly restartRequired: string[];
+};
+
+const aloneRow: ReplicaRow = {
+  name: "prod-0",
+  address: "127.0.0.1:7480",
+  isSelf: true,
+  state: "live",
+  since: 0,
+  answeredAt: 0,
+  facts: {
+    id: "8c2f4a36-7c0e-4f0a-9a64-3f4f6cf3a1de",
+    name: "prod-0",
+    version: "0.1.0",
+    startedAt: "2026-11-22T12:00:00.000Z",
+    clusters: ["default"],
+    activeIncidents: 1,
+  },
+  lastError: "",
 };
 
 const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
@@ -50,6 +69,7 @@ export function apiScene(): ApiScene {
       clock: path.clock,
       incidents: incidents.store,
       limits: () => [{ cluster: "", limit }],
+      replicas: () => [aloneRow],
       ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
       live: () => path.exchanges.live,
       history,
