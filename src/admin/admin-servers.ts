@@ -36,7 +36,7 @@ import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
 import { Forwarding } from "./replicas/forwarding.ts";
 import { type ReplicaFacts, replicaAnswer, replicaName, replicaPath } from "./replicas/replica.ts";
-import { askReplica, replicaClient } from "./replicas/replica-client.ts";
+import { askReplica, replicaClient, type SendToReplica } from "./replicas/replica-client.ts";
 import { Replicas } from "./replicas/replicas.ts";
 import { resolver } from "./replicas/resolver.ts";
 import { Answers } from "./server/answers.ts";
@@ -131,14 +131,7 @@ export class AdminServers {
     ];
     const all = { ...parts, certificates };
     const send = replicaClient(clock);
-    const replicas = new Replicas({
-      clock,
-      journal,
-      self: selfOf(records, parts),
-      ask: (target) => askReplica(send, target),
-      resolve: resolver({ clock, journal }),
-      onCount: (count) => parts.operatorLimits.replicas.set(count),
-    });
+    const replicas = replicasOf(records, parts, send);
     const metrics = new Metrics(journal, { ...all, clock, replicas, incidents: records.incidents.store });
     const monitor = new ProcessMonitor(times);
     const stats = (): Stats => {
@@ -405,6 +398,18 @@ function otherRoutesOf(records: AdminRecords, parts: AdminParts, pages: Pages): 
   const described = openapiRoutes(pages, version);
   return (path) =>
     path === replicaPath ? () => jsonReply(200, replicaAnswer(self())) : (z(path) ?? described(path));
+}
+
+function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplica): Replicas {
+  const { clock, journal } = records;
+  return new Replicas({
+    clock,
+    journal,
+    self: selfOf(records, parts),
+    ask: (target) => askReplica(send, target),
+    resolve: resolver({ clock, journal }),
+    onCount: (count) => parts.operatorLimits.replicas.set(count),
+  });
 }
 
 /** Returns what this process tells other replicas about itself. */

@@ -38,7 +38,7 @@ export function replicaClient(clock: Clock): SendToReplica {
     const options = optionsFor(target);
     if (options instanceof Failure) return options;
     try {
-      return await send(options, request, clock);
+      return await exchange(options, request, clock);
     } catch (reason) {
       return failureFrom(reason, "backend");
     }
@@ -86,7 +86,7 @@ function optionsFor({ address, tls: secured }: ReplicaTarget): Options | Failure
   };
 }
 
-function send(
+function exchange(
   { isEncrypted, ...options }: Options,
   { path, headers, body, timeoutMs, mostBytes }: ReplicaRequest,
   clock: Clock,
@@ -104,7 +104,10 @@ function send(
       response.once("error", reject);
       response.on("data", (chunk: Buffer) => {
         bytes += chunk.length;
-        if (bytes <= mostBytes) return void chunks.push(chunk);
+        if (bytes <= mostBytes) {
+          chunks.push(chunk);
+          return;
+        }
         // Rejects here, because a request whose response is complete reports no error when it is destroyed.
         reject(new Error(`an answer of more than ${mostBytes} bytes`));
         request.destroy();

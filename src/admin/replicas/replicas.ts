@@ -128,20 +128,23 @@ export class Replicas {
 
   /** Applies another configuration at once. Undefined: this process is alone. */
   configure(config: ReplicasConfig | undefined): void {
-    if (isDeepStrictEqual(config, this.#config)) return;
-    const isSameName = isDeepStrictEqual(config?.name, this.#config?.name);
+    const before = this.#config;
     this.#config = config;
-    if (config?.name !== undefined && isSameName) return;
+    const { addresses = [], name } = config ?? {};
+    // What is the same name or the same list stays as it is; the files for TLS are read with each request.
+    if (isDeepStrictEqual([addresses, name], [before?.addresses ?? [], before?.name])) return;
     this.#stopResolving();
-    this.#stopResolving = () => {};
-    const addresses = config?.addresses ?? [];
+    this.#interval.stop();
+    if (config !== undefined) this.#interval.start();
+    this.#keepOnly(addresses);
+    this.#list(addresses);
+    const found = (all: readonly Address[]): void => this.#list(all);
+    this.#stopResolving = name === undefined ? () => {} : this.#parts.resolve(name, found);
+  }
+
+  #keepOnly(addresses: readonly Address[]): void {
     const kept = new Set(addresses.map((address) => textOf(address)));
     for (const text of this.#places.keys()) if (!kept.has(text)) this.#places.delete(text);
-    if (config === undefined) this.#interval.stop();
-    else this.#interval.start();
-    this.#list(addresses);
-    if (config?.name !== undefined)
-      this.#stopResolving = this.#parts.resolve(config.name, (found) => this.#list(found));
   }
 
   stop(): void {
@@ -177,9 +180,8 @@ export class Replicas {
 
   /** Asks every listed address once. Rounds do not overlap. */
   async #round(): Promise<void> {
-    if (this.#isAsking || this.#isStopped) return;
+    if (this.#isAsking) return;
     this.#isAsking = true;
-    this.#isDue = false;
     const waiting = Array.from(this.#places.values()).filter(({ isListed }) => isListed);
     const worker = async (): Promise<void> => {
       for (let place = waiting.shift(); place !== undefined; place = waiting.shift())
@@ -195,7 +197,9 @@ export class Replicas {
     // Only after a round: if this process was stopped for a minute, it has had no answers, and all replicas may be live.
     this.#reportLost();
     this.#recount();
-    if (this.#isDue) void this.#round();
+    const isDue = this.#isDue;
+    this.#isDue = false;
+    if (isDue) void this.#round();
   }
 
   async #ask(place: Place): Promise<void> {

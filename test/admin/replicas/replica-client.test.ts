@@ -52,7 +52,7 @@ function told(outcome: ReplicaResponse | Failure | object): string {
 test("the path is sent as it is, on a connection of its own, and the response is returned", async () => {
   const asked: string[] = [];
   const address = await serve(({ method, url, headers }, response) => {
-    asked.push(`${method} ${url} ${headers.connection} ${headers["x-a"]}`);
+    asked.push(`${method} ${url} ${headers.connection} ${String(headers["x-a"])}`);
     response.writeHead(403).end("no");
   });
   const outcome = await send(
