@@ -72,8 +72,9 @@ export class AdminClient {
     const name = textAt(row, "name");
     if (textAt(row, "state") === "live")
       return new AdminClient(this.#origin, this.#access, `replicas/${encodeURIComponent(name)}/`);
-    const seconds = Math.round((numberAt(row, "answeredAgeMs") ?? -1) / 1000);
-    const since = seconds < 0 ? "never answered" : `not answered for ${seconds} s`;
+    const silentMs = numberAt(row, "answeredAgeMs");
+    const since =
+      silentMs === undefined ? "never answered" : `not answered for ${Math.round(silentMs / 1000)} s`;
     const reason = textAt(row, "lastError");
     const why = reason === "" ? "" : `: ${reason}`;
     return new Failure("backend-lost", "backend", `Replica ${name} has ${since}${why}`);
