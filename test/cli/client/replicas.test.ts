@@ -106,7 +106,7 @@ test("a replica that does not answer is a line, and the exit code is that of a l
   );
   const all = await ran(status, "--all-replicas");
   assert.is(all.code, 3);
-  assert.match(all.out, /^127\.0\.0\.1:1 +· unknown .*never answered/m);
+  assert.match(all.out, /^127\.0\.0\.1:1 +\? unknown .*never answered/m);
   assert.is((await ran(status, "--replica", "127.0.0.1:1")).code, 3);
   const set = await ran(limit, "agent=x", "--rate", "10/s", "--all-replicas");
   assert.is(set.code, 3);
