@@ -175,9 +175,9 @@ export async function serveCanned(shown = lists): Promise<Canned> {
       return (query) => {
         heard.push({ path, query: new URLSearchParams(query) });
         if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
-        const [, replica = "", name = ""] = /^\/api\/v1\/(?:replicas\/([^/]+)\/)?(.*)$/.exec(path) ?? [];
-        if (lost.has(decodeURIComponent(replica)))
-          return json(502, { kind: "Failure", message: `Replica ${replica} is silent` });
+        const [, at = "", name = ""] = /^\/api\/v1\/(?:replicas\/([^/]+)\/)?(.*)$/.exec(path) ?? [];
+        if (lost.has(decodeURIComponent(at)))
+          return json(502, { kind: "Failure", message: `Replica ${at} is silent` });
         if (name === "replicas") return json(200, listOf(withLost(shown, lost), name, query));
         if (name === "backends") return json(200, listOf(shown, name, query, posted));
         if (name === "history")
