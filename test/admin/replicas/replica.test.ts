@@ -10,7 +10,7 @@ test("what a replica says of itself is read as it was said", () => {
   assert.equal(factsIn(JSON.parse(JSON.stringify(replicaAnswer(facts)))), facts);
 });
 
-test("another server's answer is none, and what is too long or strange in an answer is left out", () => {
+test("another server's answer is none, and what is too long or strange in an answer is dropped", () => {
   const good = { ...replicaAnswer(factsOf(1)) };
   for (const bad of [
     undefined,
