@@ -80,11 +80,7 @@ const caFile = option(
   "$WATCHKEEPER_CA_FILE, or the system's CAs",
 );
 const apiOptions = [admin, tokenFile, caFile] as const;
-const replica = option(
-  "--replica NAME",
-  "ask the replica with this name or address, through the process at --admin",
-  "the process at --admin",
-);
+const replica = option("--replica NAME", "replica to ask, by its name or address", "the process at --admin");
 const allReplicas = option("--all-replicas", "ask all replicas that the process at --admin knows");
 const replicaOptions = [replica, allReplicas] as const;
 const formats = ["table", "wide", "json"] as const;

@@ -59,7 +59,9 @@ function exitsOf({ options, exits }: CommandSpec): HelpLine[] {
     ["0", "success"],
     ...(bad === undefined ? [] : [["1", bad] as const]),
     ["2", reads ? "usage error, or the configuration is not valid" : "usage error"],
-    ...(asks ? [["3", hasReplicas ? `${unreachable}, or a replica does not answer` : unreachable] as const] : []),
+    ...(asks
+      ? [["3", hasReplicas ? `${unreachable}, or a replica does not answer` : unreachable] as const]
+      : []),
   ];
 }
 
