@@ -79,6 +79,8 @@ function optionsFor({ address, tls: secured }: ReplicaTarget): Options | Failure
     ...plain,
     isEncrypted: true,
     ca,
+    // Stated, because an environment variable of Node's would otherwise turn the verification off.
+    rejectUnauthorized: true,
     minVersion: "TLSv1.2",
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,
