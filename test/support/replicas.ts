@@ -50,6 +50,8 @@ export class PlayedReplicas {
     readonly found: (addresses: readonly Address[]) => void;
   }[] = [];
   stopped = 0;
+  /** True while each request throws, which none should. */
+  throws = false;
   open = 0;
   /** The most requests that were under way at once. */
   mostOpen = 0;
@@ -65,6 +67,7 @@ export class PlayedReplicas {
       this.mostOpen = Math.max(this.mostOpen, this.open);
       await turn();
       this.open -= 1;
+      if (this.throws) throw new Error("a fault");
       return this.answers.get(text) ?? new Failure("backend-refused", "backend", "ECONNREFUSED");
     },
     resolve: ({ hostname }, found) => {

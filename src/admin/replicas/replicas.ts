@@ -6,7 +6,7 @@
 import { isDeepStrictEqual } from "node:util";
 import { type Address, textOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
 import { Interval } from "../../base/interval.ts";
 import type { ReplicasConfig, ReplicaTls } from "../../config/replicas.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -203,7 +203,9 @@ export class Replicas {
   }
 
   async #ask(place: Place): Promise<void> {
-    const outcome = await this.#parts.ask({ address: place.address, tls: this.#config?.tls });
+    const target = { address: place.address, tls: this.#config?.tls };
+    // Caught, because a round that never ended would be the last one.
+    const outcome = await this.#parts.ask(target).catch((reason: unknown) => failureFrom(reason, "proxy"));
     // A reload may have removed the address meanwhile.
     if (this.#isStopped || this.#places.get(place.text) !== place) return;
     if (outcome instanceof Failure) place.lastError = outcome.message;

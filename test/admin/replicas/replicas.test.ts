@@ -204,6 +204,17 @@ test("after a pause of this process, replicas are asked before any of them is ca
   assert.is(played.counts.length, before);
 });
 
+test("a fault in a request ends neither the round nor the rounds after it", async () => {
+  const played = new PlayedReplicas(1, 2);
+  played.throws = true;
+  played.replicas.configure(listed(addressOf(1), addressOf(2)));
+  await played.settle();
+  assert.is(played.replicas.named(addressOf(2))?.lastError, "a fault");
+  played.throws = false;
+  await played.pass(5);
+  assert.equal(played.states, ["wk-1 live", "wk-2 live"]);
+});
+
 test("at most 64 addresses are asked, 32 at a time, and removed ones do not pile up", async () => {
   const played = new PlayedReplicas();
   const config = { addresses: undefined, name: { hostname: "wk.svc", port: 7480 }, tls: undefined };
