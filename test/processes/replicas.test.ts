@@ -13,6 +13,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Command, command, endCommands } from "../support/command.ts";
+import { figure } from "../support/figure.ts";
 import { testPki } from "../support/pki.ts";
 import { freePorts } from "../support/replica-pair.ts";
 
@@ -165,6 +166,7 @@ async function run(
 }
 
 function assertNear(rate: number): void {
+  figure(`a limit of ${perSecond}/s for all replicas: ${rate.toFixed(1)}/s pass`);
   assert.ok(rate > perSecond * 0.75 && rate < perSecond * 1.25, `${rate.toFixed(1)}/s`);
 }
 
@@ -224,6 +226,8 @@ test("a replica that is killed is silent within 15 s; its page, its row and the 
   const killedAt = performance.now();
   await until("the third is silent", 25_000, async () => (await statesOf(first())).includes("silent"));
   const ms = performance.now() - killedAt;
+  figure(`silent ${(ms / 1000).toFixed(1)} s after SIGKILL`);
+  // 15 s after its last answer, and the time of the request that reads the list.
   assert.ok(ms < 16_000, `after ${Math.round(ms)} ms`);
   const path = `replicas/${encodeURIComponent(third().api)}/backends`;
   const { status, body } = await read(first().api, path);

@@ -1,4 +1,7 @@
-/** What one replica tells the others about itself at `/replicaz`: nothing that its metrics do not tell as well. */
+/**
+ * What one replica tells the others about itself at `/replicaz`. Every client that can connect may read it, so it has no
+ * names of backends, clients or incidents.
+ */
 import { isRecord, textAt } from "../../base/json.ts";
 
 export type ReplicaFacts = {
