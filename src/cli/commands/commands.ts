@@ -280,7 +280,7 @@ export const commands = {
       "watchkeeper explain",
       "watchkeeper explain backend-frozen",
       "watchkeeper explain 42",
-      "watchkeeper explain backend-dead --all-replicas",
+      "watchkeeper explain --all-replicas",
     ],
   },
   top: {
