@@ -59,14 +59,15 @@ const mayImport: Readonly<Record<string, string>> = {
   "admin/monitoring": "incidents program",
   "admin/events": "base events admin/http",
   "admin/history": "base events ledger proxy/request admin/http admin/metrics",
+  "admin/replicas": "base config events discovery admin/http",
   "admin/api":
-    "base ledger incidents program watch/session proxy/limits proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history",
+    "base ledger incidents program watch/session proxy/limits proxy/observe proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/replicas",
   "admin/authorization": "base events kube discovery admin/http",
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
   "admin/tracing": "base events program proxy/observe admin/events",
   admin:
-    "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/api admin/authorization admin/server",
+    "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/replicas admin/api admin/authorization admin/server",
   src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",
@@ -110,6 +111,7 @@ const io = [
   "src/admin/server/server.ts",
   "src/admin/http/page-files.ts",
   "src/admin/server/secure-server.ts",
+  "src/admin/replicas/replica-client.ts",
   "src/health/probes/",
   "src/discovery/discover.ts",
   "src/discovery/kubernetes-child.ts",

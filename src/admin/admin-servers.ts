@@ -1,4 +1,6 @@
 /** The two admin ports: metrics and probes, and the JSON API. Without the first port, the proxy does not start. */
+import { randomUUID } from "node:crypto";
+import { hostname } from "node:os";
 import { type Address, textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -17,7 +19,7 @@ import type { DataPath } from "../proxy/cluster/data-path.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
 import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
 import type { Exchange } from "../proxy/request/exchange.ts";
-import { apiPages, createApi } from "./api/api.ts";
+import { apiPages, createApi, type Pages } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts } from "./api/operation-posts.ts";
 import { ProcessMonitor, type Stats, statsOf } from "./api/stats.ts";
@@ -27,11 +29,16 @@ import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
 import { History, type HistorySources, type RecordedCluster } from "./history/history.ts";
 import { pageRoutes } from "./http/page-files.ts";
-import type { Routes } from "./http/reply.ts";
+import { jsonReply, type Routes } from "./http/reply.ts";
 import { type Times, timesOf } from "./http/times.ts";
 import { backendStatusesOf } from "./metrics/cluster-view.ts";
 import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
+import { Forwarding } from "./replicas/forwarding.ts";
+import { type ReplicaFacts, replicaAnswer, replicaName, replicaPath } from "./replicas/replica.ts";
+import { askReplica, replicaClient, type SendToReplica } from "./replicas/replica-client.ts";
+import { Replicas } from "./replicas/replicas.ts";
+import { resolver } from "./replicas/resolver.ts";
 import { Answers } from "./server/answers.ts";
 import { ApiPort } from "./server/api-port.ts";
 import { CachedProbes } from "./server/cached-probes.ts";
@@ -45,7 +52,7 @@ type ListedCluster = LiveCluster & {
   readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
 };
 
-export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "operatorLimits"> & {
+export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "operatorLimits" | "replicas"> & {
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
@@ -54,7 +61,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   /** Loads a port's TLS certificate and authorization. AdminServers stops both later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
-  readonly operatorLimits: Pick<OperatorLimits, "all">;
+  readonly operatorLimits: Pick<OperatorLimits, "all" | "replicas">;
   /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
 };
@@ -64,6 +71,9 @@ const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /** What the admin ports show of the journal: incidents, state changes, latest entries. Must exist before any entry. */
 export class AdminRecords {
+  /** Identifies this process among the replicas. */
+  readonly id = randomUUID();
+  readonly startedAt: string;
   readonly journal: Journal;
   readonly clock: Clock = wallClock;
   readonly times: Times = timesOf(wallClock);
@@ -73,6 +83,7 @@ export class AdminRecords {
 
   constructor(journal: Journal) {
     this.journal = journal;
+    this.startedAt = this.times.timeOf(this.times.now());
     this.incidents = new Incidents(this.clock, journal);
     this.history = new BackendHistory(journal);
     this.ring = new EventRing(journal, this.times);
@@ -105,6 +116,8 @@ export class AdminServers {
   readonly #page = pageRoutes();
   readonly #routes: Routes;
   readonly #events: EventStreams;
+  readonly #replicas: Replicas;
+  readonly #forwarding: Forwarding;
   #config: AdminConfig;
   #probes: MovablePort<ProbeSettings, SecuredProbes> | undefined;
   #api: MovablePort<ApiSettings, SecuredApi> | undefined;
@@ -117,7 +130,9 @@ export class AdminServers {
       ...this.#apiCertificates,
     ];
     const all = { ...parts, certificates };
-    const metrics = new Metrics(journal, { ...all, clock, incidents: records.incidents.store });
+    const send = replicaClient(clock);
+    const replicas = replicasOf(records, parts, send);
+    const metrics = new Metrics(journal, { ...all, clock, replicas, incidents: records.incidents.store });
     const monitor = new ProcessMonitor(times);
     const stats = (): Stats => {
       const { waiting: restartRequired } = parts.config();
@@ -139,7 +154,18 @@ export class AdminServers {
       process: () => this.#processStep(),
     });
     this.#history.start();
-    this.#routes = apiRoutesOf(records, all, { page: this.#page, stats, history: this.#history });
+    this.#replicas = replicas;
+    const api = apiOf(records, all, { stats, history: this.#history, replicas });
+    this.#forwarding = new Forwarding({
+      replicas,
+      send,
+      api: api.routes,
+      isReadOnly: () => this.#config.readOnly,
+      now: () => clock.now(),
+    });
+    const others = otherRoutesOf(records, parts, api.pages);
+    this.#routes = (path) =>
+      api.routes(path) ?? this.#forwarding.routes(path) ?? others(path) ?? this.#page(path);
     this.#events = new EventStreams(records.ring, clock);
   }
 
@@ -167,6 +193,8 @@ export class AdminServers {
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
     this.#api = new MovablePort(api, secured, { ...port, listener: "admin", open: openApi });
+    // Last, so that this process answers when it asks itself.
+    this.#replicas.configure(this.#config.replicas);
     return undefined;
   }
 
@@ -220,15 +248,17 @@ export class AdminServers {
     const security = await this.#parts.secure("admin", settings);
     const { tls, reviewer, audiences } = security;
     const authorization = reviewer && new Authorization({ clock, journal, reviewer, audiences });
+    const posts = operationPosts(this.#parts.operations, () => this.#config.readOnly);
+    const isPublic = (path: string): boolean => path === replicaPath || this.#page(path) !== undefined;
     const port = new ApiPort(
       {
         ...settings.address,
         journal,
         routes: this.#routes,
-        posts: operationPosts(this.#parts.operations, () => this.#config.readOnly),
+        posts: (path) => posts(path) ?? this.#forwarding.posts(path),
         events: this.#events,
         tls,
-        guard: authorization && guardOf(authorization, (path) => this.#page(path) !== undefined),
+        guard: authorization && guardOf(authorization, isPublic),
       },
       clock,
       () => this.#isShared,
@@ -248,9 +278,13 @@ export class AdminServers {
     const failure = await this.#probes?.move(probeSettings(config));
     if (failure !== undefined) return failure;
     const ofApi = await this.#api?.move(apiSettings(config));
-    if (ofApi === undefined) this.#config = config;
-    else await this.#probes?.move(probeSettings(this.#config));
-    return ofApi;
+    if (ofApi !== undefined) {
+      await this.#probes?.move(probeSettings(this.#config));
+      return ofApi;
+    }
+    this.#config = config;
+    this.#replicas.configure(config.replicas);
+    return undefined;
   }
 
   get #apiCertificates(): ReturnType<typeof apiCertificates> {
@@ -299,6 +333,7 @@ export class AdminServers {
     this.#historyMonitor.stop();
     this.#history.stop();
     this.#expiryWatch.stop();
+    this.#replicas.stop();
     for (const security of this.#securities) closeApiSecurity(security);
   }
 
@@ -315,11 +350,17 @@ function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings 
   return { address, tls, authorization };
 }
 
-function apiRoutesOf(
+type Api = { readonly routes: Routes; readonly pages: Pages };
+
+function apiOf(
   { clock, times, incidents: { store }, history: changes }: AdminRecords,
-  { clusters, certificates, version, current, operatorLimits }: AdminParts,
-  { page, stats, history }: { readonly page: Routes; readonly stats: () => Stats; readonly history: History },
-): Routes {
+  { clusters, certificates, operatorLimits }: AdminParts,
+  {
+    stats,
+    history,
+    replicas,
+  }: { readonly stats: () => Stats; readonly history: History; readonly replicas: Replicas },
+): Api {
   const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
   const pages = apiPages(
     {
@@ -332,6 +373,7 @@ function apiRoutesOf(
           limits.own.map((limit) => ({ cluster: label, limit })),
         ),
       ],
+      replicas: () => replicas.rows,
       backends: () => clusters().flatMap(backendStatusesOf),
       live,
       history: changes,
@@ -345,10 +387,44 @@ function apiRoutesOf(
     },
     times,
   );
-  const api = createApi({ pages, incidents: store, live, stats, history, times, clock });
-  const z = zPages({ ...times, version, config: current, words: process.argv.slice(2) });
+  return { pages, routes: createApi({ pages, incidents: store, live, stats, history, times, clock }) };
+}
+
+/** Returns the routes of the API's port outside of /api/v1/, except those of the page. */
+function otherRoutesOf(records: AdminRecords, parts: AdminParts, pages: Pages): Routes {
+  const { version, current } = parts;
+  const self = selfOf(records, parts);
+  const z = zPages({ ...records.times, version, config: current, words: process.argv.slice(2) });
   const described = openapiRoutes(pages, version);
-  return (path) => api(path) ?? z(path) ?? described(path) ?? page(path);
+  return (path) =>
+    path === replicaPath ? () => jsonReply(200, replicaAnswer(self())) : (z(path) ?? described(path));
+}
+
+function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplica): Replicas {
+  const { clock, journal } = records;
+  return new Replicas({
+    clock,
+    journal,
+    self: selfOf(records, parts),
+    ask: (target) => askReplica(send, target),
+    resolve: resolver({ clock, journal }),
+    onCount: (count) => parts.operatorLimits.replicas.set(count),
+  });
+}
+
+/** Returns what this process tells other replicas about itself. */
+function selfOf(
+  { id, startedAt, incidents: { store } }: AdminRecords,
+  { version, current }: AdminParts,
+): () => ReplicaFacts {
+  return () => ({
+    id,
+    name: replicaName(hostname()),
+    version,
+    startedAt,
+    clusters: current().clusters.map(({ name }) => name),
+    activeIncidents: store.active.length,
+  });
 }
 
 /** Returns the options for a port of metrics and probes that this thread serves. */

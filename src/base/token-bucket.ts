@@ -8,8 +8,8 @@ const recoveryMs = 10_000;
 
 export class TokenBucket {
   readonly #clock: Clock;
-  readonly #burst: number;
-  readonly #fullPerMs: number;
+  #burst: number;
+  #fullPerMs: number;
   #perMs: number;
   #tokens: number;
   #at: number;
@@ -60,6 +60,15 @@ export class TokenBucket {
   scale(factor: number, leastPerSecond: number, mostPerSecond: number): void {
     this.#refill(this.#burst);
     this.#perMs = Math.min(mostPerSecond / 1000, Math.max(leastPerSecond / 1000, this.#perMs * factor));
+  }
+
+  /** Changes burst and rate. Tokens that were earned at the old rate stay, up to the new burst; no tokens are added. */
+  resize(burst: number, perSecond: number): void {
+    this.#refill(this.#burst);
+    this.#burst = burst;
+    this.#fullPerMs = perSecond / 1000;
+    this.#perMs = this.#fullPerMs;
+    this.#tokens = Math.min(burst, this.#tokens);
   }
 
   get perSecond(): number {

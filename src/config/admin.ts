@@ -2,6 +2,7 @@
 import { type Address, isLoopback, parseAddress, textOf } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
+import { type ReplicasConfig, replicasOf } from "./replicas.ts";
 import {
   clusterFor,
   referenceBreach,
@@ -16,6 +17,8 @@ export type AdminConfig = {
   /** True if a thread that serves no clients answers metrics and probes. */
   readonly probeThread: boolean;
   readonly readOnly: boolean;
+  /** Where the other replicas are; undefined: this process is alone. */
+  readonly replicas: ReplicasConfig | undefined;
   readonly metrics: AccessConfig;
 } & AccessConfig;
 
@@ -43,6 +46,7 @@ export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): Ad
     metricsAddress: checked(parseAddress(written.metricsAddress)),
     probeThread: written.probeThread,
     readOnly: written.readOnly,
+    replicas: written.replicas && replicasOf(written.replicas, pathOf),
     metrics: accessOf(written.metrics, only, pathOf),
     ...accessOf(written, only, pathOf),
   };

@@ -2,7 +2,7 @@
 import { parseDuration } from "../base/duration.ts";
 import { Failure } from "../base/failure.ts";
 import type { Breach } from "./problem.ts";
-import type { Placed, WrittenLimit } from "./schema.ts";
+import type { LimitScope, Placed, Written, WrittenLimit } from "./schema.ts";
 
 /** An empty list matches all requests. */
 export type LimitConfig = {
@@ -21,24 +21,21 @@ export type LimitConfig = {
   readonly burst: number;
   /** Number of concurrent requests; undefined: not limited. */
   readonly maxInFlight: number | undefined;
+  readonly scope: LimitScope;
 };
 
 const matchKeys = ["users", "groups", "userAgents", "sourceCIDRs", "verbs", "resources"] as const;
 
 export function limitOf(written: WrittenLimit): LimitConfig {
-  const {
-    name,
-    users = [],
-    groups = [],
-    userAgents = [],
-    sourceCIDRs = [],
-    verbs = [],
-    resources = [],
-  } = written;
-  const { rate, maxInFlight } = written;
+  const { name, rate, maxInFlight, scope = "Replica" } = written;
   const perSecond = rate === undefined ? undefined : perSecondOf(rate);
   const burst = written.burst ?? Math.max(1, Math.ceil(perSecond ?? 1));
-  return { name, users, groups, userAgents, sourceCIDRs, verbs, resources, perSecond, burst, maxInFlight };
+  return { name, ...matchOf(written), perSecond, burst, maxInFlight, scope };
+}
+
+function matchOf(written: WrittenLimit): Pick<LimitConfig, (typeof matchKeys)[number]> {
+  const { users = [], groups = [], userAgents = [], sourceCIDRs = [], verbs = [], resources = [] } = written;
+  return { users, groups, userAgents, sourceCIDRs, verbs, resources };
 }
 
 const unitSeconds: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3600 };
@@ -64,6 +61,15 @@ export function limitBreaches({ cluster: { limits = [] }, pointer }: Placed): Br
     const message = limitProblem(limit);
     return message === undefined ? [] : [{ pointer: `${pointer}/limits/${at}`, message }];
   });
+}
+
+/** Finds shared limits of a process that knows no other replica, which would allow the whole limit in each process. */
+export function scopeBreaches({ cluster: { limits = [] }, pointer }: Placed, { admin }: Written): Breach[] {
+  if (admin.replicas !== undefined) return [];
+  const message = 'is "AllReplicas", but "admin.replicas" is missing';
+  return limits.flatMap(({ scope }, at) =>
+    scope === "AllReplicas" ? [{ pointer: `${pointer}/limits/${at}/scope`, message }] : [],
+  );
 }
 
 /** The shortest and longest time for which an operator may limit requests. A longer limit belongs to the configuration. */

@@ -9,9 +9,10 @@ import {
   repeatedBackends,
   repeatedUrls,
 } from "./cluster-rules.ts";
-import { limitBreaches } from "./limit.ts";
+import { limitBreaches, scopeBreaches } from "./limit.ts";
 import { passthroughBreaches } from "./passthrough.ts";
 import { type Breach, quote, repeatedNames } from "./problem.ts";
+import { replicaBreaches } from "./replicas.ts";
 import {
   clusterFor,
   type Placed,
@@ -61,6 +62,7 @@ export const rules: readonly Rule[] = [
     reads: ["/admin", "/clusters/*/name", "/clusters/*/tls"],
     breaches: adminBreaches,
   },
+  { reads: ["/admin"], breaches: replicaBreaches },
   { reads: ["/listeners/*/proxyProtocol"], breaches: proxyProtocolBreaches },
   {
     reads: ["/listeners/*/tls", "/listeners/*/hosts", "/listeners/*/identity", "/clusters/*/tls"],
@@ -85,6 +87,7 @@ export const rules: readonly Rule[] = [
       ...limitBreaches(placed),
     ]),
   },
+  { reads: ["/clusters/*/limits", "/admin/replicas"], breaches: each(scopeBreaches) },
   { reads: ["/health/ping"], breaches: pingBreaches },
 ];
 

@@ -47,8 +47,17 @@ export type WrittenAdmin = {
   readonly metricsAddress: string;
   readonly probeThread: boolean;
   readonly readOnly: boolean;
+  readonly replicas?: WrittenReplicas;
   readonly metrics: WrittenAccess;
 } & WrittenAccess;
+
+export type WrittenReplicas = {
+  readonly addresses?: readonly string[];
+  readonly hostname?: string;
+  readonly port?: number;
+  readonly caFile?: string;
+  readonly serverName?: string;
+};
 
 /** How a port authorizes its clients, and the port's certificate. */
 export type WrittenAccess = {
@@ -99,7 +108,11 @@ export type WrittenLimit = {
   readonly rate?: string;
   readonly burst?: number;
   readonly maxInFlight?: number;
+  readonly scope?: LimitScope;
 };
+
+/** Which processes share a limit: each one has the whole limit, or all replicas together. */
+export type LimitScope = "Replica" | "AllReplicas";
 
 export type WrittenPair = {
   readonly certFile: string;

@@ -145,6 +145,10 @@ type Events = {
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
+  /** Another watchkeeper process of `admin.replicas` answers for the first time, or again. */
+  "replica.joined": { replica: string; address: string; binaryVersion: string };
+  /** A replica is silent. `reason`: why the last request to it failed. */
+  "replica.lost": { replica: string; address: string; silentMs: number; reason: string };
   "certificate.loaded": { name: string; notAfter: string };
   /** A backend presented a new certificate. `purpose`: "backend" or "backend-loopback" (probes/certificate.ts). */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };

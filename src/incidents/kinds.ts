@@ -138,7 +138,7 @@ export const incidentKinds = {
   "discovery-failed": {
     severity: "warning",
     calmMs: 0,
-    about: "Discovery of backends fails: the last backends found stay in use",
+    about: "Discovery of backends or replicas fails: the last ones found stay in use",
   },
   "listener-lost": { severity: "warning", calmMs: 0, about: "A listener does not accept new connections" },
   overload: {

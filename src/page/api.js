@@ -1,6 +1,42 @@
 /** Sends all requests of the page to the JSON API: reads of lists, and operations. */
 
 const patienceMs = 4_000;
+/** A request that the proxy forwards to another replica may take longer than one that it answers itself. */
+const forwardPatienceMs = 9_000;
+
+const root = "/api/v1/";
+
+let shownReplica = "";
+
+/**
+ * From now on, all requests go to this replica, through the one that serves the page.
+ * @param {string} name "": the one that serves the page
+ */
+export function askReplica(name) {
+  shownReplica = name;
+}
+
+/** True if the page shows another replica than the one that serves it. Operations are not forwarded. */
+export function isElsewhere() {
+  return shownReplica !== "";
+}
+
+/**
+ * Returns the path by which the API of the shown replica is asked.
+ * @param {string} path such as "/api/v1/stats"
+ */
+export function pathAtReplica(path) {
+  if (shownReplica === "" || !path.startsWith(root)) return path;
+  return `${root}replicas/${encodeURIComponent(shownReplica)}/${path.slice(root.length)}`;
+}
+
+/**
+ * Reads the list of replicas from the one that serves the page.
+ * @returns {Promise<import("./rows.d.ts").List<import("./rows.d.ts").Replica>>}
+ */
+export function replicas() {
+  return send(`${root}replicas?limit=100`, {}, patienceMs);
+}
 
 /**
  * Reads a list of the API.
@@ -28,6 +64,8 @@ export function figures() {
  * @throws {Error} the operation failed; the message is the reason
  */
 export function post(path) {
+  if (isElsewhere())
+    return Promise.reject(new Error("Operations run only at the replica that serves the page"));
   const headers = { "content-type": "application/json", "x-watchkeeper-operator": "the admin page" };
   return ask(`/api/v1/${path}`, { method: "POST", headers, body: "{}" });
 }
@@ -38,8 +76,19 @@ export function post(path) {
  * @param {RequestInit} [how]
  * @returns {Promise<Answer>}
  */
-export async function ask(path, how = {}) {
-  const response = await fetch(path, { ...how, signal: AbortSignal.timeout(patienceMs), cache: "no-store" });
+export function ask(path, how = {}) {
+  return send(pathAtReplica(path), how, isElsewhere() ? forwardPatienceMs : patienceMs);
+}
+
+/**
+ * @template Answer
+ * @param {string} path
+ * @param {RequestInit} how
+ * @param {number} ms
+ * @returns {Promise<Answer>}
+ */
+async function send(path, how, ms) {
+  const response = await fetch(path, { ...how, signal: AbortSignal.timeout(ms), cache: "no-store" });
   const answer = await response.json();
   if (!response.ok) throw new Error(answer.message ?? `${path}: ${response.status}`);
   return answer;

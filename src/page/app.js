@@ -1,9 +1,10 @@
 /** The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and certificates. */
-import { figures, list } from "./api.js";
+import { askReplica, figures, list, replicas as readReplicas } from "./api.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useRef, useState } from "./html.js";
 import { usePolled } from "./polled.js";
 import { endOf, indexAt, useRecorded } from "./recorded.js";
+import { useReplica } from "./replica.js";
 import { hashOf, tabs, useRoute } from "./route.js";
 import { paramsOf, viewIn } from "./table.js";
 import { Certificates } from "./views/certificates.js";
@@ -12,6 +13,7 @@ import { IncidentPage } from "./views/incident.js";
 import { Incidents } from "./views/incidents.js";
 import { LastHour, momentIn, useHover } from "./views/lanes.js";
 import { PathPicture } from "./views/path-picture.js";
+import { LostReplica, Replicas } from "./views/replicas.js";
 import { stateAt, statesOf } from "./views/states.js";
 import { entriesOf, Timeline } from "./views/timeline.js";
 import { WatchesPage } from "./views/watches.js";
@@ -23,8 +25,27 @@ const summaryEveryMs = 1_000;
 const listEveryMs = 2_000;
 const figuresEveryMs = 5_000;
 const certificatesEveryMs = 15_000;
+const replicasEveryMs = 5_000;
 
-function App() {
+/** Shows one replica. For another one, the whole page begins anew: nothing of two replicas is ever mixed. */
+function Page() {
+  const [shown, onShow] = useReplica();
+  const { value } = usePolled(readReplicas, replicasEveryMs, "");
+  const replicas = value?.items ?? [];
+  const isSelf = replicas.some((one) => one.isSelf && (one.name === shown || one.address === shown));
+  const name = isSelf ? "" : shown;
+  askReplica(name);
+  // The choice is made anew with the rest of the page, and the keyboard stays where it was.
+  const last = useRef(shown);
+  useEffect(() => {
+    if (last.current !== shown) document.getElementById("replica")?.focus();
+    last.current = shown;
+  }, [shown]);
+  return html`<${App} key=${name} choice=${{ replicas, shown: name, onShow }} />`;
+}
+
+/** @param {{ choice: import("./views/replicas.js").Choice }} props */
+function App({ choice }) {
   const [theme, setTheme] = useTheme();
   const { route, change } = useRoute();
   const { tab, params } = route;
@@ -47,8 +68,11 @@ function App() {
   return html`
     <a class="skip" href="#content" onClick=${skip}>Skip to the content</a>
     <${Header} figures=${stats} backends=${state.backends} failure=${backends.failure} tab=${tab} filter=${q}
-      onFilter=${search} theme=${theme} onTheme=${changeTheme} />
-    <main id="content" tabindex="-1"><${View} route=${route} onParams=${change} state=${state} /></main>`;
+      onFilter=${search} theme=${theme} onTheme=${changeTheme} choice=${choice} />
+    <main id="content" tabindex="-1">
+      <${LostReplica} ...${choice} />
+      <${View} route=${route} onParams=${change} state=${state} choice=${choice} />
+    </main>`;
 }
 
 /** The lists that can be searched. */
@@ -64,8 +88,15 @@ const searchable = ["watches", "clients", "leases"];
  * }} State
  */
 
-/** @param {{ route: import("./route.js").Route, onParams: (params: Params) => void, state: State }} props */
-function View({ route: { tab, id, params }, onParams, state }) {
+/**
+ * @param {{
+ *   route: import("./route.js").Route,
+ *   onParams: (params: Params) => void,
+ *   state: State,
+ *   choice: import("./views/replicas.js").Choice,
+ * }} props
+ */
+function View({ route: { tab, id, params }, onParams, state, choice }) {
   const addressed = { params, onParams };
   switch (tab) {
     case "incidents":
@@ -79,7 +110,7 @@ function View({ route: { tab, id, params }, onParams, state }) {
     case "certificates":
       return html`<${CertificatesNow} />`;
     default:
-      return html`<${Overview} ...${addressed} ...${state} />`;
+      return html`<${Overview} ...${addressed} ...${state} choice=${choice} />`;
   }
 }
 
@@ -89,8 +120,8 @@ function skip(event) {
   document.getElementById("content")?.focus();
 }
 
-/** @param {Addressed & State} props */
-function Overview({ params, onParams, backends, incidents, recorded, now }) {
+/** @param {Addressed & State & { choice: import("./views/replicas.js").Choice }} props */
+function Overview({ params, onParams, backends, incidents, recorded, now, choice }) {
   const [hover, setHover] = useHover();
   const end = endOf(recorded);
   const moment = hover ?? momentIn(params, recorded.startedMs, end);
@@ -103,6 +134,7 @@ function Overview({ params, onParams, backends, incidents, recorded, now }) {
   };
   return html`
     <${Incidents} incidents=${incidents.filter(({ state }) => state === "active")} />
+    <${Replicas} ...${choice} now=${now} />
     <div class="beside wide">
       <${PathPicture} recorded=${recorded} index=${indexAt(recorded, moment ?? end)} stateOf=${stateOf} backends=${pathBackends} />
       <${Timeline} entries=${entriesOf(backends, incidents)} />
@@ -194,4 +226,4 @@ function openNewest() {
 }
 
 const place = document.getElementById("app");
-if (place !== null) render(html`<${App} />`, place);
+if (place !== null) render(html`<${Page} />`, place);

@@ -2,6 +2,7 @@
 import { html } from "./html.js";
 import { hashOf } from "./route.js";
 import { Mark } from "./table.js";
+import { ReplicaChoice } from "./views/replicas.js";
 import { age, markOf } from "./words.js";
 
 /**
@@ -37,12 +38,14 @@ const labels = [
  *   onFilter: (filter: string) => void,
  *   theme: string,
  *   onTheme: () => void,
+ *   choice: import("./views/replicas.js").Choice,
  * }} props
  */
-export function Header({ figures, backends, failure, tab, filter, onFilter, theme, onTheme }) {
+export function Header({ figures, backends, failure, tab, filter, onFilter, theme, onTheme, choice }) {
   const { state, text } = standing(backends);
   return html`<header>
     <h1>watchkeeper <span class="name">${figures?.name ?? ""}</span></h1>
+    <${ReplicaChoice} ...${choice} />
     <p class="standing" role="status">
       ${failure === "" ? html`<${Mark} mark=${markOf(state)}>${text}<//>` : html`<${Mark} mark=${markOf("critical")}>No answer: ${failure}<//>`}
     </p>

@@ -5,6 +5,7 @@ import type { callerFields, clientFields } from "../admin/api/client-listing.ts"
 import type { ViewOf } from "../admin/api/fields.ts";
 import type { incidentFields } from "../admin/api/incident-listing.ts";
 import type { leaseFields } from "../admin/api/lease-listing.ts";
+import type { replicaFields } from "../admin/api/replica-listing.ts";
 import type { watchDetailFields, watchFields } from "../admin/api/watch-listing.ts";
 
 export type { Stats } from "../admin/api/stats.ts";
@@ -27,6 +28,7 @@ export type Watch = ViewOf<typeof watchFields>;
 export type WatchDetail = ViewOf<typeof watchDetailFields>;
 export type ClientRow = ViewOf<typeof clientFields>;
 export type Lease = ViewOf<typeof leaseFields>;
+export type Replica = ViewOf<typeof replicaFields>;
 
 /** The values of a series by step; null: none. */
 export type Values = readonly (number | null)[];

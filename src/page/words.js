@@ -68,6 +68,7 @@ const marks = new Map([
   ["warning", { sign: "!", tone: "warn" }],
   ["unknown", { sign: "·", tone: "calm" }],
   ["dead", { sign: "✗", tone: "bad" }],
+  ["silent", { sign: "✗", tone: "bad" }],
   ["hung", { sign: "✗", tone: "bad" }],
   ["now", { sign: "✗", tone: "bad" }],
   ["over", { sign: "✗", tone: "bad" }],

@@ -4,6 +4,8 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { replicaClient } from "../../src/admin/replicas/replica-client.ts";
+import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { parseConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf } from "../../src/config/problem.ts";
@@ -153,6 +155,37 @@ test("admin.tls and admin.authorization apply with a reload, and can be taken ba
   );
   assert.equal(await reload(`{${addresses}}`), []);
   assert.is(await seen(proxy.running.apiAddress, "/api/v1/clients"), 200);
+});
+
+test("admin.replicas applies with a reload; under TLS and authorization only /replicaz needs no token", async () => {
+  const { adminAddress, apiAddress } = proxy.running;
+  const addresses = `address: "${apiAddress}", metricsAddress: "${adminAddress}"`;
+  const listed = `addresses: ["${apiAddress}", "127.0.0.1:1"]`;
+  const has = (line: string): Promise<void> =>
+    within(
+      20_000,
+      line,
+      until(async () => (await scrape()).includes(line)),
+    );
+  const secured = `tls: {certFile: tls.crt, keyFile: tls.key}, authorization: {mode: Webhook}`;
+  const replicas = `replicas: {${listed}, caFile: ca.crt, serverName: localhost}`;
+  assert.equal(await reload(`{${addresses}, ${secured}, ${replicas}}`), []);
+  await has('watchkeeper_replicas{state="unknown"} 1');
+  await has("watchkeeper_limit_sharers 2");
+  const send = replicaClient(wallClock);
+  const [host = "", port = ""] = apiAddress.split(":");
+  const caFile = join(proxy.directory, "ca.crt");
+  const target = { address: { host, port: Number(port) }, tls: { caFile, serverName: "localhost" } };
+  const asked = async (path: string): Promise<number | string> => {
+    const outcome = await send(target, { path, headers: {}, timeoutMs: 10_000, mostBytes: 10_000 });
+    return outcome instanceof Failure ? outcome.message : outcome.status;
+  };
+  assert.is(await asked("/replicaz"), 200);
+  for (const path of ["/api/v1/replicas", "/api/v1/replicas/x/stats", "/replicaz/", "/version"])
+    assert.is(await asked(path), 401, path);
+  assert.equal(await reload(`{${addresses}}`), []);
+  await has("watchkeeper_limit_sharers 1");
+  await has('watchkeeper_replicas{state="unknown"} 0');
 });
 
 test("a reload to a port that another process has is refused, and both ports stay as they were", async () => {

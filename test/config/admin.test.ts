@@ -34,6 +34,7 @@ test("by default it is on loopback, and asks no cluster", () => {
     metricsAddress: { host: "::", port: 7481 },
     probeThread: true,
     readOnly: false,
+    replicas: undefined,
     metrics: { authorization: undefined, tls: undefined },
     authorization: undefined,
     tls: undefined,
@@ -102,6 +103,71 @@ test("a cluster to ask is without meaning while none is asked", () => {
   assert.equal(read("authorization: {kubeconfigFile: k}"), [
     'admin.authorization has settings of mode "Webhook", but "mode" is "AlwaysAllow"',
   ]);
+});
+
+const secure = `${away}, ${asked}, ${tls}`;
+
+test("replicas are a list or a name; with TLS they have a CA, and the name or address that certificates contain", () => {
+  const named = read(`${secure}, replicas: {hostname: wk.kube-system.svc, caFile: ca.crt}`);
+  if (Array.isArray(named)) return assert.equal(named, []);
+  assert.equal(named.admin.replicas, {
+    addresses: undefined,
+    name: { hostname: "wk.kube-system.svc", port: 7480 },
+    tls: { caFile: "/etc/ca.crt", serverName: "wk.kube-system.svc" },
+  });
+  assert.ok(named.files.includes("/etc/ca.crt"));
+  const listed = read('replicas: {addresses: ["127.0.0.1:7480", "[::1]:7490"]}');
+  if (Array.isArray(listed)) return assert.equal(listed, []);
+  assert.equal(listed.admin.replicas, {
+    addresses: [
+      { host: "127.0.0.1", port: 7480 },
+      { host: "::1", port: 7490 },
+    ],
+    name: undefined,
+    tls: undefined,
+  });
+});
+
+test("replicas that would get a token in clear text, or that are no address of one process, are refused", () => {
+  const only = 'but without "admin.tls" only replicas on loopback may be asked';
+  assert.equal(read('replicas: {addresses: ["10.0.0.1:7480"]}'), [
+    `admin.replicas.addresses[0] is "10.0.0.1:7480", ${only}`,
+  ]);
+  assert.equal(read("replicas: {hostname: wk.svc}"), [`admin.replicas.hostname is "wk.svc", ${only}`]);
+  assert.equal(read('replicas: {addresses: ["127.0.0.1:1"], caFile: a, serverName: b}'), [
+    'admin.replicas.caFile has no effect without "admin.tls"',
+    'admin.replicas.serverName has no effect without "admin.tls"',
+  ]);
+  assert.equal(read(`${secure}, replicas: {hostname: wk.svc}`), [
+    'admin.replicas.caFile is missing: "admin.tls" is set',
+  ]);
+  for (const address of ["169.254.169.254:80", ":7480", "127.0.0.1:0", "224.0.0.1:7480"])
+    assert.equal(read(`${secure}, replicas: {caFile: a, addresses: ["${address}"]}`), [
+      `admin.replicas.addresses[0] is "${address}", which is not the address of one process`,
+    ]);
+  assert.equal(read('replicas: {addresses: ["127.0.0.1:1", "127.0.0.1:1"]}'), [
+    'admin.replicas.addresses[1] is "127.0.0.1:1", which is listed already',
+  ]);
+  assert.equal(read("replicas: {}"), ['admin.replicas needs "addresses" or "hostname"']);
+  assert.equal(read('replicas: {addresses: ["127.0.0.1:1"], hostname: localhost, port: 7480}'), [
+    'admin.replicas.hostname has no effect beside "addresses"',
+  ]);
+  assert.equal(read('replicas: {addresses: ["127.0.0.1:1"], port: 7480}'), [
+    'admin.replicas.port needs "hostname"',
+  ]);
+  const many = Array.from({ length: 65 }, (_, at) => `"127.0.0.1:${at + 1}"`).join();
+  assert.equal(read(`replicas: {addresses: [${many}]}`), [
+    "admin.replicas.addresses may have 64 at most, has 65",
+  ]);
+});
+
+test("a limit for all replicas needs to know them", () => {
+  const limited = `clusters: [{name: default, backends: [{name: cp-1, url: "https://10.0.0.1:6443"}], tls: {caFile: ca.crt},
+    limits: [{name: ci, users: [jane], rate: 30/s, scope: AllReplicas}]}]`;
+  assert.equal(read("", limited), [
+    'clusters[0].limits[0].scope is "AllReplicas", but "admin.replicas" is missing',
+  ]);
+  assert.not.ok(Array.isArray(read('replicas: {addresses: ["127.0.0.1:1"]}', limited)));
 });
 
 test.run();

@@ -154,7 +154,7 @@ test("no rule reads what it does not say that it reads", () => {
     clusters: [
       {
         ...cluster(["https://10.0.0.1:6443", "https://10.0.0.2:6443"]),
-        limits: [{ name: "x", users: ["y"], rate: "1/s" }],
+        limits: [{ name: "x", users: ["y"], rate: "1/s", scope: "AllReplicas" }],
         tls: { caFile: "ca.crt", reloadInterval: "10s", impersonator: pair },
         discovery: {
           type: "DNS",
@@ -169,9 +169,11 @@ test("no rule reads what it does not say that it reads", () => {
     ...every,
     clusters: [...every.clusters, { ...cluster(["https://10.0.0.1"]), name: "eu" }],
   };
+  const replicated = { ...every, admin: { ...every.admin, replicas: { addresses: ["127.0.0.1:1"] } } };
   for (const { reads, breaches: run } of rules) {
     const read = new Set<string>();
     run(spied(every, "", read));
+    run(spied(replicated, "", read));
     run(spied(several, "", read));
     seen.set(reads.join(), read);
     for (const path of read)

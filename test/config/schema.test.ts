@@ -62,6 +62,7 @@ const everyCluster = {
       rate: "1/s",
       burst: 1,
       maxInFlight: 1,
+      scope: "AllReplicas",
     },
   ],
 } satisfies Complete<WrittenCluster>;
@@ -111,6 +112,7 @@ const every = {
     metricsAddress: "[::]:1",
     probeThread: true,
     readOnly: true,
+    replicas: { addresses: ["127.0.0.1:1"], hostname: "x", port: 1, caFile: "x", serverName: "x" },
     metrics: {
       authorization: { mode: "AlwaysAllow", cluster: "x", kubeconfigFile: "x", audiences: ["x"] },
       tls: { certFile: "x", keyFile: "x", reloadInterval: "1s" },

@@ -164,7 +164,7 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) tap(?!.* --for)/, { run: "endless", says: /request\.ended/ }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active there.
-  [/^(watchkeeper|node bin\/watchkeeper\.js) status$/, { run: "here", codes: [1] }],
+  [/^(watchkeeper|node bin\/watchkeeper\.js) status( --all-replicas)?$/, { run: "here", codes: [1] }],
   // Limits are numbered in the order in which all pages set them.
   [/^watchkeeper unlimit /, { run: "here", codes: [0, 1] }],
   // No server listens there, or it is not a Linux with that file.

@@ -218,7 +218,9 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   assert.equal(kindsOf(await dryRun(onNodes)), parts);
   assert.match(all, "runbook_url: https://git.example/runbooks/WatchkeeperDown.md");
   const file = join(cluster.folder, "helm.yaml");
-  for (const text of [all, onNodes, await render()]) {
+  const replicated = await render("--set", "replicas.enabled=true,replicas.serverName=wk.example");
+  assert.equal(kindsOf(await dryRun(replicated)), [...withTest, "ClusterRoleBinding", "Service"].toSorted());
+  for (const text of [all, onNodes, replicated, await render()]) {
     // What is said of the files it names is true: they are not here. Of its shape nothing is said.
     writeFileSync(file, configIn(text));
     const said = await call(process.execPath, [bin, "check", "--offline", "--config", file]);

@@ -6,7 +6,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { now } from "../support/page.ts";
 import { pictured } from "../support/page-picture.ts";
-import { type Canned, serveCanned } from "../support/page-server.ts";
+import { type Canned, replicated, serveCanned } from "../support/page-server.ts";
 import { testWith } from "./rig/parts.ts";
 
 const test = suite("real/page");
@@ -251,6 +251,80 @@ real(
           const scrolls = await page.evaluate("document.documentElement.scrollWidth - innerWidth");
           assert.is(scrolls, 0, `${view} at ${width} pixels`);
         }
+      }
+  },
+);
+
+async function openReplicated(path = ""): Promise<void> {
+  await canned.stop();
+  canned = await serveCanned(replicated);
+  await page.goto(`${canned.url}${path}`);
+  await page.getByText("1 of 2 backends dead").waitFor();
+}
+
+real("one replica is no choice; of three, each is in the table and can be chosen by keyboard", async () => {
+  assert.is(await page.getByRole("combobox", { name: "Replica that the page shows" }).count(), 0);
+  await openReplicated();
+  const table = page.getByRole("region", { name: "all replicas" });
+  assert.match(
+    await table.innerText(),
+    /wk-1 \(this replica\), shown[^]*wk-2[^]*live[^]*0\.1\.0[^]*1\.0 h|60 m/,
+  );
+  const choice = page.getByRole("combobox", { name: "Replica that the page shows" });
+  await choice.focus();
+  const asked = canned.asked("/api/v1/replicas/wk-2/backends", {});
+  await page.keyboard.press("ArrowDown");
+  await asked;
+  await page.getByText("1 of 2 backends dead").waitFor();
+  assert.match(page.url(), /\?replica=wk-2#?/);
+  assert.is(await page.evaluate("document.activeElement.id"), "replica");
+  assert.is(await page.getByRole("button", { name: "drain cp-1" }).count(), 0, "operations stay per replica");
+  await page.goBack();
+  await page.getByRole("button", { name: "drain cp-1" }).waitFor();
+  await table.getByRole("button", { name: "Show wk-3" }).click();
+  await page.getByText("wk-3, shown").waitFor();
+  await open("Watches");
+  assert.match(page.url(), /\?replica=wk-3#\/watches$/);
+});
+
+real("a link opens the replica, and when it dies, the page says so and offers the others", async () => {
+  await openReplicated("?replica=wk-2#/watches");
+  assert.is(await page.locator("#replica").inputValue(), "wk-2");
+  canned.lost.add("wk-2");
+  const alert = page.getByRole("alert");
+  await alert.getByText("Replica wk-2 has not answered for 20 s: connect ECONNREFUSED.").waitFor();
+  complaints = complaints.filter((text) => !text.includes("502"));
+  await page.evaluate(axe.source);
+  const { violations } = await page.evaluate<AxeResults>("axe.run()");
+  assert.equal(
+    violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+    [],
+  );
+  await alert.getByRole("button", { name: "wk-1 (this replica)" }).click();
+  await page.getByText("1 of 2 backends dead").waitFor();
+  await page.waitForURL(/\/#\/watches$/);
+  assert.is(await alert.innerText(), "");
+  complaints = complaints.filter((text) => !text.includes("502"));
+});
+
+real(
+  "axe finds nothing in the table of replicas and the choice, in both themes, at 1280 and at 400 pixels",
+  async () => {
+    await openReplicated();
+    for (const width of [1280, 400])
+      for (const colorScheme of ["light", "dark"] as const) {
+        await page.setViewportSize({ width, height: 900 });
+        await page.evaluate(`localStorage.setItem("theme", "${colorScheme}")`);
+        await page.reload();
+        await page.getByRole("region", { name: "all replicas" }).waitFor();
+        await page.evaluate(axe.source);
+        const { violations } = await page.evaluate<AxeResults>("axe.run()");
+        assert.equal(
+          violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
+          [],
+          `${colorScheme} ${width}`,
+        );
+        assert.is(await page.evaluate("document.documentElement.scrollWidth - innerWidth"), 0, `${width}`);
       }
   },
 );

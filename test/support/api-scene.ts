@@ -6,6 +6,7 @@ import { History, type RecordedCluster } from "../../src/admin/history/history.t
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
+import type { ReplicaRow } from "../../src/admin/replicas/replicas.ts";
 import { limitOf } from "../../src/config/limit.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { Incidents } from "../../src/incidents/incidents.ts";
@@ -26,6 +27,24 @@ type ApiScene = {
   readonly restartRequired: string[];
 };
 
+const aloneRow: ReplicaRow = {
+  name: "prod-0",
+  address: "127.0.0.1:7480",
+  isSelf: true,
+  state: "live",
+  since: 0,
+  answeredAt: 0,
+  facts: {
+    id: "8c2f4a36-7c0e-4f0a-9a64-3f4f6cf3a1de",
+    name: "prod-0",
+    version: "0.1.0",
+    startedAt: "2026-11-22T12:00:00.000Z",
+    clusters: ["default"],
+    activeIncidents: 1,
+  },
+  lastError: "",
+};
+
 const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
 
 /** Two backends of which one was killed; one client with a watch and a lease. `items` are those of a list's first page. */
@@ -44,12 +63,13 @@ export function apiScene(): ApiScene {
     startedMs: path.clock.wall(),
     endsMs: path.clock.wall() + 60_000,
   };
-  const limit = new Limit(limitOf({ name: "1", users: ["jane"], rate: "1/s" }), path.clock, origin);
+  const limit = new Limit(limitOf({ name: "1", users: ["jane"], rate: "1/s" }), path.clock, { origin });
   const pages = apiPages(
     {
       clock: path.clock,
       incidents: incidents.store,
       limits: () => [{ cluster: "", limit }],
+      replicas: () => [aloneRow],
       ledgers: () => [{ cluster: "", ledgerTap: path.ledgerTap }],
       live: () => path.exchanges.live,
       history,

@@ -104,6 +104,7 @@ export function processWith(figures: Partial<Process> = {}): Process {
     droppedLogLines: () => 0,
     traceSpans: () => ({ exported: 0, failed: 0, dropped: 0 }),
     operatorLimits: { all: [] },
+    replicas: { rows: [{ state: "live" }], count: 1 },
     incidents: { counts: [], active: [] },
     clock: manualClock(),
     ...figures,

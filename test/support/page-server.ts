@@ -14,6 +14,8 @@ export type Canned = {
   readonly posted: readonly string[];
   /** The API answers 503 while this is so. */
   isSilent: boolean;
+  /** The names of replicas that do not answer any more. */
+  readonly lost: Set<string>;
   /** Resolves when the API has been asked so; "" is a parameter that is not there. */
   asked(path: string, query: Readonly<Record<string, string>>): Promise<void>;
   stop(): Promise<void>;
@@ -120,6 +122,39 @@ const lists: Readonly<Record<string, readonly object[]>> = {
     },
   ],
 };
+const replica = {
+  address: "10.0.0.1:7480",
+  id: "8c2f4a36-7c0e-4f0a-9a64-3f4f6cf3a1de",
+  isSelf: false,
+  state: "live",
+  since: "2026-11-22T11:00:00.000Z",
+  sinceAgeMs: 3_600_000,
+  answeredAgeMs: 1200,
+  version: "0.1.0",
+  startedAt: "2026-11-22T11:00:00.000Z",
+  clusters: ["prod"],
+  activeIncidents: 0,
+  lastError: "",
+};
+
+/** The usual lists, of one of three replicas. */
+export const replicated: typeof lists = {
+  ...lists,
+  replicas: [
+    { ...replica, name: "wk-1", isSelf: true, activeIncidents: 1 },
+    { ...replica, name: "wk-2", address: "10.0.0.2:7480", activeIncidents: 2 },
+    { ...replica, name: "wk-3", address: "10.0.0.3:7480" },
+  ],
+};
+
+function withLost(shown: typeof lists, lost: ReadonlySet<string>): typeof lists {
+  const silent = { state: "silent", answeredAgeMs: 20_000, lastError: "connect ECONNREFUSED" };
+  const replicas = (shown["replicas"] ?? []).map((row) =>
+    "name" in row && lost.has(String(row.name)) ? { ...row, ...silent } : row,
+  );
+  return { ...shown, replicas };
+}
+
 /** More than anyone would draw: the page must not ask for them all. */
 const totals: Readonly<Record<string, number>> = { watches: 50_000 };
 
@@ -129,6 +164,7 @@ export async function serveCanned(shown = lists): Promise<Canned> {
   const heard: { readonly path: string; readonly query: URLSearchParams }[] = [];
   const posted: string[] = [];
   let isSilent = false;
+  const lost = new Set<string>();
   const begunAt = Date.now();
   const api = await startApi({
     host: "127.0.0.1",
@@ -139,7 +175,10 @@ export async function serveCanned(shown = lists): Promise<Canned> {
       return (query) => {
         heard.push({ path, query: new URLSearchParams(query) });
         if (isSilent) return json(503, { kind: "Failure", message: "503 for a while" });
-        const name = path.slice("/api/v1/".length);
+        const [, at = "", name = ""] = /^\/api\/v1\/(?:replicas\/([^/]+)\/)?(.*)$/.exec(path) ?? [];
+        if (lost.has(decodeURIComponent(at)))
+          return json(502, { kind: "Failure", message: `Replica ${at} is silent` });
+        if (name === "replicas") return json(200, listOf(withLost(shown, lost), name, query));
         if (name === "backends") return json(200, listOf(shown, name, query, posted));
         if (name === "history")
           return json(200, historyAnswer(Number(new URLSearchParams(query).get("after") ?? -1)));
@@ -165,6 +204,7 @@ export async function serveCanned(shown = lists): Promise<Canned> {
   return {
     url: `http://${api.address}/`,
     posted,
+    lost,
     get isSilent() {
       return isSilent;
     },

@@ -89,6 +89,8 @@ export type ProxyOptions = {
   readonly listener?: string;
   readonly listenerTls?: string;
   readonly upstreamTls?: string;
+  /** Port of the JSON API; default: any free one. */
+  readonly apiPort?: number;
   /** More of the admin section, as YAML in flow form. */
   readonly admin?: string;
   /** Reads its configuration again when it changes, and when it is told to, as `run` does. */
@@ -124,7 +126,7 @@ clusters:
     backends:
 ${[...backends, ...targets].map(({ name, port }) => `      - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
     tls: {caFile: ca.crt${more(options.upstreamTls)}}
-admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"${more(options.admin)}}
+admin: {address: "127.0.0.1:${options.apiPort ?? 0}", metricsAddress: "127.0.0.1:0"${more(options.admin)}}
 drain: {shutdownDelay: 10ms, timeout: 500ms}
 ${options.extra ?? ""}`;
   const file = join(directory, "watchkeeper.yaml");

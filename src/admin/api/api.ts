@@ -7,6 +7,7 @@ import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
 import { failed, jsonReply, type Reply, type Route, type Routes } from "../http/reply.ts";
 import { ReplyQueue } from "../http/reply-queue.ts";
 import type { Times } from "../http/times.ts";
+import type { ReplicaRow } from "../replicas/replicas.ts";
 import { type BackendSources, backendListing } from "./backend-listing.ts";
 import { certificateListing } from "./certificate-listing.ts";
 import { type ClusterLedger, clientListing } from "./client-listing.ts";
@@ -15,6 +16,7 @@ import { historyReply } from "./history-reply.ts";
 import { incidentFields, incidentListing } from "./incident-listing.ts";
 import { leaseListing } from "./lease-listing.ts";
 import { type LimitRow, limitListing } from "./limit-listing.ts";
+import { replicaListing } from "./replica-listing.ts";
 import { watchDetail, watchListing } from "./watch-listing.ts";
 
 /** The lists of the API, by the last part of their path: "watches" is served at `/api/v1/watches`. */
@@ -25,10 +27,11 @@ export type ListingSources = BackendSources & {
   readonly incidents: IncidentStore;
   readonly ledgers: () => readonly ClusterLedger[];
   readonly limits: () => readonly LimitRow[];
+  readonly replicas: () => readonly ReplicaRow[];
 };
 
 export function apiPages(sources: ListingSources, times: Times): Pages {
-  const { clock, incidents, ledgers, limits, live, certificates } = sources;
+  const { clock, incidents, ledgers, limits, live, certificates, replicas } = sources;
   const refusals = (): ReadonlyMap<string, string> => loadErrorsByCertificate(incidents);
   return new Map([
     [
@@ -43,6 +46,7 @@ export function apiPages(sources: ListingSources, times: Times): Pages {
     ["clients", pagesOf(clientListing(ledgers, times), clock)],
     ["leases", pagesOf(leaseListing(ledgers, times), clock)],
     ["limits", pagesOf(limitListing(limits, times), clock)],
+    ["replicas", pagesOf(replicaListing(replicas, times), clock)],
     ["certificates", pagesOf(certificateListing({ certificates, refusals }, times), clock)],
   ]);
 }

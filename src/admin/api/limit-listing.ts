@@ -21,6 +21,12 @@ export const limitFields = {
   allows: text("Which requests the limit counts, and how many of them may pass.", ({ limit }) =>
     String(limit),
   ),
+  scope: oneOf(
+    "Replica: this process allows the whole limit; AllReplicas: all replicas together do.",
+    ["Replica", "AllReplicas"],
+    ({ limit }) => limit.config.scope,
+  ),
+  sharers: count("Number of processes among which the limit is divided.", ({ limit }) => limit.sharers),
   inFlight: count("Requests in progress; 0 if their number is not limited.", ({ limit }) => limit.inFlight),
   passed: count("Requests that the limit has counted and let pass.", ({ limit }) => limit.passed),
   refused: count("Requests that got 429.", ({ limit }) => limit.refused),
@@ -41,7 +47,7 @@ export function limitListing(rows: () => readonly LimitRow[], times: Times): Lis
       rows,
       sort: "-refused",
       fields: limitFields,
-      by: "name cluster origin allows inFlight passed refused by reason leftMs",
+      by: "name cluster origin allows scope sharers inFlight passed refused by reason leftMs",
     },
     times,
   );

@@ -13,6 +13,7 @@ import { incidentFields } from "./incident-listing.ts";
 import { leaseFields } from "./lease-listing.ts";
 import { limitFields } from "./limit-listing.ts";
 import { type OperationPath, operationPaths } from "./operation-posts.ts";
+import { replicaFields } from "./replica-listing.ts";
 import { statsFields } from "./stats.ts";
 import { watchDetailFields, watchFields } from "./watch-listing.ts";
 
@@ -27,6 +28,7 @@ export const schemas: Readonly<Record<string, Schema>> = {
   Client: schemaOf(clientFields),
   Lease: schemaOf(leaseFields),
   Limit: schemaOf(limitFields),
+  Replica: schemaOf(replicaFields),
   Certificate: schemaOf(certificateFields),
   Stats: schemaOf(statsFields),
   History: historySchema,
@@ -84,7 +86,9 @@ export function openapiOf(pages: Pages, version: string): Schema {
       "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
       "/api/v1/history": historyPath,
       "/api/v1/events": eventsPath,
+      "/api/v1/replicas/{name}/{path}": replicaPath,
       ...Object.fromEntries(operations),
+      ...Object.fromEntries(operationPaths.flatMap((one) => forwardedPost(...operationPath(one)))),
     },
     components: { schemas },
   };
@@ -188,6 +192,51 @@ const eventsPath: Schema = {
   },
 };
 
+const replicaName: Schema = {
+  name: "name",
+  in: "path",
+  required: true,
+  description: "Name of a replica in `/api/v1/replicas`.",
+  schema: { type: "string" },
+};
+
+const forwardFailures = {
+  "404": failure("There is no replica of this name."),
+  "502": failure("The replica does not answer."),
+  "503": failure("Too many requests are being forwarded."),
+};
+
+/** A path of a replica may have several segments, which OpenAPI cannot express. */
+const replicaPath: Schema = {
+  get: {
+    operationId: "get-from-replica",
+    summary:
+      "Forwards the request, with the caller's token, to a replica: `{path}` is a path of this document below /api/v1/, without /events and this path itself.",
+    parameters: [replicaName, { name: "path", in: "path", required: true, schema: { type: "string" } }],
+    responses: {
+      "200": answer("The replica's response.", {}),
+      "307": answer("The replica is this process: ask the path itself.", {}),
+      ...forwardFailures,
+    },
+  },
+};
+
+const forwardedPosts = ["/api/v1/limits", "/api/v1/limits/{id}/unlimit"];
+
+/** Returns the path by which an operation is forwarded to a replica, if it can be forwarded. */
+function forwardedPost(path: string, { post }: Schema): readonly (readonly [string, Schema])[] {
+  if (!forwardedPosts.includes(path) || typeof post !== "object") return [];
+  const own: Schema = { ...post };
+  const { operationId, parameters, responses } = own;
+  const forwarded: Schema = {
+    ...own,
+    operationId: `${String(operationId)}-at-replica`,
+    parameters: [replicaName, ...(Array.isArray(parameters) ? parameters : [])],
+    responses: { ...Object(responses), ...forwardFailures },
+  };
+  return [[path.replace("/api/v1/", "/api/v1/replicas/{name}/"), { post: forwarded }]];
+}
+
 /** The body of the operation that limits requests. The configuration's schema describes the fields in detail. */
 function limitBody(reason: Schema): Schema {
   const texts: Schema = { type: "array", maxItems: 32, items: { type: "string" } };
@@ -206,6 +255,7 @@ function limitBody(reason: Schema): Schema {
       rate: text('Requests that may begin, such as "10/s".'),
       burst: count,
       maxInFlight: count,
+      scope: { type: "string", enum: ["Replica", "AllReplicas"], default: "Replica" },
       reason,
     },
   };

@@ -55,6 +55,7 @@ const warnings: Kinds = [
   "operation.refused",
   "passthrough.refused",
   "relist_storm.detected",
+  "replica.lost",
   "request.failed",
   "request.refused",
   "response.stale",

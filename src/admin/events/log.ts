@@ -34,6 +34,7 @@ const complaints = new Map<Entry["kind"], string>([
   ["config.refused", "problems"],
   ["certificate.refused", "problem"],
   ["discovery.failed", "reason"],
+  ["replica.lost", "reason"],
   ["internal.error", "message"],
   ["successor.failed", "reason"],
   ["operation.refused", "reason"],

@@ -39,7 +39,7 @@ export async function replyToPost(
   if (text === undefined) return failed(413, `The body must not exceed ${adminLimits.apiBodyBytes} bytes`);
   if (!isRecord(body)) return failed(400, "The body must be a JSON object, for example {}");
   const by = `${username ?? nameIn(headers)} at ${socket.remoteAddress ?? "somewhere"}`;
-  return post({ by, body });
+  return post({ by, body, headers });
 }
 
 /** Allowed values of Sec-Fetch-Site: undefined for programs, "same-origin" for the admin page, "none" for a typed URL. */

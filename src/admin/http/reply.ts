@@ -1,4 +1,6 @@
 /** Responses and routes of both admin ports. */
+import type { IncomingHttpHeaders } from "node:http";
+
 export type Reply = {
   readonly status: number;
   readonly type: string;
@@ -9,11 +11,16 @@ export type Reply = {
   readonly location?: string;
 };
 
-/** Answers a GET request. `query` is the text after the `?`, `accept` the Accept field. */
-export type Route = (query: string, accept?: string) => Reply | Promise<Reply>;
+/** Answers a GET request. `query` is the text after the `?`, `headers` the request's header fields; default: none. */
+export type Route = (query: string, headers?: IncomingHttpHeaders) => Reply | Promise<Reply>;
 
 /** A POST request. `by` is the operator's name and address. */
-export type Posted = { readonly by: string; readonly body: Readonly<Record<string, unknown>> };
+export type Posted = {
+  readonly by: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The request's header fields; default: none. */
+  readonly headers?: IncomingHttpHeaders;
+};
 
 export type Post = (posted: Posted) => Reply | Promise<Reply>;
 

@@ -21,6 +21,11 @@ export const limitMetrics: readonly Metric[] = [
     ],
   },
   {
+    name: "limit_sharers",
+    help: "Number of replicas among which limits of scope AllReplicas are divided; at least 1, this process",
+    process: ({ replicas }) => replicas.count,
+  },
+  {
     name: "backend_shield_cap",
     help: "Maximum number of concurrent lists at a backend that has just started or is overloaded; 0: not limited",
     labels: ["backend"],

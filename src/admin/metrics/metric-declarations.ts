@@ -105,6 +105,16 @@ export const metrics: readonly Metric[] = [
     process: ({ traceSpans }) => Object.entries(traceSpans()),
   },
   {
+    name: "replicas",
+    help: "watchkeeper processes of admin.replicas, this process included, by state: live, silent (no answer for 15 s) or unknown (not yet asked for 15 s)",
+    labels: ["state"],
+    process: ({ replicas }) =>
+      ["live", "silent", "unknown"].map((state) => [
+        state,
+        replicas.rows.filter((row) => row.state === state).length,
+      ]),
+  },
+  {
     name: "discovery_last_success_timestamp_seconds",
     help: "Time of the last successful discovery of backends; 0 before the first",
     labels: ["cluster"],

@@ -26,6 +26,11 @@ export type Process = {
   /** Number of spans by the result of their export. */
   readonly traceSpans: () => { readonly exported: number; readonly failed: number; readonly dropped: number };
   readonly operatorLimits: { readonly all: readonly unknown[] };
+  readonly replicas: {
+    readonly rows: readonly { readonly state: string }[];
+    /** The number of replicas that share limits. */
+    readonly count: number;
+  };
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
     readonly active: readonly { readonly kind: string; readonly backend: string }[];

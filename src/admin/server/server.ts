@@ -166,7 +166,10 @@ function routesOf({ asker, contentType }: AdminOptions): ReadonlyMap<string, Rou
     ["/livez", livez],
     ["/healthz", livez],
     ["/readyz", probe("readyz", asker)],
-    ["/metrics", async (_query, accept = "") => scrapeReply(await asker.scrape(), contentType, accept)],
+    [
+      "/metrics",
+      async (_query, { accept = "" } = {}) => scrapeReply(await asker.scrape(), contentType, accept),
+    ],
   ]);
 }
 
@@ -263,7 +266,7 @@ function answerFor(
   if (post !== undefined && method === "POST")
     return () => replyToPost(request, post, { path, journal, username });
   if (route !== undefined && (method === "GET" || method === "HEAD"))
-    return () => route(url.slice(path.length + 1), request.headers.accept);
+    return () => route(url.slice(path.length + 1), request.headers);
   return { status: 405, type: plain, text: "405 method not allowed\n" };
 }
 

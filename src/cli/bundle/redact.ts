@@ -19,7 +19,7 @@ const aliasKinds: Readonly<Record<string, string>> = {
 };
 
 /** Lists in which the field `name` is redacted, with the kind of alias that replaces it. */
-const ownNames: Readonly<Record<string, string>> = { leases: "lease" };
+const ownNames: Readonly<Record<string, string>> = { leases: "lease", replicas: "replica" };
 
 const ipv4 = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 

@@ -11,8 +11,8 @@ import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
 import type { CommandName } from "../commands/commands.ts";
-import { type Given, given } from "../commands/options.ts";
-import { listOf, type Row, type RowList, rowOf } from "../commands/rows.ts";
+import { type Given, given, usage } from "../commands/options.ts";
+import { listOf, numberAt, type Row, type RowList, rowOf, textAt } from "../commands/rows.ts";
 import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 
 const usualAddress = "127.0.0.1:7480";
@@ -30,13 +30,54 @@ type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
 
 type Access = { readonly token?: string; readonly ca?: string };
 
+/** A replica of the list, and a client of its API, or the reason why it cannot be asked. */
+export type ReplicaClient = {
+  readonly name: string;
+  readonly row: Row;
+  readonly client: AdminClient | Failure;
+};
+
 export class AdminClient {
   readonly #origin: URL;
   readonly #access: Access;
+  /** Path below /api/v1/ by which requests are forwarded to a replica; "": the process at `#origin` answers. */
+  readonly #prefix: string;
 
-  private constructor(origin: URL, access: Access) {
+  private constructor(origin: URL, access: Access, prefix = "") {
     this.#origin = origin;
     this.#access = access;
+    this.#prefix = prefix;
+  }
+
+  /** Returns a client for each replica that the process knows. Requests to the others pass through the process. */
+  async replicas(): Promise<readonly ReplicaClient[] | Failure> {
+    const list = await this.list("replicas", {}, adminLimits.apiPageMost);
+    if (list instanceof Failure) return list;
+    return list.items.map((row) => ({ name: textAt(row, "name"), row, client: this.#replica(row) }));
+  }
+
+  /** Returns a client for the replica of this name or address. */
+  async replica(name: string): Promise<AdminClient | Failure> {
+    const all = await this.replicas();
+    if (all instanceof Failure) return all;
+    const found =
+      all.find((one) => one.name === name) ?? all.find(({ row }) => textAt(row, "address") === name);
+    if (found !== undefined) return found.client;
+    const names = all.map((one) => one.name).join(", ");
+    return new Failure("backend-refused", "client", `There is no replica ${quote(name)}: there is ${names}`);
+  }
+
+  #replica(row: Row): AdminClient | Failure {
+    if (row["isSelf"] === true) return this;
+    const name = textAt(row, "name");
+    if (textAt(row, "state") === "live")
+      return new AdminClient(this.#origin, this.#access, `replicas/${encodeURIComponent(name)}/`);
+    const silentMs = numberAt(row, "answeredAgeMs");
+    const since =
+      silentMs === undefined ? "never answered" : `not answered for ${Math.round(silentMs / 1000)} s`;
+    const reason = textAt(row, "lastError");
+    const why = reason === "" ? "" : `: ${reason}`;
+    return new Failure("backend-lost", "backend", `Replica ${name} has ${since}${why}`);
   }
 
   /** Returns a client of the API at "host:port" or a URL. Environment variables replace undefined values. */
@@ -83,7 +124,7 @@ export class AdminClient {
 
   /** Reads one object of the API, such as "stats" or "incidents/42". */
   async one(path: string): Promise<Row | Failure> {
-    const answer = await this.#json(`/api/v1/${path}`);
+    const answer = await this.#json(`/api/v1/${this.#prefix}${path}`);
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
@@ -98,7 +139,7 @@ export class AdminClient {
       const offset = all?.items.length ?? 0;
       const limit = Math.min(adminLimits.apiPageMost, most - offset);
       const params = new URLSearchParams({ ...query, limit: String(limit), offset: String(offset) });
-      const answer = await this.#json(`/api/v1/${name}?${params.toString()}`);
+      const answer = await this.#json(`/api/v1/${this.#prefix}${name}?${params.toString()}`);
       if (answer instanceof Failure) return answer;
       const page = listOf(answer);
       all = { ...page, items: [...(all?.items ?? []), ...page.items] };
@@ -109,7 +150,7 @@ export class AdminClient {
 
   /** Runs an operation of the API. `by`: the operator's name, in ASCII. */
   async post(path: string, body: object, by: string): Promise<Row | Failure> {
-    const text = await this.#ask(`/api/v1/${path}`, { text: JSON.stringify(body), by });
+    const text = await this.#ask(`/api/v1/${this.#prefix}${path}`, { text: JSON.stringify(body), by });
     return text instanceof Failure ? text : rowOf(parseJson(text) ?? {});
   }
 
@@ -180,7 +221,8 @@ export class AdminClient {
     const body = parseJson(text);
     const message = body === undefined ? "" : rowOf(body)["message"];
     const reason = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
-    const code = status === 400 ? "bad-request" : "backend-refused";
+    // 502: the replica that was asked through this process does not answer.
+    const code = status === 400 ? "bad-request" : status === 502 ? "backend-lost" : "backend-refused";
     return new Failure(code, "backend", `${reason || "no reason given"} (${status} from ${this.address})`);
   }
 
@@ -211,7 +253,10 @@ type ApiCommand = {
   readonly clock: Clock;
 };
 
-/** Returns a command that uses the API: parses its arguments, calls `run`, and prints a Failure that `run` returns. */
+/**
+ * Returns a command that uses the API: parses its arguments, calls `run`, and prints a Failure that `run` returns. With
+ * the option --replica, `client` is that of the replica.
+ */
 export function apiCommand(
   name: CommandName,
   run: (command: ApiCommand) => Promise<number | Failure>,
@@ -220,10 +265,18 @@ export function apiCommand(
     const options = given(name, args);
     if (options instanceof Failure) return failed(options, screen);
     const files = { token: options.text("token-file"), ca: options.text("ca-file") };
-    const client = AdminClient.at(options.text("admin"), screen.env, files);
+    const client = await selected(AdminClient.at(options.text("admin"), screen.env, files), options);
     const outcome = client instanceof Failure ? client : await run({ options, client, screen, clock });
     return outcome instanceof Failure ? failed(outcome, screen) : outcome;
   };
+}
+
+async function selected(client: AdminClient | Failure, options: Given): Promise<AdminClient | Failure> {
+  const name = options.text("replica");
+  if (client instanceof Failure || name === undefined) return client;
+  return options.has("all-replicas")
+    ? usage("--replica and --all-replicas exclude each other")
+    : client.replica(name);
 }
 
 function accessIn({ token, ca }: AccessFiles): Access | Failure {

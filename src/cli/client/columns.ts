@@ -184,6 +184,22 @@ export const views: Readonly<Record<Kind, View>> = {
       text("REFUSED", "refused"),
     ],
   },
+  replicas: {
+    key: "name",
+    columns: [
+      text("NAME", "name"),
+      state("STATE", "state"),
+      number("FOR", "sinceAgeMs", age),
+      text("VERSION", "version"),
+      number("INCIDENTS", "activeIncidents", amount),
+      text("ADDRESS", "address"),
+      { head: "SELF", of: (row) => (at(row, "isSelf") === true ? "✓" : "") },
+      text("LAST-ERROR", "lastError"),
+      wide(text("STARTED", "startedAt")),
+      wide(text("CLUSTERS", "clusters")),
+      wide(text("ID", "id")),
+    ],
+  },
   incidents: {
     key: "id",
     columns: [

@@ -1,27 +1,65 @@
 /** `watchkeeper explain [INCIDENT|KIND]`: prints what an incident means, its evidence, and its effect on clients. */
 import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
-import { usage } from "../commands/options.ts";
+import { type Given, usage } from "../commands/options.ts";
 import { numberAt, type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
-import { json } from "../commands/screen.ts";
+import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { nextCommands } from "./next-commands.ts";
+import { answersIn, failuresIn, fromAll, reportFailures } from "./replicas.ts";
 import { tableOf } from "./table.ts";
 import { age, counted, marked } from "./words.ts";
 
-/** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API is unreachable. */
+/** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API or a replica is unreachable. */
 export const explain = apiCommand("explain", async ({ options, client, screen }) => {
-  const [word] = options.words;
-  const isNumber = word !== undefined && /^#?\d{1,9}$/.test(word);
-  if (word !== undefined && !isNumber && !Object.hasOwn(incidentKinds, word))
-    return usage("Invalid INCIDENT: must be a number or a kind, as in `get incidents`");
-  const incident = isNumber
-    ? await client.one(`incidents/${word.replace("#", "")}`)
-    : await newestIncident(client, word === undefined ? {} : { kind: word });
+  const asked = askedIn(options);
+  if (asked instanceof Failure) return asked;
+  const { number, query } = asked;
+  const isJson = options.text("output") === "json";
+  if (options.has("all-replicas")) return explainAll(client, query, isJson, screen);
+  const incident = await (number === undefined
+    ? newestIncident(client, query)
+    : client.one(`incidents/${number}`));
   if (incident instanceof Failure) return incident;
-  screen.print(options.text("output") === "json" ? json(incident) : explained(incident));
+  screen.print(isJson ? json(incident) : explained(incident));
   return 0;
 });
+
+/** The number of an incident, or else a query for incidents. */
+type Asked = { readonly number: string | undefined; readonly query: Record<string, string> };
+
+function askedIn(options: Given): Asked | Failure {
+  const [word] = options.words;
+  if (word === undefined) return { number: undefined, query: {} };
+  const [, number] = /^#?(\d{1,9})$/.exec(word) ?? [];
+  if (number !== undefined && options.has("all-replicas"))
+    return usage("A number names an incident of one replica: use --replica NAME, or a kind");
+  if (number === undefined && !Object.hasOwn(incidentKinds, word))
+    return usage("Invalid INCIDENT: must be a number or a kind, as in `get incidents`");
+  return { number, query: { kind: word } };
+}
+
+/** Explains the newest incident of each replica. */
+async function explainAll(
+  client: AdminClient,
+  query: Record<string, string>,
+  isJson: boolean,
+  screen: Screen,
+): Promise<number | Failure> {
+  const all = await fromAll(client, (one) => newestIncident(one, query));
+  if (all instanceof Failure) return all;
+  const answers = answersIn(all);
+  if (isJson) {
+    const items = answers.map(({ name, answer }) => ({ replica: name, ...answer }));
+    screen.print(json({ kind: "IncidentList", items, unreachable: failuresIn(all) }));
+  } else
+    screen.print(
+      answers.map(({ name, answer }) => `REPLICA ${shown(name)}\n${explained(answer)}`).join("\n"),
+    );
+  const code = reportFailures(all, screen);
+  // Replicas without an incident are no failure, if another one has an incident.
+  return code === 1 && answers.length > 0 ? 0 : code;
+}
 
 /** Times of at least two hours are printed in hours or days, because their milliseconds are hard to read. */
 const longMs = 7_200_000;

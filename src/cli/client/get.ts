@@ -5,8 +5,9 @@ import { type Kind, kinds } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
 import type { RowList } from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
-import { apiCommand } from "./admin-client.ts";
+import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
+import { answersIn, failuresIn, fromAll, replicaColumn, reportFailures } from "./replicas.ts";
 import { tableOf } from "./table.ts";
 
 const maxLimit = 50_000;
@@ -17,21 +18,60 @@ type GetRequest = {
   readonly query: Record<string, string>;
 };
 
-/** Exit codes: 0 listed, 1 no row of that name, 2 usage error, 3 the API is unreachable. */
+/** A list, and the replicas that have not answered. */
+type Lists = {
+  readonly list: RowList & { readonly unreachable?: ReturnType<typeof failuresIn> };
+  readonly report: () => number;
+};
+
+/** Exit codes: 0 listed, 1 no row of that name, 2 usage error, 3 the API or a replica is unreachable. */
 export const get = apiCommand("get", async ({ options, client, screen }) => {
   const asked = askedIn(options);
   if (asked instanceof Failure) return asked;
   const most = options.whole("limit", adminLimits.apiPage, [1, maxLimit]);
-  const list = most instanceof Failure ? most : await client.list(asked.kind, asked.query, most);
-  if (list instanceof Failure) return list;
+  if (most instanceof Failure) return most;
+  const read = await (options.has("all-replicas") ? listsOf : listOf)(client, asked, most, screen);
+  if (read instanceof Failure) return read;
+  const { list, report } = read;
   if (asked.name !== undefined && list.items.length === 0) {
     const kind = asked.kind === "watches" ? "watch" : asked.kind.slice(0, -1);
     screen.complain(`${kind} ${JSON.stringify(asked.name)} not found\n`);
-    return 1;
+    return report() || 1;
   }
   show(asked.kind, list, options, screen);
-  return 0;
+  return report();
 });
+
+async function listOf(
+  client: AdminClient,
+  { kind, query }: GetRequest,
+  most: number,
+): Promise<Lists | Failure> {
+  const list = await client.list(kind, query, most);
+  return list instanceof Failure ? list : { list, report: () => 0 };
+}
+
+/** Reads the list of each replica. Each row gets the name of its replica; `most` rows of each replica are read. */
+async function listsOf(
+  client: AdminClient,
+  { kind, query }: GetRequest,
+  most: number,
+  screen: Screen,
+): Promise<Lists | Failure> {
+  const all = await fromAll(client, (one) => one.list(kind, query, most));
+  if (all instanceof Failure) return all;
+  const answers = answersIn(all);
+  const sum = (of: (list: RowList) => number): number =>
+    answers.reduce((total, { answer }) => total + of(answer), 0);
+  const list = {
+    kind: answers[0]?.answer.kind ?? "",
+    total: sum(({ total }) => total),
+    matching: sum(({ matching }) => matching),
+    items: answers.flatMap(({ name, answer }) => answer.items.map((row) => ({ replica: name, ...row }))),
+    unreachable: failuresIn(all),
+  };
+  return { list, report: () => reportFailures(all, screen) };
+}
 
 function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
@@ -57,7 +97,9 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const format = options.text("output") ?? "table";
   if (format === "json") return screen.print(json(list));
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
-  if (list.items.length > 0) screen.print(tableOf(views[kind].columns, list.items, look));
+  const { columns } = views[kind];
+  const all = options.has("all-replicas") ? [replicaColumn, ...columns] : columns;
+  if (list.items.length > 0) screen.print(tableOf(all, list.items, look));
   const { matching, items } = list;
   // Writes to stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);

@@ -2,9 +2,12 @@
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type Given, usage } from "../commands/options.ts";
+import type { Row } from "../commands/rows.ts";
 import { shown, textAt } from "../commands/rows.ts";
-import { apiCommand } from "./admin-client.ts";
+import type { Screen } from "../commands/screen.ts";
+import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { operator } from "./operate.ts";
+import { answersIn, fromAll, reportFailures } from "./replicas.ts";
 
 /** For each key of the command line, the list in the request body to which its value is added. */
 const lists: ReadonlyMap<string, string> = new Map([
@@ -18,15 +21,31 @@ const lists: ReadonlyMap<string, string> = new Map([
 
 const mostCount = 100_000;
 
-/** Exit codes: 0 in force, 1 refused, 2 usage error, 3 the API is unreachable. */
-export const limit = apiCommand("limit", async ({ options, client, screen: { print } }) => {
+/** Exit codes: 0 in force, 1 refused, 2 usage error, 3 the API or a replica is unreachable. */
+export const limit = apiCommand("limit", async ({ options, client, screen }) => {
   const body = bodyOf(options);
   if (body instanceof Failure) return body;
+  if (options.has("all-replicas")) return limitAll(client, body, screen);
   const done = await client.post("limits", body, operator());
   if (done instanceof Failure) return done;
-  print(`${shown(textAt(done, "outcome"))}\n`);
+  screen.print(`${outcomeOf(done)}\n`);
   return 0;
 });
+
+/** Sets a limit that the replicas share. A replica that starts later does not have it. */
+async function limitAll(client: AdminClient, body: object, screen: Screen): Promise<number | Failure> {
+  const shared = { ...body, scope: "AllReplicas" };
+  const all = await fromAll(client, (one) => one.post("limits", shared, operator()));
+  if (all instanceof Failure) return all;
+  const taken = answersIn(all);
+  for (const { name, answer } of taken) screen.print(`${shown(name)}: ${outcomeOf(answer)}\n`);
+  screen.print(`${taken.length} of ${all.length} replicas have the limit\n`);
+  return reportFailures(all, screen);
+}
+
+function outcomeOf(done: Row): string {
+  return shown(textAt(done, "outcome"));
+}
 
 function bodyOf(options: Given): Record<string, unknown> | Failure {
   const matched = matchesIn(options.words);

@@ -2,10 +2,11 @@
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "../commands/rows.ts";
-import { json } from "../commands/screen.ts";
+import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
-import { tableOf } from "./table.ts";
+import { answersIn, failuresIn, fromAll, type OfReplica, replicaColumn, reportFailures } from "./replicas.ts";
+import { type Column, tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
 /** The lists that `status` reads: path, query, and maximum number of rows (1 if only the total matters). */
@@ -23,15 +24,73 @@ type StatusParts = Readonly<Record<keyof typeof lists, RowList>> & { readonly st
 
 /**
  * Exit codes: 0 no problem, 1 an incident is active, no backend is ready or a changed setting needs a restart, 2 usage
- * error, 3 the API is unreachable.
+ * error, 3 the API or a replica is unreachable.
  */
 export const status = apiCommand("status", async ({ options, client, screen }) => {
+  const isJson = options.text("output") === "json";
+  if (options.has("all-replicas")) return statusOfAll(client, isJson, screen);
   const known = await readAll(client);
   if (known instanceof Failure) return known;
-  const isJson = options.text("output") === "json";
   screen.print(isJson ? json({ kind: "Status", isWell: isWell(known), ...known }) : screenOf(known));
   return isWell(known) ? 0 : 1;
 });
+
+/** Prints a line for each replica, and the incidents of all of them. */
+async function statusOfAll(client: AdminClient, isJson: boolean, screen: Screen): Promise<number | Failure> {
+  const all = await fromAll(client, readAll);
+  if (all instanceof Failure) return all;
+  const answers = answersIn(all);
+  if (isJson) {
+    const items = answers.map(({ name, answer }) => ({ replica: name, isWell: isWell(answer), ...answer }));
+    screen.print(json({ kind: "StatusList", items, unreachable: failuresIn(all) }));
+  } else {
+    screen.print(tableOf(replicaColumns, all.map(lineOf), { isWide: false, hasHeads: true }));
+    const wrong = answers.map(({ name, answer }) => wrongAt(name, answer)).filter((text) => text !== "");
+    screen.print(`\n${wrong.length === 0 ? "✓ no active incidents\n" : wrong.join("")}`);
+  }
+  const code = reportFailures(all, screen);
+  if (code !== 0) return code;
+  return answers.every(({ answer }) => isWell(answer)) ? 0 : 1;
+}
+
+const replicaColumns: readonly Column[] = [
+  replicaColumn,
+  { head: "STATE", of: (row) => marked(textAt(row, "state")) },
+  { head: "VERSION", of: (row) => textAt(row, "version") },
+  { head: "UP", of: (row) => age(numberAt(row, "uptimeMs")) },
+  { head: "READY", of: (row) => textAt(row, "ready") },
+  { head: "WATCHES", of: (row) => amount(numberAt(row, "watches")) },
+  { head: "CLIENTS", of: (row) => amount(numberAt(row, "clients")) },
+  { head: "INCIDENTS", of: (row) => amount(numberAt(row, "incidents")) },
+  { head: "REASON", of: (row) => textAt(row, "reason") },
+];
+
+/** A replica that does not answer has a line as well, with the reason. */
+function lineOf({ name, row, outcome }: OfReplica<StatusParts>): Row {
+  const { state, version } = row;
+  const known = { replica: name, state, version };
+  if (outcome instanceof Failure) {
+    const isLive = state === "live";
+    return { ...known, state: isLive ? "unknown" : state, reason: outcome.message.split("\n")[0] ?? "" };
+  }
+  const { backends, watches, clients, incidents, stats } = outcome;
+  return {
+    ...known,
+    uptimeMs: numberAt(stats, "uptimeMs"),
+    ready: `${backends.items.filter((one) => one["state"] === "ready").length}/${backends.total}`,
+    watches: watches.total,
+    clients: clients.total,
+    incidents: incidents.matching,
+  };
+}
+
+function wrongAt(name: string, known: StatusParts): string {
+  const incidents = known.incidents.items.map((one) => incidentLines(one, name));
+  const settings = restartRequiredIn(known).map(
+    (setting) => `! ${shown(name)}: ${setting} takes effect only after a restart\n`,
+  );
+  return [...incidents, ...settings].join("");
+}
 
 async function readAll(client: AdminClient): Promise<StatusParts | Failure> {
   const stats = await client.one("stats");
@@ -110,14 +169,16 @@ function countsOf({ watches, hung, clients, leases, certificates }: StatusParts)
   ].join("   ");
 }
 
-function incidentLines(incident: Row): string {
+/** `replica`: the name of the replica that reports the incident; "": the only one. */
+function incidentLines(incident: Row, replica = ""): string {
   const text = (path: string): string => shown(textAt(incident, path));
   const what = `${text("kind")} ${text("subject")}`.trimEnd();
   const lasted = age(numberAt(incident, "durationMs"));
   const known = age(numberAt(incident, "detectionMs"));
+  const [at, option] = replica === "" ? ["", ""] : [` at ${shown(replica)}`, ` --replica ${shown(replica)}`];
   return [
-    `${marked(text("severity"))}: ${what}, active for ${lasted}, detected after ${known}\n`,
+    `${marked(text("severity"))}: ${what}${at}, active for ${lasted}, detected after ${known}\n`,
     `    ${text("summary")}\n`,
-    `    watchkeeper explain ${text("id")}\n`,
+    `    watchkeeper explain ${text("id")}${option}\n`,
   ].join("");
 }

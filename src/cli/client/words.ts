@@ -53,7 +53,7 @@ export function milliseconds(ms: number | undefined): string {
 
 const signs = new Map([
   ...["ready", "ok", "held", "live", "ended"].map((state) => [state, "✓"] as const),
-  ...["dead", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(
+  ...["dead", "silent", "hung", "now", "over", "none", "critical", "ghost", "contested"].map(
     (state) => [state, "✗"] as const,
   ),
   ...["suspect", "unknown"].map((state) => [state, "?"] as const),

@@ -58,6 +58,7 @@ export const kinds = [
   "limits",
   "certificates",
   "incidents",
+  "replicas",
 ] as const;
 export type Kind = (typeof kinds)[number];
 
@@ -79,6 +80,9 @@ const caFile = option(
   "$WATCHKEEPER_CA_FILE, or the system's CAs",
 );
 const apiOptions = [admin, tokenFile, caFile] as const;
+const replica = option("--replica NAME", "replica to ask, by its name or address", "the process at --admin");
+const allReplicas = option("--all-replicas", "ask all replicas that the process at --admin knows");
+const replicaOptions = [replica, allReplicas] as const;
 const formats = ["table", "wide", "json"] as const;
 const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
 const reason = option("--reason TEXT", "reason for the operation, which watchkeeper logs", "none");
@@ -238,15 +242,17 @@ export const commands = {
   status: {
     summary: "print backends, watches and active incidents on one screen",
     words: "",
-    options: [...apiOptions, plainOutput],
+    options: [...apiOptions, ...replicaOptions, plainOutput],
     exits: "1: an incident is active, no backend is ready, or a changed setting needs a restart",
+    examples: ["watchkeeper status", "watchkeeper status --all-replicas"],
   },
   get: {
-    summary: "list backends, watches, clients, leases, certificates, incidents",
+    summary: "list backends, watches, clients, leases, limits, certificates, incidents, replicas",
     words: "KIND [NAME] [COLUMN=VALUE]...",
     choices: kinds,
     options: [
       ...apiOptions,
+      ...replicaOptions,
       output,
       option("-q, --query TEXT", "print only rows that contain this text in any column", "all"),
       option(
@@ -261,15 +267,21 @@ export const commands = {
     examples: [
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
+      "watchkeeper get backends --all-replicas",
       "watchkeeper get leases -o json | jq '.items[] | select(.verdict != \"ok\")'",
     ],
   },
   explain: {
     summary: "print the evidence and the effect of an incident",
     words: "[INCIDENT|KIND]",
-    options: [...apiOptions, plainOutput],
+    options: [...apiOptions, ...replicaOptions, plainOutput],
     exits: "1: there is no such incident",
-    examples: ["watchkeeper explain", "watchkeeper explain backend-frozen", "watchkeeper explain 42"],
+    examples: [
+      "watchkeeper explain",
+      "watchkeeper explain backend-frozen",
+      "watchkeeper explain 42",
+      "watchkeeper explain --all-replicas",
+    ],
   },
   top: {
     summary: "print the busiest watches or clients, updated continuously",
@@ -325,9 +337,11 @@ export const commands = {
       option("--burst N", "requests that may begin at once after a pause", "those of one second"),
       option("--in-flight N", "maximum number of concurrent requests", "not limited"),
       option("--for DURATION", "how long the limit is in force, from 1s to 24h", "1h"),
+      replica,
+      option("--all-replicas", "set the limit at all replicas, which share it: each allows its part"),
       reason,
     ],
-    exits: "1: the limit was not set",
+    exits: "1: the limit was not set, or not at every replica",
     examples: [
       "watchkeeper limit user=system:serviceaccount:ci:runner verb=list resource=secrets --rate 1/s --for 1h",
       "watchkeeper limit agent=argocd* source=10.4.0.0/16 --in-flight 5",
@@ -338,12 +352,12 @@ export const commands = {
   limits: {
     summary: "print the limits of requests, and how many requests they have refused",
     words: "",
-    options: [...apiOptions, output, option("--no-headers", "print no header line")],
+    options: [...apiOptions, ...replicaOptions, output, option("--no-headers", "print no header line")],
   },
   unlimit: {
     summary: "end a limit that an operator has set",
     words: "NUMBER",
-    options: [...apiOptions, reason],
+    options: [...apiOptions, replica, reason],
     exits: "1: no limit of an operator has the given number",
   },
   reload: {

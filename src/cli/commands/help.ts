@@ -48,15 +48,20 @@ function optionRow(option: Option): HelpLine {
   return [`${short === undefined ? "    " : `-${short}, `}${flagOf(option)}`, aboutOf(option)];
 }
 
+const unreachable = "nothing answers at the address of the JSON API";
+
 function exitsOf({ options, exits }: CommandSpec): HelpLine[] {
   const [, bad] = exits?.split("1: ") ?? [];
   const asks = options.some(({ name }) => name === "admin");
+  const hasReplicas = options.some(({ name }) => name === "replica");
   const reads = options.some(({ name }) => name === "config");
   return [
     ["0", "success"],
     ...(bad === undefined ? [] : [["1", bad] as const]),
     ["2", reads ? "usage error, or the configuration is not valid" : "usage error"],
-    ...(asks ? [["3", "nothing answers at the address of the JSON API"] as const] : []),
+    ...(asks
+      ? [["3", hasReplicas ? `${unreachable}, or a replica does not answer` : unreachable] as const]
+      : []),
   ];
 }
 

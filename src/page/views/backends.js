@@ -1,5 +1,5 @@
 /** The head of a backend's lane (lanes.js): state with reason, connections, and the buttons "why" and "drain". */
-import { post } from "../api.js";
+import { isElsewhere, post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, counted, markOf } from "../words.js";
@@ -100,6 +100,7 @@ function Drain({ name, isDrained }) {
   const [isAsked, setAsked] = useState(false);
   const [outcome, setOutcome] = useState({ text: "", isGood: true });
   const verb = isDrained ? "undrain" : "drain";
+  if (isElsewhere()) return null;
   const run = () => {
     setAsked(false);
     void post(`backends/${encodeURIComponent(name)}/${verb}`).then(

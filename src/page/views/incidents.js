@@ -1,4 +1,5 @@
 /** The active incidents. A click on one shows its evidence: detector, measured value and threshold. */
+import { pathAtReplica } from "../api.js";
 import { html } from "../html.js";
 import { hashOf } from "../route.js";
 import { Mark } from "../table.js";
@@ -133,6 +134,6 @@ export function Lines({ incident }) {
  * @param {Pick<Incident, "id" | "backend">} incident
  */
 export function linesOf({ id, backend }) {
-  const one = `curl -s http://${location.host}/api/v1/incidents/${id}`;
+  const one = `curl -s http://${location.host}${pathAtReplica(`/api/v1/incidents/${id}`)}`;
   return backend === "" ? [one] : [`watchkeeper_backend_state{backend="${backend}"}`, one];
 }

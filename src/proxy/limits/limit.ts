@@ -23,6 +23,9 @@ export type LimitedCaller = {
 
 export type LimitedInfo = Pick<RequestInfo, "verb" | "group" | "resource">;
 
+/** One process that shares its limits with no other. */
+const alone = { count: 1 };
+
 export class Limit {
   readonly config: LimitConfig;
   /** The operator who set the limit at run time; undefined for a limit of the configuration. */
@@ -35,15 +38,45 @@ export class Limit {
   readonly #verbs: ReadonlySet<string>;
   readonly #resources: ReadonlySet<string>;
   readonly #bucket: TokenBucket | undefined;
+  readonly #replicas: { readonly count: number };
+  /** The number of replicas by which the bucket's rate and burst are divided now. */
+  #divisor = 1;
 
-  constructor(config: LimitConfig, clock: Clock, origin?: LimitOrigin) {
+  /** `replicas`: the number of replicas that share a limit of scope AllReplicas; default: this process alone. */
+  constructor(
+    config: LimitConfig,
+    clock: Clock,
+    {
+      origin,
+      replicas = alone,
+    }: { readonly origin?: LimitOrigin; readonly replicas?: { readonly count: number } } = {},
+  ) {
     this.config = config;
     this.origin = origin;
+    this.#replicas = replicas;
     this.#networks = networksOf(config.sourceCIDRs);
     this.#verbs = new Set(config.verbs);
     this.#resources = new Set(config.resources);
     const { perSecond, burst } = config;
     this.#bucket = perSecond === undefined ? undefined : new TokenBucket(clock, burst, perSecond);
+    this.#divide();
+  }
+
+  /** The number of processes that share the limit. */
+  get sharers(): number {
+    return this.config.scope === "AllReplicas" ? this.#replicas.count : 1;
+  }
+
+  /**
+   * Adapts the bucket to the number of replicas. The rate is divided exactly. The burst is rounded down, but never below
+   * 1, because an emptier bucket would never let a request pass.
+   */
+  #divide(): void {
+    const { sharers } = this;
+    if (sharers === this.#divisor) return;
+    this.#divisor = sharers;
+    const { burst, perSecond = 0 } = this.config;
+    this.#bucket?.resize(Math.max(1, Math.floor(burst / sharers)), perSecond / sharers);
   }
 
   get name(): string {
@@ -74,8 +107,11 @@ export class Limit {
 
   /** True if one more request may begin now. */
   get isOpen(): boolean {
+    this.#divide();
     const { maxInFlight } = this.config;
-    if (maxInFlight !== undefined && this.inFlight >= maxInFlight) return false;
+    // Rounded down, so that the replicas together stay below the limit, but never below 1: 0 would refuse all requests.
+    if (maxInFlight !== undefined && this.inFlight >= Math.max(1, Math.floor(maxInFlight / this.#divisor)))
+      return false;
     return this.#bucket?.isOpen !== false;
   }
 
@@ -104,7 +140,10 @@ export class Limit {
     ].join(" ");
     const rate = config.perSecond === undefined ? [] : [rateText(config.perSecond)];
     const most = config.maxInFlight === undefined ? [] : [`at most ${config.maxInFlight} at once`];
-    return [match, ...rate, ...most].join(", ");
+    const { sharers } = this;
+    const shared =
+      config.scope === "AllReplicas" ? [`shared by ${sharers} replica${sharers === 1 ? "" : "s"}`] : [];
+    return [match, ...rate, ...most, ...shared].join(", ");
   }
 }
 

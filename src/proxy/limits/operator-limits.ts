@@ -10,10 +10,13 @@ import { limitIn, type WrittenLimit } from "../../config/schema.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Limit, type LimitOrigin, titleOf } from "./limit.ts";
 import { operatorLimits } from "./limits.ts";
+import { ReplicaCount } from "./replica-count.ts";
 
 type Kept = { readonly written: WrittenLimit; readonly limit: Limit; readonly stop: () => void };
 
 export class OperatorLimits {
+  /** The replicas that share limits of scope AllReplicas, of operators and of all clusters' configurations. */
+  readonly replicas = new ReplicaCount();
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #kept = new Map<string, Kept>();
@@ -57,7 +60,7 @@ export class OperatorLimits {
   }
 
   #keep(written: WrittenLimit, origin: LimitOrigin, refused: number): Limit {
-    const limit = new Limit(limitOf(written), this.#clock, origin);
+    const limit = new Limit(limitOf(written), this.#clock, { origin, replicas: this.replicas });
     limit.refused = refused;
     const stop = this.#clock.after(Math.max(0, origin.endsMs - this.#clock.wall()), () =>
       this.#end(limit, "Its time is over"),

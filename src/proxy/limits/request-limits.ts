@@ -58,7 +58,10 @@ export class RequestLimits {
   /** Applies the limits of another configuration. A limit that stays keeps its counts. */
   configure(configs: readonly LimitConfig[]): void {
     const before = new Map(this.#own.map((limit) => [JSON.stringify(limit.config), limit]));
-    this.#own = configs.map((config) => before.get(JSON.stringify(config)) ?? new Limit(config, this.#clock));
+    const shared = this.#operators === undefined ? {} : { replicas: this.#operators.replicas };
+    this.#own = configs.map(
+      (config) => before.get(JSON.stringify(config)) ?? new Limit(config, this.#clock, shared),
+    );
     this.#collect();
   }
 

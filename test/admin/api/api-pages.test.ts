@@ -39,6 +39,7 @@ test("and every column", async () => {
     ...none,
     live: () => [],
     limits: () => [],
+    replicas: () => [],
     history: new BackendHistory(path.journal),
     backends: () => [],
     addressOf: () => "",

@@ -64,7 +64,9 @@ test("a client that names itself, in JSON, is served", async () => {
     "200 done",
   );
   assert.is(await statusOf("/do", { headers: { ...own, origin: `http://${api.address}` } }), "200 done");
-  assert.equal(posted[0], { by: "alice at 127.0.0.1", body: { reason: "because" } });
+  const { by, body, headers } = posted[0] ?? {};
+  assert.equal({ by, body }, { by: "alice at 127.0.0.1", body: { reason: "because" } });
+  assert.is(headers?.["x-watchkeeper-operator"], "alice", "a request that is forwarded needs its fields");
   assert.is(posted.length, 3);
 });
 

@@ -34,7 +34,7 @@ test("a folder has every list, and no client's name in it", async () => {
   const { code, out, complaints } = await made("--to", to);
   assert.is(code, 0);
   assert.match(complaints, "has no metrics: --metrics must name the metrics port");
-  assert.match(out, /b: 11 files, \d+ KiB\n$/);
+  assert.match(out, /b: 12 files, \d+ KiB\n$/);
   const files = readdirSync(to).toSorted();
   assert.equal(files, [
     "README.txt",
@@ -45,6 +45,7 @@ test("a folder has every list, and no client's name in it", async () => {
     "leases.json",
     "limits.json",
     "metrics.txt",
+    "replicas.json",
     "stats.json",
     "versions.json",
     "watches.json",

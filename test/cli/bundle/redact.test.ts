@@ -44,17 +44,34 @@ const backends = [
   },
 ];
 
+const replicas = [
+  {
+    name: "watchkeeper-7d4f-x2k4l",
+    address: "10.4.1.7:7480",
+    lastError: "connect ECONNREFUSED 10.4.1.7:7480",
+    clusters: ["prod"],
+  },
+  { name: "[fd00::7]:7480", address: "[fd00::7]:7480", lastError: "", clusters: [] },
+];
+
 function redacted(): { readonly text: string; readonly of: (list: string) => string } {
   const redactor = new Redactor();
   const lists = new Map<string, readonly Row[]>([
     ["leases", leases],
     ["incidents", incidents],
     ["backends", backends],
+    ["replicas", replicas],
   ]);
   for (const [name, rows] of lists) redactor.learn(name, rows);
   const of = (list: string): string => JSON.stringify(redactor.rows(list, lists.get(list) ?? []));
   return { text: [...lists.keys()].map(of).join("\n"), of };
 }
+
+test("hosts and addresses of replicas are replaced", () => {
+  const text = redacted().of("replicas");
+  for (const name of ["7d4f", "10.4.1.7", "fd00::7"]) assert.not.match(text, name);
+  assert.match(text, /"name":"replica-1"/);
+});
 
 test("no name of a client, an identity, a pod, a namespace or a lease is left, in fields or in sentences", () => {
   const { text } = redacted();

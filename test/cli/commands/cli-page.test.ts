@@ -14,6 +14,7 @@ This page is generated from the table of commands by \`node test/cli/commands/cl
 The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process at the address in \`--admin\`, in
 \`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The JSON API listens on loopback by default: to reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
 \`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API.
+With \`--replica NAME\` or \`--all-replicas\`, the process at this address [asks other replicas](admin-api.md#replicas), as \`watchkeeper get replicas\` lists them. A replica that does not answer is a line on stderr.
 In text that clients have sent, commands escape terminal control characters.
 
 The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
@@ -23,7 +24,7 @@ The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchke
 | 0 | success |
 | 1 | the command failed, or its result is negative, for example because an incident is active; each command below says when |
 | 2 | the command, an option or the configuration is invalid |
-| 3 | no watchkeeper process answers at the address of the JSON API |
+| 3 | no watchkeeper process answers at the address of the JSON API, or a replica does not answer |
 | 128 + n | signal n ended the command |
 
 `;

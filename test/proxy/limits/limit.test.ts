@@ -129,4 +129,57 @@ test("a limit is written as an operator types it", () => {
   assert.is(text({ sourceCIDRs: ["10.0.0.0/8"], rate: "100/h" }), "source=10.0.0.0/8, 100/h");
 });
 
+/** Begins requests until the limit is closed. Returns how many have begun. */
+function taken(limit: Limit): number {
+  let count = 0;
+  for (; limit.isOpen; count += 1) limit.begin();
+  return count;
+}
+
+test("replicas share a limit of scope AllReplicas: each has its part of the rate, the burst and the concurrent requests", () => {
+  const clock = manualClock();
+  const replicas = { count: 3 };
+  const written = limitOf({ name: "one", users: ["*"], rate: "30/s", scope: "AllReplicas" });
+  const limit = new Limit(written, clock, { replicas });
+  assert.is(taken(limit), 10);
+  clock.advance(1000);
+  assert.is(taken(limit), 10);
+  replicas.count = 2;
+  clock.advance(1000);
+  assert.is(taken(limit), 10, "what was earned before the change was earned at the old rate");
+  clock.advance(1000);
+  assert.is(taken(limit), 15);
+  clock.advance(10_000);
+  replicas.count = 3;
+  assert.is(taken(limit), 10, "tokens above the new burst are lost");
+  const few = new Limit(limitOf({ name: "two", users: ["*"], maxInFlight: 8, scope: "AllReplicas" }), clock, {
+    replicas,
+  });
+  assert.is(taken(few), 2);
+  replicas.count = 64;
+  few.end();
+  few.end();
+  assert.is(taken(few), 1, "never below one");
+  const slow = new Limit(limitOf({ name: "three", users: ["*"], rate: "1/s", scope: "AllReplicas" }), clock, {
+    replicas: { count: 4 },
+  });
+  assert.is(taken(slow), 1);
+  clock.advance(3900);
+  assert.is(taken(slow), 0);
+  clock.advance(200);
+  assert.is(taken(slow), 1);
+});
+
+test("a limit of scope Replica is not divided, and one that is shared says among how many", () => {
+  const written = { name: "one", users: ["jane"], rate: "30/s" } as const;
+  const replicas = { count: 3 };
+  const own = new Limit(limitOf(written), manualClock(), { replicas });
+  assert.is(taken(own), 30);
+  assert.is(own.sharers, 1);
+  const shared = new Limit(limitOf({ ...written, scope: "AllReplicas" }), manualClock(), { replicas });
+  assert.is(String(shared), "user=jane, 30/s, shared by 3 replicas");
+  replicas.count = 1;
+  assert.is(String(shared), "user=jane, 30/s, shared by 1 replica");
+});
+
 test.run();

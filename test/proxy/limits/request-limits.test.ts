@@ -207,6 +207,17 @@ test("a successor has the limits with their numbers, ends and counts, and change
   assert.ok("name" in operators.add({ users: ["x"], rate: "1/s" }, alice, minute));
 });
 
+test("the replicas of the process share both the configured limits and those of operators", () => {
+  const limits = [{ name: "ci", users: ["*"], rate: "30/s", scope: "AllReplicas" as const }];
+  const path = new PlayedPath(["a"], { limits });
+  path.operatorLimits.replicas.set(3);
+  const added = path.operatorLimits.add({ users: ["x"], rate: "9/s", scope: "AllReplicas" }, alice, minute);
+  assert.is("name" in added && added.sharers, 3);
+  assert.is(path.limits.own[0]?.sharers, 3);
+  path.operatorLimits.replicas.set(0);
+  assert.is(path.limits.own[0]?.sharers, 1, "at least this process");
+});
+
 test("what a successor cannot read leaves it without limits", () => {
   const { operatorLimits: operators } = new PlayedPath(["a"]);
   for (const state of [

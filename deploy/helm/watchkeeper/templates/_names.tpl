@@ -33,6 +33,17 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $listener = dict "name" "kube" "address" "127.0.0.1:7443" "mode" "Passthrough" }}
 {{- $admin = dict "metricsAddress" "127.0.0.1:7481" "probeThread" false }}
 {{- end }}
+{{- if .Values.replicas.enabled }}
+{{- if ne .Values.mode "Deployment" }}
+{{- fail "replicas: the pods of a DaemonSet listen on loopback, where other nodes cannot reach them" }}
+{{- end }}
+{{- $serverName := required "replicas.serverName: the name in the certificate of tls.secretName" .Values.replicas.serverName }}
+{{- $host := printf "%s-replicas.%s.svc" (include "watchkeeper.name" .) .Release.Namespace }}
+{{- $_ := set $admin "address" ":7480" }}
+{{- $_ := set $admin "tls" (deepCopy $tls) }}
+{{- $_ := set $admin "authorization" (dict "mode" "Webhook") }}
+{{- $_ := set $admin "replicas" (dict "hostname" $host "port" 7480 "serverName" $serverName "caFile" "/var/run/secrets/watchkeeper-tls/ca.crt") }}
+{{- end }}
 {{- $cluster := dict "name" "default" "tls" (dict "caFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" "serverName" "kubernetes.default.svc") }}
 {{- if and .Values.frontProxy.secretName (eq .Values.mode "DaemonSet") }}
 {{- fail "frontProxy: a DaemonSet does not terminate TLS, so it cannot use a front-proxy key pair" }}

@@ -1,0 +1,329 @@
+/**
+ * The watchkeeper processes in front of the same apiservers. Each one asks all others every few seconds, and counts
+ * those that answer: the admin page and the API show them, and limits of scope AllReplicas are divided by their number.
+ * No replica decides for another, so replicas need no agreement.
+ */
+import { isDeepStrictEqual } from "node:util";
+import { type Address, textOf } from "../../base/address.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
+import { Interval } from "../../base/interval.ts";
+import type { ReplicasConfig, ReplicaTls } from "../../config/replicas.ts";
+import type { Journal } from "../../events/journal.ts";
+import { replicaLimits } from "./limits.ts";
+import type { ReplicaFacts } from "./replica.ts";
+
+/** unknown: has not been asked long enough to be called silent. */
+export const replicaStates = ["live", "silent", "unknown"] as const;
+export type ReplicaState = (typeof replicaStates)[number];
+
+/** A replica in the list. */
+export type ReplicaRow = {
+  /** Its host's name if no other replica has the same one, else its address. */
+  readonly name: string;
+  /** host:port; "": this process has not found itself at any address. */
+  readonly address: string;
+  readonly isSelf: boolean;
+  readonly state: ReplicaState;
+  /** Clock reading (ms) at which the state began. */
+  readonly since: number;
+  /** Clock reading (ms) of the last answer; -1: none yet. */
+  readonly answeredAt: number;
+  /** Undefined if it has never answered. */
+  readonly facts: ReplicaFacts | undefined;
+  /** Why the last request failed; "": it succeeded. */
+  readonly lastError: string;
+};
+
+/** A live replica to which a request can be forwarded. */
+export type ReplicaTarget = { readonly address: Address; readonly tls: ReplicaTls | undefined };
+
+export type ReplicasParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly self: () => ReplicaFacts;
+  readonly ask: (target: ReplicaTarget) => Promise<ReplicaFacts | Failure>;
+  /** Resolves a name again and again, and calls `onFound` with each other result. Returns a function that ends it. */
+  readonly resolve: (
+    name: NonNullable<ReplicasConfig["name"]>,
+    onFound: (addresses: readonly Address[]) => void,
+  ) => () => void;
+  /** Called with the number of replicas that share limits, if it has changed. */
+  readonly onCount: (count: number) => void;
+};
+
+/** An address at which a replica is asked. */
+class Place {
+  readonly address: Address;
+  readonly text: string;
+  readonly listedAt: number;
+  /** False if the name no longer resolves to the address. It is not asked any more, and forgotten with its share. */
+  isListed = true;
+  facts: ReplicaFacts | undefined;
+  answeredAt = -1;
+  liveSince = -1;
+  lastError = "";
+  /** True if the journal calls the replica live. */
+  isReportedLive = false;
+
+  constructor(address: Address, now: number) {
+    this.address = address;
+    this.text = textOf(address);
+    this.listedAt = now;
+  }
+
+  stateAt(now: number): ReplicaState {
+    if (this.answeredAt < 0) return now - this.listedAt < replicaLimits.liveMs ? "unknown" : "silent";
+    return now - this.answeredAt < replicaLimits.liveMs ? "live" : "silent";
+  }
+
+  sinceAt(now: number): number {
+    const state = this.stateAt(now);
+    if (state === "live") return this.liveSince;
+    return state === "unknown" ? this.listedAt : this.lastSeenAt + replicaLimits.liveMs;
+  }
+
+  get lastSeenAt(): number {
+    return Math.max(this.answeredAt, this.listedAt);
+  }
+
+  answered(facts: ReplicaFacts, now: number): void {
+    if (this.stateAt(now) !== "live" || this.facts?.id !== facts.id) this.liveSince = now;
+    this.facts = facts;
+    this.answeredAt = now;
+    this.lastError = "";
+  }
+
+  /** True while the replica, if it is none of the others, has a share of the limits. */
+  sharesAt(now: number): boolean {
+    if (this.answeredAt < 0) return this.isListed && this.stateAt(now) === "unknown";
+    return now - this.answeredAt < replicaLimits.sharesMs;
+  }
+}
+
+export class Replicas {
+  readonly #parts: ReplicasParts;
+  readonly #startedAt: number;
+  readonly #interval: Interval;
+  /** By the text of the address. */
+  readonly #places = new Map<string, Place>();
+  #config: ReplicasConfig | undefined;
+  #stopResolving = (): void => {};
+  #isAsking = false;
+  #isStopped = false;
+  /** True if an address was listed during a round, which must be asked before the next interval. */
+  #isDue = false;
+  #count = 1;
+
+  constructor(parts: ReplicasParts) {
+    this.#parts = parts;
+    this.#startedAt = parts.clock.now();
+    this.#interval = new Interval(parts.clock, replicaLimits.askEveryMs, () => void this.#round());
+  }
+
+  /** The number of replicas that share limits, this process included. */
+  get count(): number {
+    return this.#count;
+  }
+
+  /** Applies another configuration at once. Undefined: this process is alone. */
+  configure(config: ReplicasConfig | undefined): void {
+    const before = this.#config;
+    this.#config = config;
+    const { addresses = [], name } = config ?? {};
+    // What is the same name or the same list stays as it is; the files for TLS are read with each request.
+    if (isDeepStrictEqual([addresses, name], [before?.addresses ?? [], before?.name])) return;
+    this.#stopResolving();
+    this.#interval.stop();
+    if (config !== undefined) this.#interval.start();
+    this.#keepOnly(addresses);
+    this.#list(addresses);
+    const found = (all: readonly Address[]): void => this.#list(all);
+    this.#stopResolving = name === undefined ? () => {} : this.#parts.resolve(name, found);
+  }
+
+  #keepOnly(addresses: readonly Address[]): void {
+    const kept = new Set(addresses.map((address) => textOf(address)));
+    for (const text of this.#places.keys()) if (!kept.has(text)) this.#places.delete(text);
+  }
+
+  stop(): void {
+    this.#isStopped = true;
+    this.#interval.stop();
+    this.#stopResolving();
+  }
+
+  /** Takes the addresses that are configured or that the name has. Addresses beyond the limit are ignored. */
+  #list(all: readonly Address[]): void {
+    if (this.#isStopped) return;
+    const now = this.#parts.clock.now();
+    const addresses = all.slice(0, replicaLimits.replicas);
+    const listed = new Set(addresses.map((address) => textOf(address)));
+    for (const place of this.#places.values()) place.isListed = listed.has(place.text);
+    for (const address of addresses) {
+      const text = textOf(address);
+      if (!this.#places.has(text)) this.#places.set(text, new Place(address, now));
+    }
+    this.#forget(now);
+    this.#recount();
+    if (this.#isAsking) this.#isDue = true;
+    else void this.#round();
+  }
+
+  /** Forgets addresses that are no longer listed, once they have no share any more, or if there are too many. */
+  #forget(now: number): void {
+    const unlisted = Array.from(this.#places.values()).filter(({ isListed }) => !isListed);
+    const excess = unlisted.length - replicaLimits.replicas;
+    for (const [at, place] of unlisted.entries())
+      if (at < excess || !place.sharesAt(now)) this.#places.delete(place.text);
+  }
+
+  /** Asks every listed address once. Rounds do not overlap. */
+  async #round(): Promise<void> {
+    if (this.#isAsking) return;
+    this.#isAsking = true;
+    const waiting = Array.from(this.#places.values()).filter(({ isListed }) => isListed);
+    const worker = async (): Promise<void> => {
+      for (let place = waiting.shift(); place !== undefined; place = waiting.shift())
+        // Each worker asks one replica after the other, so that the number of workers bounds the concurrent requests.
+        // oxlint-disable-next-line no-await-in-loop
+        await this.#ask(place);
+    };
+    const workers = Math.min(replicaLimits.askedAtOnce, waiting.length);
+    await Promise.all(Array.from({ length: workers }, worker));
+    this.#isAsking = false;
+    if (this.#isStopped) return;
+    this.#forget(this.#parts.clock.now());
+    // Only after a round: if this process was stopped for a minute, it has had no answers, and all replicas may be live.
+    this.#reportLost();
+    this.#recount();
+    const isDue = this.#isDue;
+    this.#isDue = false;
+    if (isDue) void this.#round();
+  }
+
+  async #ask(place: Place): Promise<void> {
+    const target = { address: place.address, tls: this.#config?.tls };
+    // Caught, because a round that never ended would be the last one.
+    const outcome = await this.#parts.ask(target).catch((reason: unknown) => failureFrom(reason, "proxy"));
+    // A reload may have removed the address meanwhile.
+    if (this.#isStopped || this.#places.get(place.text) !== place) return;
+    if (outcome instanceof Failure) place.lastError = outcome.message;
+    else {
+      place.answered(outcome, this.#parts.clock.now());
+      this.#reportJoined(place);
+      if (this.#sharers() > this.#count) this.#recount();
+    }
+  }
+
+  #reportJoined(place: Place): void {
+    const { facts, isReportedLive, text } = place;
+    if (isReportedLive || facts === undefined || facts.id === this.#parts.self().id) return;
+    place.isReportedLive = true;
+    const replica = facts.name || text;
+    this.#parts.journal.write({
+      kind: "replica.joined",
+      replica,
+      address: text,
+      binaryVersion: facts.version,
+    });
+  }
+
+  #reportLost(): void {
+    const now = this.#parts.clock.now();
+    for (const place of this.#places.values()) {
+      // A replica that the name no longer has was removed on purpose.
+      if (!place.isReportedLive || !place.isListed || place.stateAt(now) !== "silent") continue;
+      place.isReportedLive = false;
+      this.#parts.journal.write({
+        kind: "replica.lost",
+        replica: place.facts?.name || place.text,
+        address: place.text,
+        silentMs: Math.round(now - place.answeredAt),
+        reason: place.lastError,
+      });
+    }
+  }
+
+  #recount(): void {
+    const count = this.#sharers();
+    if (count === this.#count) return;
+    this.#count = count;
+    this.#parts.onCount(count);
+  }
+
+  /** Addresses that have not answered yet count, so that replicas that start together do not each allow a whole limit. */
+  #sharers(): number {
+    const now = this.#parts.clock.now();
+    const { id: own } = this.#parts.self();
+    const sharing = Array.from(this.#places.values()).filter((place) => place.sharesAt(now));
+    const ids = new Set(sharing.flatMap(({ facts }) => (facts === undefined ? [] : [facts.id])));
+    const unknown = sharing.filter(({ facts }) => facts === undefined).length;
+    // One of the addresses that have not answered yet may be this process's own.
+    const isOwnUnknown = unknown > 0 && !ids.has(own);
+    if (!isOwnUnknown) ids.add(own);
+    return Math.max(1, ids.size + unknown);
+  }
+
+  /** The replicas, this process first, then by name. */
+  get rows(): readonly ReplicaRow[] {
+    const now = this.#parts.clock.now();
+    const self = this.#parts.self();
+    const places = this.#onePerReplica();
+    const isSelf = ({ facts }: Place): boolean => facts?.id === self.id;
+    const others = places.filter((place) => !isSelf(place));
+    const names = [self.name, ...others.map(({ facts }) => facts?.name ?? "")];
+    const isUnique = (name: string): boolean =>
+      name !== "" && names.indexOf(name) === names.lastIndexOf(name);
+    const nameOf = (name: string, address: string): string => (isUnique(name) ? name : address);
+    const ownAddress = places.find(isSelf)?.text ?? "";
+    const own: ReplicaRow = {
+      name: nameOf(self.name, ownAddress) || self.id.slice(0, 8),
+      address: ownAddress,
+      isSelf: true,
+      state: "live",
+      since: this.#startedAt,
+      answeredAt: now,
+      facts: self,
+      lastError: "",
+    };
+    const rest = others.map(
+      (place): ReplicaRow => ({
+        name: nameOf(place.facts?.name ?? "", place.text),
+        address: place.text,
+        isSelf: false,
+        state: place.stateAt(now),
+        since: place.sinceAt(now),
+        answeredAt: place.answeredAt,
+        facts: place.facts,
+        lastError: place.lastError,
+      }),
+    );
+    return [own, ...rest.toSorted((one, other) => (one.name < other.name ? -1 : 1))];
+  }
+
+  /** A replica may have several addresses, such as IPv4 and IPv6. The one that has answered last stands for it. */
+  #onePerReplica(): readonly Place[] {
+    const byId = new Map<string, Place>();
+    for (const place of this.#places.values()) {
+      const key = place.facts?.id ?? place.text;
+      const other = byId.get(key);
+      if (other === undefined || other.answeredAt < place.answeredAt) byId.set(key, place);
+    }
+    return Array.from(byId.values());
+  }
+
+  /** Returns the row of this name or address; undefined: there is none. */
+  named(name: string): ReplicaRow | undefined {
+    const { rows } = this;
+    return (
+      rows.find((row) => row.name === name) ?? rows.find(({ address }) => address !== "" && address === name)
+    );
+  }
+
+  /** Returns where a replica of the list is asked. */
+  targetOf({ address }: ReplicaRow): ReplicaTarget | undefined {
+    const place = this.#places.get(address);
+    return place === undefined ? undefined : { address: place.address, tls: this.#config?.tls };
+  }
+}

@@ -1,0 +1,58 @@
+/** Finds replicas by a name, such as that of a headless Service. Keeps the last result while the name cannot be resolved. */
+import type { Address } from "../../base/address.ts";
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import { sourceOf } from "../../discovery/discover.ts";
+import type { Discovered } from "../../discovery/discovered.ts";
+import { Discovery, type Source } from "../../discovery/discovery.ts";
+import type { Journal } from "../../events/journal.ts";
+import { replicaLimits } from "./limits.ts";
+import type { ReplicasParts } from "./replicas.ts";
+
+/** Name of the source in the journal, and in the incident that reports its failures. */
+const from = "admin.replicas";
+
+export type ResolverParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  /** Returns the source that resolves a name; default: the system's resolver. */
+  readonly sourceOf?: (name: { readonly hostname: string; readonly port: number }) => Source;
+};
+
+/** Returns the function that resolves a name until it is stopped. */
+export function resolver({ clock, journal, sourceOf: make }: ResolverParts): ReplicasParts["resolve"] {
+  const intervalMs = replicaLimits.askEveryMs;
+  const usual = (name: { readonly hostname: string; readonly port: number }): Source =>
+    sourceOf({ type: "DNS", intervalMs, ...name }, { clock, access: noAccess });
+  return (name, onFound) => {
+    const source = (make ?? usual)(name);
+    const ask = async (): Promise<readonly Discovered[] | Failure> => {
+      const found = await source.ask();
+      return found instanceof Failure ? found : checked(found);
+    };
+    const discovery = new Discovery({
+      clock,
+      journal,
+      source: { ...source, from, ask },
+      intervalMs,
+      found: [],
+      onChange: (found) => onFound(found.map(({ host, port }): Address => ({ host, port }))),
+    });
+    discovery.start();
+    return () => discovery.stop();
+  };
+}
+
+/** A lookup of a name needs no credentials. */
+const noAccess = (): { servers: string[]; caFile: string; serverName: undefined } => ({
+  servers: [],
+  caFile: "",
+  serverName: undefined,
+});
+
+/** Words the problems of a lookup for replicas: Discovery would call them backends. */
+function checked(found: readonly Discovered[]): readonly Discovered[] | Failure {
+  if (found.length === 0) return new Failure("bad-file", "proxy", "The name has no address");
+  if (found.length <= replicaLimits.replicas) return found;
+  return new Failure("bad-file", "proxy", `${found.length} replicas, more than ${replicaLimits.replicas}`);
+}

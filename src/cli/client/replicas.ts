@@ -1,0 +1,65 @@
+/** Runs one request at every replica, for the option --all-replicas. */
+import { Failure } from "../../base/failure.ts";
+import { type Row, shown, textAt } from "../commands/rows.ts";
+import type { Screen } from "../commands/screen.ts";
+import type { AdminClient } from "./admin-client.ts";
+import type { Column } from "./table.ts";
+
+/** What a replica has answered. `row`: its row in the list of replicas. */
+export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly outcome: T | Failure };
+
+/** Number of replicas that are asked at a time. The process that forwards the requests takes 16 in all. */
+const askedAtOnce = 4;
+
+/** Asks each replica. A silent one is not asked; its outcome is the reason. */
+export async function fromAll<T>(
+  client: AdminClient,
+  ask: (client: AdminClient) => Promise<T | Failure>,
+): Promise<readonly OfReplica<T>[] | Failure> {
+  const replicas = await client.replicas();
+  if (replicas instanceof Failure) return replicas;
+  const all: OfReplica<T>[] = [];
+  const next = replicas.entries();
+  const worker = async (): Promise<void> => {
+    // Each worker asks one replica after the other, so that the number of workers bounds the concurrent requests.
+    // oxlint-disable-next-line no-await-in-loop
+    for (const [at, { name, row, client: own }] of next)
+      all[at] = { name, row, outcome: own instanceof Failure ? own : await ask(own) };
+  };
+  await Promise.all(Array.from({ length: askedAtOnce }, worker));
+  return all;
+}
+
+/** The answers of the replicas that have answered. */
+export function answersIn<T>(
+  all: readonly OfReplica<T>[],
+): (Omit<OfReplica<T>, "outcome"> & { readonly answer: T })[] {
+  return all.flatMap(({ name, row, outcome }) =>
+    outcome instanceof Failure ? [] : [{ name, row, answer: outcome }],
+  );
+}
+
+/** The replicas that have not answered, as `-o json` shows them. */
+export function failuresIn(
+  all: readonly OfReplica<unknown>[],
+): readonly { readonly replica: string; readonly message: string }[] {
+  return all.flatMap(({ name, outcome }) =>
+    outcome instanceof Failure ? [{ replica: name, message: outcome.message }] : [],
+  );
+}
+
+/** Prints a line for each replica that has not answered. Returns the exit code: 3 if any is lost, else 1, or 0. */
+export function reportFailures(
+  all: readonly OfReplica<unknown>[],
+  { complain }: Pick<Screen, "complain">,
+): number {
+  for (const { replica, message } of failuresIn(all))
+    complain(`${shown(replica)}: ${shown(message.split("\n")[0] ?? "")}\n`);
+  const codes = all.map(({ outcome }) => (outcome instanceof Failure ? outcome.code : undefined));
+  if (codes.includes("backend-lost")) return 3;
+  if (codes.includes("bad-request")) return 2;
+  return codes.every((code) => code === undefined) ? 0 : 1;
+}
+
+/** The first column of a table with rows of several replicas. */
+export const replicaColumn: Column = { head: "REPLICA", of: (row) => textAt(row, "replica") };

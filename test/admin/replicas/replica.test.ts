@@ -1,0 +1,48 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { factsIn, replicaAnswer, replicaName } from "../../../src/admin/replicas/replica.ts";
+import { factsOf } from "../../support/replicas.ts";
+
+const test = suite("admin/replicas/replica");
+
+test("what a replica says of itself is read as it was said", () => {
+  const facts = factsOf(1, { clusters: ["eu", "us-1"], activeIncidents: 3, version: "0.1.0-rc.1+build" });
+  assert.equal(factsIn(JSON.parse(JSON.stringify(replicaAnswer(facts)))), facts);
+});
+
+test("another server's answer is none, and what is too long or strange in an answer is dropped", () => {
+  const good = { ...replicaAnswer(factsOf(1)) };
+  for (const bad of [
+    undefined,
+    null,
+    "x",
+    [],
+    {},
+    { kind: "Other" },
+    { ...good, id: "x" },
+    { ...good, id: `${factsOf(1).id}/..` },
+    { ...good, version: "<script>" },
+    { ...good, version: 1 },
+    { ...good, startedAt: "yesterday" },
+  ])
+    assert.is(factsIn(bad), undefined, JSON.stringify(bad));
+  const odd = factsIn({
+    ...good,
+    name: "a b",
+    clusters: ["ok", 7, "UPPER", "x".repeat(100), ...Array.from({ length: 100 }, () => "c")],
+    activeIncidents: -1,
+  });
+  assert.is(odd?.name, "");
+  assert.is(odd?.clusters.length, 64);
+  assert.is(odd?.clusters[0], "ok");
+  assert.is(odd?.activeIncidents, 0);
+  assert.equal(factsIn({ ...good, clusters: "x", activeIncidents: "1e9" })?.clusters, []);
+});
+
+test("a name is that of a host, and never an address with a port or a path", () => {
+  for (const name of ["watchkeeper-7d9f-x2k4l", "cp-1.example.org", "A"]) assert.is(replicaName(name), name);
+  for (const name of ["", "10.0.0.1:7480", "a/b", "..", "a%2fb", "a\nb", "x".repeat(300)])
+    assert.is(replicaName(name), "", name);
+});
+
+test.run();

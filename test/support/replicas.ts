@@ -1,0 +1,107 @@
+/** Replicas that a test plays: each address answers, fails, or stays silent, as the test says. */
+import { setImmediate as turn } from "node:timers/promises";
+import type { ReplicaFacts } from "../../src/admin/replicas/replica.ts";
+import { Replicas } from "../../src/admin/replicas/replicas.ts";
+import { type Address, parseAddress, textOf } from "../../src/base/address.ts";
+import { Failure } from "../../src/base/failure.ts";
+import type { ReplicasConfig } from "../../src/config/replicas.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
+import { manualClock } from "./clock.ts";
+
+/** The facts of the replica with this number. */
+export function factsOf(number: number, change: Partial<ReplicaFacts> = {}): ReplicaFacts {
+  return {
+    id: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
+    name: `wk-${number}`,
+    version: "0.1.0",
+    startedAt: "2026-11-22T12:00:00.000Z",
+    clusters: ["default"],
+    activeIncidents: 0,
+    ...change,
+  };
+}
+
+export function addressIn(text: string): Address {
+  const address = parseAddress(text);
+  if (address === undefined) throw new Error(text);
+  return address;
+}
+
+/** The address of the replica with this number. */
+export function addressOf(number: number): string {
+  return `10.0.0.${number}:7480`;
+}
+
+export function listed(...texts: readonly string[]): ReplicasConfig {
+  return { addresses: texts.map(addressIn), name: undefined, tls: undefined };
+}
+
+/** The process under test is replica 1. */
+export class PlayedReplicas {
+  readonly clock = manualClock();
+  readonly journal = new Journal(this.clock);
+  readonly entries: Entry[] = [];
+  /** What each address answers; an address that is not in it refuses the connection. */
+  readonly answers = new Map<string, ReplicaFacts>();
+  readonly asked: string[] = [];
+  readonly counts: number[] = [];
+  readonly resolved: {
+    readonly hostname: string;
+    readonly found: (addresses: readonly Address[]) => void;
+  }[] = [];
+  stopped = 0;
+  /** True while each request throws, which none should. */
+  throws = false;
+  open = 0;
+  /** The most requests that were under way at once. */
+  mostOpen = 0;
+  self = factsOf(1);
+  readonly replicas = new Replicas({
+    clock: this.clock,
+    journal: this.journal,
+    self: () => this.self,
+    ask: async ({ address }) => {
+      const text = textOf(address);
+      this.asked.push(text);
+      this.open += 1;
+      this.mostOpen = Math.max(this.mostOpen, this.open);
+      await turn();
+      this.open -= 1;
+      if (this.throws) throw new Error("a fault");
+      return this.answers.get(text) ?? new Failure("backend-refused", "backend", "ECONNREFUSED");
+    },
+    resolve: ({ hostname }, found) => {
+      this.resolved.push({ hostname, found });
+      return () => {
+        this.stopped += 1;
+      };
+    },
+    onCount: (count) => this.counts.push(count),
+  });
+
+  constructor(...numbers: readonly number[]) {
+    this.journal.subscribe((entry) => this.entries.push(entry));
+    for (const number of numbers) this.answers.set(addressOf(number), factsOf(number));
+  }
+
+  async settle(): Promise<void> {
+    for (let turns = 0; turns < 12; turns += 1)
+      // One turn after the other, because each may begin the next request.
+      // oxlint-disable-next-line no-await-in-loop
+      await turn();
+  }
+
+  /** Lets time pass in steps of a second, with everything that is due. */
+  async pass(seconds: number): Promise<void> {
+    for (let second = 0; second < seconds; second += 1) {
+      this.clock.advance(1000);
+      // oxlint-disable-next-line no-await-in-loop
+      await this.settle();
+    }
+  }
+
+  /** "wk-1 live", for each row. */
+  get states(): readonly string[] {
+    return this.replicas.rows.map(({ name, state }) => `${name} ${state}`);
+  }
+}
