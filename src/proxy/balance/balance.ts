@@ -74,6 +74,7 @@ export class Balance extends Interval {
 
   #finishAll(clients: Iterable<ClientStreams>): void {
     const shares = this.#parts.shares.of();
+    this.#rests.among([...shares.keys()]);
     const loads: ClientLoad<ClientStreams>[] = [];
     const activities = new Map<string, number>();
     const finish = (one: ClientStreams): void => {

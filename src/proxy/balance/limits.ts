@@ -11,7 +11,7 @@ export const balanceLimits = {
   restSlack: 0.06,
   /**
    * Ms until a client that was moved may be moved again. Doubles with each further move up to `restMostMs`, so that a
-   * client whose load varies is not moved to and fro.
+   * client whose load varies is not moved to and fro. All rests end when a backend comes or goes.
    */
   restMs: 120_000,
   restMostMs: 3_600_000,

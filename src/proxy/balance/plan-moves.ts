@@ -124,7 +124,15 @@ function sumOf(numbers: readonly number[]): number {
 
 /** Clients that were moved, each with the time until which it stays where it is. */
 export class Rests<T extends object> {
-  readonly #rests = new WeakMap<T, { readonly ms: number; readonly until: number }>();
+  #rests = new WeakMap<T, { readonly ms: number; readonly until: number }>();
+  #backends = "";
+
+  /** Ends all rests if these are other backends than before: all clients may have to move then. */
+  among(backends: readonly string[]): void {
+    const names = backends.toSorted().join();
+    if (names !== this.#backends) this.#rests = new WeakMap();
+    this.#backends = names;
+  }
 
   moved(client: T, now: number): void {
     const last = this.#rests.get(client);

@@ -254,6 +254,16 @@ test("a client that was moved rests, longer each time, and as before after an ho
   assert.is(rests.isResting(client, later + restMostMs), false);
 });
 
+test("a backend that comes or goes ends all rests", () => {
+  const [rests, client] = [new Rests(), {}];
+  rests.among(["a", "b"]);
+  rests.moved(client, 0);
+  rests.among(["b", "a"]);
+  assert.ok(rests.isResting(client, 1));
+  rests.among(["a"]);
+  assert.not(rests.isResting(client, 1));
+});
+
 test("if one client is the whole load of a backend, the other backends even out among themselves", () => {
   const client = (name: string, backend: string, load: number) => ({
     client: name,
