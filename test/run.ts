@@ -33,6 +33,25 @@ const slowFolders = [
   "test/fuzz/",
 ];
 
+/**
+ * What `--only slow` and `--except slow` name: tests of whole processes that take ten seconds and more, which would make
+ * `npm test` longer than three minutes.
+ */
+const slowSuites = [
+  "incidents/whole",
+  "processes/admin",
+  "processes/docs",
+  "processes/cli/serve/check",
+  "processes/cli/serve/handover",
+  "processes/cli/serve/incident",
+  "processes/cli/serve/run",
+  "processes/cli/serve/shared-port",
+  "processes/idle-memory",
+  "processes/own-faults",
+  "processes/reloads",
+  "processes/replicas",
+];
+
 const { values, positionals } = parseArgs({
   options: {
     only: { type: "string" },
@@ -44,7 +63,10 @@ const { values, positionals } = parseArgs({
 
 function selected(): string[] {
   const inFolder = (file: string, list: string | undefined): boolean =>
-    list?.split(",").some((folder) => file.startsWith(`test/${folder}/`)) === true;
+    list
+      ?.split(",")
+      .flatMap((folder) => (folder === "slow" ? slowSuites : [folder]))
+      .some((name) => file.startsWith(`test/${name}/`) || file === `test/${name}.test.ts`) === true;
   return globSync("test/**/*.test.ts", { exclude: ["test/**/node_modules/**"] })
     .filter((file) => values.only === undefined || inFolder(file, values.only))
     .filter((file) => !inFolder(file, values.except))

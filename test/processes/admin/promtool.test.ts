@@ -306,12 +306,12 @@ it("the alert of a refused certificate says what not to do, and lists only insta
       summary:
         "A new certificate or key is bad: the last good one stays in use until it expires (instances: 1)",
       description: [
-        "Affected: no client yet: the last good certificate stays in use, and all other hosts serve.",
+        "Affected: no client yet: the last good certificate stays in use, and nothing else is affected.",
         "Since: 1970-01-01 00:00:00 +0000 UTC.",
-        "First: do not restart watchkeeper: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed.",
+        "First: do not restart watchkeeper and roll out no new version: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed.",
         commands,
         "Reported by:",
-        "- instance wk-1: files of kube rejected, 2 in all since its start (kube is a listener, LISTENER/HOST, a CA or a credential of the configuration)",
+        "- instance wk-1: kube, a listener, LISTENER/HOST, CA or credential: new files rejected (2 since the start of the instance)",
       ].join("\n"),
       runbook_url: runbookPage("WatchkeeperCertificateRefused"),
       incidents: "active: certificate-refused",
@@ -373,7 +373,7 @@ it("with several clusters in one Prometheus, an alert lists the instances of its
         description: [
           "Affected: one client restarts a watch from the same old version (watch-replay-loop), or an apiserver sent an older version than before (version-regression): the client acts on old objects and can undo the work of others.",
           "Since: 1970-01-01 00:00:00 +0000 UTC.",
-          "First: `watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. The last lines are the commands that find the client's process.",
+          "First: `watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. NEXT begins the search for the client's process.",
           commands,
           "Reported by:",
           "- instance wk-1: watch-replay-loop",
