@@ -8,6 +8,9 @@ import type { ReplicasConfig } from "../../src/config/replicas.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "./clock.ts";
 
+/** A response after which Node's client has neither a response nor an error, unless it awaits an upgrade. */
+export const switching = "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: x\r\n\r\n";
+
 /** The facts of the replica with this number. */
 export function factsOf(number: number, change: Partial<ReplicaFacts> = {}): ReplicaFacts {
   return {
