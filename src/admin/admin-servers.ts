@@ -409,7 +409,7 @@ function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplic
     self: selfOf(records, parts),
     ask: (target) => askReplica(send, target),
     resolve: resolver({ clock, journal }),
-    onCount: (count) => parts.operatorLimits.replicas.set(count),
+    shared: parts.operatorLimits.replicas,
   });
 }
 

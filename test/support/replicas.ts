@@ -59,6 +59,13 @@ export class PlayedReplicas {
   /** The most requests that were under way at once. */
   mostOpen = 0;
   self = factsOf(1);
+  readonly shared = {
+    count: 1,
+    set: (count: number): void => {
+      this.shared.count = count;
+      this.counts.push(count);
+    },
+  };
   readonly replicas = new Replicas({
     clock: this.clock,
     journal: this.journal,
@@ -79,7 +86,7 @@ export class PlayedReplicas {
         this.stopped += 1;
       };
     },
-    onCount: (count) => this.counts.push(count),
+    shared: this.shared,
   });
 
   constructor(...numbers: readonly number[]) {
