@@ -204,7 +204,7 @@ const replicaParameter: Schema = {
 const forwardFailures = {
   "404": failure("There is no replica of this name."),
   "502": failure("The replica does not answer."),
-  "503": failure("Too many requests are being forwarded."),
+  "503": failure("Too many requests or responses are being forwarded."),
 };
 
 /** A path of a replica may have several segments, which OpenAPI cannot express. */
