@@ -21,7 +21,10 @@ export const replicaLimits = {
    * that the name no longer has was removed on purpose, and shares limits for `liveMs` only.
    */
   sharesMs: 45_000,
-  /** Maximum number of concurrent requests that are forwarded to one replica. An admin page sends up to six at once. */
+  /**
+   * Maximum number of concurrent requests that are forwarded to one replica: an admin page sends up to six at once. The
+   * sockets of the admin port limit those to all replicas together.
+   */
   forwardsAtOnce: 8,
   /** Milliseconds that a forwarded request may take: a replica may have to ask an apiserver for two reviews first. */
   forwardMs: 8000,

@@ -6,10 +6,12 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { replicaLimits } from "../../../src/admin/replicas/limits.ts";
 import { replicaAnswer } from "../../../src/admin/replicas/replica.ts";
 import { askReplica, replicaClient } from "../../../src/admin/replicas/replica-client.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
+import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { factsOf, switching } from "../../support/replicas.ts";
 
@@ -123,6 +125,33 @@ test("with TLS the certificate must be of the CA and have the name; without a na
     small,
   );
   assert.match(told(none), "none");
+});
+
+test("another CA is used after a round at most, and a file that cannot be read then is a failure", async () => {
+  const { authority, serving } = await testPki();
+  const pair = { cert: serving.certificate, key: serving.key };
+  const address = await serve(
+    (_request, response) => response.end("secret"),
+    (listen) => createTlsServer(pair, listen),
+  );
+  const caFile = join(directory, "changing.crt");
+  writeFileSync(caFile, authority.certificate);
+  const clock = manualClock();
+  const sendNow = replicaClient(clock);
+  const ask = async (): Promise<boolean> =>
+    !((await sendNow({ address, tls: { caFile, serverName: "localhost" } }, small)) instanceof Failure);
+  assert.ok(await ask());
+  writeFileSync(caFile, "none");
+  clock.advance(replicaLimits.askEveryMs - 1);
+  assert.ok(await ask(), "the file is not read for each request");
+  clock.advance(1);
+  assert.not.ok(await ask());
+  writeFileSync(caFile, authority.certificate);
+  clock.advance(replicaLimits.askEveryMs);
+  assert.ok(await ask());
+  rmSync(caFile);
+  clock.advance(replicaLimits.askEveryMs);
+  assert.not.ok(await ask());
 });
 
 test("a replica is asked about itself, and another server is not taken for one", async () => {
