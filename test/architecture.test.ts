@@ -116,7 +116,7 @@ const io = [
   "src/discovery/discover.ts",
   "src/discovery/kubernetes-child.ts",
   "src/discovery/transport.ts",
-  "src/discovery/json-request.ts",
+  "src/discovery/bounded-request.ts",
   "src/discovery/discover-child.ts",
   "src/cli/",
   "src/demo/",

@@ -21,7 +21,7 @@ import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
 import type { Exchange } from "../proxy/request/exchange.ts";
 import { apiPages, createApi, type Pages } from "./api/api.ts";
 import { openapiRoutes } from "./api/openapi.ts";
-import { operationPosts } from "./api/operation-posts.ts";
+import { operationPosts, refused } from "./api/operation-posts.ts";
 import { ProcessMonitor, type Stats, statsOf } from "./api/stats.ts";
 import { type AccessRequest, Authorization } from "./authorization/authorization.ts";
 import { BackendHistory } from "./events/backend-history.ts";
@@ -160,7 +160,8 @@ export class AdminServers {
       replicas,
       send,
       api: api.routes,
-      isReadOnly: () => this.#config.readOnly,
+      refusal: (target, posted) =>
+        this.#config.readOnly ? refused(parts.operations, "forward", target, posted) : undefined,
       now: () => clock.now(),
     });
     const others = otherRoutesOf(records, parts, api.pages);
@@ -408,7 +409,7 @@ function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplic
     self: selfOf(records, parts),
     ask: (target) => askReplica(send, target),
     resolve: resolver({ clock, journal }),
-    onCount: (count) => parts.operatorLimits.replicas.set(count),
+    shared: parts.operatorLimits.replicas,
   });
 }
 

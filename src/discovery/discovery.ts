@@ -80,6 +80,14 @@ export class Discovery {
     this.#cancelNext();
     this.#stopWatching();
     this.#parts.source.stop();
+    // The problem of a source that is no longer used is over.
+    this.#recovered();
+  }
+
+  #recovered(): void {
+    const { journal, source } = this.#parts;
+    if (this.#lastFailure !== "") journal.write({ kind: "discovery.recovered", from: source.from });
+    this.#lastFailure = "";
   }
 
   #look(): void {
@@ -119,8 +127,7 @@ export class Discovery {
     const listed = outcome instanceof Failure ? outcome : checkFound(outcome);
     if (listed instanceof Failure) return this.#failed(listed);
     const found = this.#withUnlisted(listed);
-    if (this.#lastFailure !== "") journal.write({ kind: "discovery.recovered", from: source.from });
-    this.#lastFailure = "";
+    this.#recovered();
     this.#retryMs = discoveryLimits.discoveryRetryMs;
     this.#lastSuccessAtMs = clock.wall();
     if (JSON.stringify(found) === JSON.stringify(this.#found)) return;
@@ -167,6 +174,7 @@ export class Discovery {
   }
 
   #failed({ message }: Failure): void {
+    if (this.#isStopped) return;
     const { journal, source } = this.#parts;
     this.#failures += 1;
     if (message !== this.#lastFailure)

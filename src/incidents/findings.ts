@@ -276,7 +276,7 @@ const enders: Enders = {
   "discovery.recovered": ({ from }) => ({
     kinds: ["discovery-failed"],
     subject: from,
-    ending: "Discovery succeeds again",
+    ending: "Discovery succeeds again, or its source is no longer used",
   }),
   "limit.removed": ({ limit, refused, reason }) => ({
     kinds: ["operator-limit"],

@@ -134,6 +134,9 @@ test("admin.readOnly applies with a reload, and the API's port stays open", asyn
   const addresses = `address: "${apiAddress}", metricsAddress: "${adminAddress}"`;
   assert.equal(await reload(`{${addresses}, readOnly: true}`), []);
   assert.is(await post("/api/v1/backends/a/undrain"), 403);
+  assert.is(await post("/api/v1/replicas/wk-2/limits"), 403);
+  const refused = proxy.entries.findLast((entry) => entry.kind === "operation.refused");
+  assert.ok(refused?.kind === "operation.refused" && refused.target === "replicas/wk-2/limits");
   assert.is(await reload(`{${addresses}}`).then(() => post("/api/v1/backends/a/undrain")), 200);
   assert.equal(
     proxy.entries.filter((entry) => entry.kind === "listener.opened" && entry.listener === "admin").length,

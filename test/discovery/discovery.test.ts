@@ -207,4 +207,18 @@ test("once stopped it tells and asks nothing", async () => {
   assert.equal([source.isStopped, source.asked, sets.length], [true, 1, 0]);
 });
 
+test("a discovery that ends is a problem no more, and a lookup that ends later is no new one", async () => {
+  const { clock, entries, source, discovery } = start();
+  await source.answer(new Failure("bad-file", "proxy", "ENOTFOUND"));
+  discovery.stop();
+  discovery.stop();
+  clock.advance(60_000);
+  const kinds = (): string[] => entries.map(({ kind }) => kind);
+  assert.equal(kinds(), ["discovery.failed", "discovery.recovered"]);
+  const other = start();
+  other.discovery.stop();
+  other.clock.advance(60_000);
+  assert.equal(other.entries, []);
+});
+
 test.run();

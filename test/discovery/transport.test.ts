@@ -11,6 +11,7 @@ import { jsonFrom } from "../../src/discovery/json-request.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { accountToken, serviceUrl } from "../../src/discovery/transport.ts";
 import { testPki } from "../support/pki.ts";
+import { switching } from "../support/replicas.ts";
 import { within } from "../support/within.ts";
 
 const test = suite("discovery/transport");
@@ -35,6 +36,10 @@ test("an answer that is late, or has no end, is none", async () => {
   const { authority, serving } = await testPki();
   const server = createServer({ cert: serving.certificate, key: serving.key }, (request, response) => {
     if (request.url === "/mute") return;
+    if (request.url === "/upgrade") {
+      response.socket?.write(switching);
+      return;
+    }
     response.on("error", () => undefined);
     response.write("x".repeat(discoveryLimits.discoveryBytes + 1));
   });
@@ -49,7 +54,11 @@ test("an answer that is late, or has no end, is none", async () => {
       { path, timeoutMs: path === "/mute" ? 100 : 10_000 },
     ).then(String, (reason: Error) => reason.message);
   assert.is(await within(20_000, "the end", ask("/mute")), "no answer in 100 ms");
-  assert.is(await within(20_000, "the end", ask("/endless")), "the response is too large");
+  assert.is(
+    await within(20_000, "the end", ask("/endless")),
+    `an answer of more than ${discoveryLimits.discoveryBytes} bytes`,
+  );
+  assert.is(await within(5000, "the end", ask("/upgrade")), "answered 101");
   server.closeAllConnections();
   server.close();
 });

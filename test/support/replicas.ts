@@ -8,6 +8,9 @@ import type { ReplicasConfig } from "../../src/config/replicas.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "./clock.ts";
 
+/** A response after which Node's client has neither a response nor an error, unless it awaits an upgrade. */
+export const switching = "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: x\r\n\r\n";
+
 /** The facts of the replica with this number. */
 export function factsOf(number: number, change: Partial<ReplicaFacts> = {}): ReplicaFacts {
   return {
@@ -56,6 +59,13 @@ export class PlayedReplicas {
   /** The most requests that were under way at once. */
   mostOpen = 0;
   self = factsOf(1);
+  readonly shared = {
+    count: 1,
+    set: (count: number): void => {
+      this.shared.count = count;
+      this.counts.push(count);
+    },
+  };
   readonly replicas = new Replicas({
     clock: this.clock,
     journal: this.journal,
@@ -76,7 +86,7 @@ export class PlayedReplicas {
         this.stopped += 1;
       };
     },
-    onCount: (count) => this.counts.push(count),
+    shared: this.shared,
   });
 
   constructor(...numbers: readonly number[]) {

@@ -3,6 +3,7 @@ import { docsPage } from "../../program/docs.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Page } from "../http/listing.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
+import { forwardedPosts } from "../replicas/forwarding.ts";
 import type { Pages } from "./api.ts";
 import { backendFields } from "./backend-listing.ts";
 import { certificateFields } from "./certificate-listing.ts";
@@ -86,7 +87,7 @@ export function openapiOf(pages: Pages, version: string): Schema {
       "/api/v1/stats": { get: read("stats", "Counters since the process began.", ref("Stats")) },
       "/api/v1/history": historyPath,
       "/api/v1/events": eventsPath,
-      "/api/v1/replicas/{name}/{path}": replicaPath,
+      "/api/v1/replicas/{name}/{path}": forwardedGet,
       ...Object.fromEntries(operations),
       ...Object.fromEntries(operationPaths.flatMap((one) => forwardedPost(...operationPath(one)))),
     },
@@ -192,7 +193,7 @@ const eventsPath: Schema = {
   },
 };
 
-const replicaName: Schema = {
+const replicaParameter: Schema = {
   name: "name",
   in: "path",
   required: true,
@@ -203,16 +204,16 @@ const replicaName: Schema = {
 const forwardFailures = {
   "404": failure("There is no replica of this name."),
   "502": failure("The replica does not answer."),
-  "503": failure("Too many requests are being forwarded."),
+  "503": failure("Too many requests or responses are being forwarded."),
 };
 
 /** A path of a replica may have several segments, which OpenAPI cannot express. */
-const replicaPath: Schema = {
+const forwardedGet: Schema = {
   get: {
     operationId: "get-from-replica",
     summary:
       "Forwards the request, with the caller's token, to a replica: `{path}` is a path of this document below /api/v1/, without /events and this path itself.",
-    parameters: [replicaName, { name: "path", in: "path", required: true, schema: { type: "string" } }],
+    parameters: [replicaParameter, { name: "path", in: "path", required: true, schema: { type: "string" } }],
     responses: {
       "200": answer("The replica's response.", {}),
       "307": answer("The replica is this process: ask the path itself.", {}),
@@ -221,17 +222,15 @@ const replicaPath: Schema = {
   },
 };
 
-const forwardedPosts = ["/api/v1/limits", "/api/v1/limits/{id}/unlimit"];
-
 /** Returns the path by which an operation is forwarded to a replica, if it can be forwarded. */
 function forwardedPost(path: string, { post }: Schema): readonly (readonly [string, Schema])[] {
-  if (!forwardedPosts.includes(path) || typeof post !== "object") return [];
+  if (!forwardedPosts.test(path) || typeof post !== "object") return [];
   const own: Schema = { ...post };
   const { operationId, parameters, responses } = own;
   const forwarded: Schema = {
     ...own,
     operationId: `${String(operationId)}-at-replica`,
-    parameters: [replicaName, ...(Array.isArray(parameters) ? parameters : [])],
+    parameters: [replicaParameter, ...(Array.isArray(parameters) ? parameters : [])],
     responses: { ...Object(responses), ...forwardFailures },
   };
   return [[path.replace("/api/v1/", "/api/v1/replicas/{name}/"), { post: forwarded }]];

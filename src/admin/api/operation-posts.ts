@@ -105,7 +105,8 @@ function operatorOf({ by, body }: Posted): Operator {
   return { by, reason: typeof reason === "string" ? reason.slice(0, adminLimits.operatorChars) : "" };
 }
 
-function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {
+/** Journals an operation that admin.readOnly forbids, and returns the response. */
+export function refused(operations: Operations, operation: string, target: string, posted: Posted): Reply {
   const reason = 'The configuration has "admin.readOnly: true": operations are disabled';
   operations.refuse(operation, target, operatorOf(posted), reason);
   return failed(403, reason);

@@ -11,11 +11,11 @@ export class ReplyQueue {
 
   /** Returns a route that waits until all earlier ones are over. Above `queuedReplies`, it answers 429 instead. */
   wrap(route: Route): Route {
-    return async (query, accept) => {
+    return async (query, headers) => {
       if (this.#size >= adminLimits.queuedReplies)
         return failed(429, "Too many requests to the JSON API are waiting");
       this.#size += 1;
-      const reply = this.#last.then(() => this.#run(() => route(query, accept)));
+      const reply = this.#last.then(() => this.#run(() => route(query, headers)));
       this.#last = reply.catch(() => {});
       return reply;
     };

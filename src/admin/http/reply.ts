@@ -4,7 +4,8 @@ import type { IncomingHttpHeaders } from "node:http";
 export type Reply = {
   readonly status: number;
   readonly type: string;
-  readonly text: string;
+  /** The body; bytes if another process has encoded it. */
+  readonly text: string | Buffer;
   /** Content-Security-Policy of the response; default: one that allows a page to load nothing. */
   readonly policy?: string;
   /** Value of the response's Location field; default: no such field. */

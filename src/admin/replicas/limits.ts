@@ -13,17 +13,23 @@ export const replicaLimits = {
   askedAtOnce: 32,
   /** Bytes of the longest answer about a replica: the names of 64 clusters take 5 KiB. */
   answerBytes: 8 * KiB,
-  /** Milliseconds without an answer after which a replica is silent: three requests may be lost. */
+  /** Milliseconds without an answer after which a replica is silent: two requests may be lost. */
   liveMs: 15_000,
   /**
    * Milliseconds without an answer after which a replica no longer shares limits: 30 s after it became silent, so that
-   * the quota of the others does not change with every restart, or with a replica that answers now and then.
+   * the quota of the others does not change with every restart, or with a replica that answers now and then. A replica
+   * that the name no longer has was removed on purpose, and shares limits for `liveMs` only.
    */
   sharesMs: 45_000,
-  /** Maximum number of requests that are forwarded at a time. One admin page needs three, and `answerMost` is kept of each. */
-  forwardsAtOnce: 16,
+  /**
+   * Maximum number of concurrent requests that are forwarded to one replica: an admin page sends up to six at once. The
+   * sockets of the admin port limit those to all replicas together.
+   */
+  forwardsAtOnce: 8,
   /** Milliseconds that a forwarded request may take: a replica may have to ask an apiserver for two reviews first. */
   forwardMs: 8000,
   /** Bytes of the longest forwarded response: the history of 64 backends takes 5 MiB, a page of 500 rows 1 MiB. */
   forwardBytes: 8 * MiB,
+  /** Bytes of all forwarded responses that have not arrived completely: two of the longest. */
+  forwardBytesAtOnce: 16 * MiB,
 } as const;

@@ -2,45 +2,48 @@
  * Sends requests to other replicas, each on a new connection: a kept connection of every replica would fill the 64
  * sockets of an admin port. Follows no redirect, bounds time and bytes, and uses plain HTTP on loopback only.
  */
-import http, { type OutgoingHttpHeaders } from "node:http";
-import https, { type RequestOptions } from "node:https";
+import type { OutgoingHttpHeaders } from "node:http";
 import tls from "node:tls";
 import { isIpAddress, isLoopback, textOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
-import { Failure, failureFrom, timeout } from "../../base/failure.ts";
+import { Failure, failureFrom } from "../../base/failure.ts";
 import { parseJson } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
+import {
+  type BoundedOptions,
+  type BoundedResponse,
+  type Bounds,
+  boundedRequest,
+} from "../../discovery/bounded-request.ts";
 import { replicaLimits } from "./limits.ts";
 import { factsIn, type ReplicaFacts, replicaPath } from "./replica.ts";
 import type { ReplicaTarget } from "./replicas.ts";
 
-export type ReplicaRequest = {
+export type ReplicaRequest = Omit<Bounds, "clock"> & {
   /** Path and query, in ASCII without spaces. */
   readonly path: string;
   readonly headers: OutgoingHttpHeaders;
   /** The body of a POST; default: the request is a GET. */
   readonly body?: string;
-  readonly timeoutMs: number;
-  readonly mostBytes: number;
 };
-
-export type ReplicaResponse = { readonly status: number; readonly text: string };
 
 export type SendToReplica = (
   target: ReplicaTarget,
   request: ReplicaRequest,
-) => Promise<ReplicaResponse | Failure>;
+) => Promise<BoundedResponse | Failure>;
 
 /** Returns the function that sends requests. It returns a Failure if there is no response, or one that is too long. */
 export function replicaClient(clock: Clock): SendToReplica {
-  return async (target, request) => {
-    const options = optionsFor(target);
-    if (options instanceof Failure) return options;
+  const ca = new TrustedCa();
+  return async (target, { path, headers, body, ...bounds }) => {
     try {
-      return await exchange(options, request, clock);
+      const options = optionsFor(target, (file) => ca.read(file, clock.now()));
+      if (options instanceof Failure) return options;
+      const sent = { ...headers, connection: "close" };
+      return await boundedRequest({ ...options, path, headers: sent }, body, { ...bounds, clock });
     } catch (reason) {
-      return failureFrom(reason, "backend");
+      return reason instanceof Failure ? reason : failureFrom(reason, "backend");
     }
   };
 }
@@ -53,16 +56,39 @@ export async function askReplica(
   const { askMs: timeoutMs, answerBytes: mostBytes } = replicaLimits;
   const outcome = await send(target, { path: replicaPath, headers: {}, timeoutMs, mostBytes });
   if (outcome instanceof Failure) return outcome;
-  const facts = outcome.status === 200 ? factsIn(parseJson(outcome.text)) : undefined;
+  const facts = outcome.status === 200 ? factsIn(parseJson(outcome.bytes.toString())) : undefined;
   if (facts !== undefined) return facts;
   return new Failure("backend-protocol", "backend", `Not a watchkeeper replica: status ${outcome.status}`);
 }
 
-type Options = RequestOptions & { readonly isEncrypted: boolean };
+/** Trust in the CA file. The file is read at most once a round, and parsed only if its text has changed. */
+class TrustedCa {
+  #file = "";
+  #text = "";
+  #readAt = 0;
+  #context: tls.SecureContext | undefined;
 
-function optionsFor({ address, tls: secured }: ReplicaTarget): Options | Failure {
+  /** @throws {Error} if the file contains no certificate */
+  read(file: string, now: number): tls.SecureContext | Failure {
+    const isFresh = file === this.#file && now - this.#readAt < replicaLimits.askEveryMs;
+    if (this.#context !== undefined && isFresh) return this.#context;
+    const text = readText(file, limits.certificateBytes);
+    if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);
+    if (this.#context === undefined || text !== this.#text)
+      this.#context = tls.createSecureContext({ ca: text, minVersion: "TLSv1.2" });
+    this.#file = file;
+    this.#text = text;
+    this.#readAt = now;
+    return this.#context;
+  }
+}
+
+function optionsFor(
+  { address, tls: secured }: ReplicaTarget,
+  trusted: (file: string) => tls.SecureContext | Failure,
+): BoundedOptions | Failure {
   const { host, port } = address;
-  const plain = { host, port, agent: false, isEncrypted: false };
+  const plain = { host, port, agent: false, protocol: "http:" };
   if (secured === undefined) {
     // The configuration forbids such an address, but a name may resolve to it.
     if (isLoopback(host)) return plain;
@@ -72,52 +98,17 @@ function optionsFor({ address, tls: secured }: ReplicaTarget): Options | Failure
       `${textOf(address)} is not on loopback, and admin.tls is not set`,
     );
   }
-  const ca = readText(secured.caFile, limits.certificateBytes);
-  if (ca instanceof Failure) return new Failure("bad-file", "proxy", `"${secured.caFile}" ${ca.message}`);
+  const secureContext = trusted(secured.caFile);
+  if (secureContext instanceof Failure) return secureContext;
   const { serverName = host } = secured;
   return {
     ...plain,
-    isEncrypted: true,
-    ca,
+    protocol: "https:",
+    secureContext,
     // Stated, because an environment variable of Node's would otherwise turn the verification off.
     rejectUnauthorized: true,
-    minVersion: "TLSv1.2",
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,
     checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
   };
-}
-
-function exchange(
-  { isEncrypted, ...options }: Options,
-  { path, headers, body, timeoutMs, mostBytes }: ReplicaRequest,
-  clock: Clock,
-): Promise<ReplicaResponse> {
-  return new Promise((resolve, reject) => {
-    const method = body === undefined ? "GET" : "POST";
-    const all = { ...options, path, method, headers: { ...headers, connection: "close" } };
-    const request = isEncrypted ? https.request(all) : http.request(all);
-    const stopTimer = clock.after(timeoutMs, () => request.destroy(timeout(`no answer in ${timeoutMs} ms`)));
-    request.once("close", stopTimer);
-    request.once("error", reject);
-    request.once("response", (response) => {
-      const chunks: Buffer[] = [];
-      let bytes = 0;
-      response.once("error", reject);
-      response.on("data", (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes <= mostBytes) {
-          chunks.push(chunk);
-          return;
-        }
-        // Rejects here, because a request whose response is complete reports no error when it is destroyed.
-        reject(new Error(`an answer of more than ${mostBytes} bytes`));
-        request.destroy();
-      });
-      response.once("end", () =>
-        resolve({ status: response.statusCode ?? 0, text: Buffer.concat(chunks).toString() }),
-      );
-    });
-    request.end(body);
-  });
 }

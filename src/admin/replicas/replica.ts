@@ -18,7 +18,7 @@ export type ReplicaFacts = {
 
 export const replicaPath = "/replicaz";
 
-/** Returns a host's name if it is usable as a replica's name, else "". A name is never like an address. */
+/** Returns a host's name if it is usable as a replica's name, else "". A name has no colon, so it is no address. */
 export function replicaName(text: string): string {
   return /^[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?$/.test(text) ? text : "";
 }

@@ -43,13 +43,13 @@ export type ReplicasParts = {
   readonly journal: Journal;
   readonly self: () => ReplicaFacts;
   readonly ask: (target: ReplicaTarget) => Promise<ReplicaFacts | Failure>;
-  /** Resolves a name again and again, and calls `onFound` with each other result. Returns a function that ends it. */
+  /** Resolves a name repeatedly, and calls `onFound` with each result that has changed. Returns a function that ends it. */
   readonly resolve: (
     name: NonNullable<ReplicasConfig["name"]>,
     onFound: (addresses: readonly Address[]) => void,
   ) => () => void;
-  /** Called with the number of replicas that share limits, if it has changed. */
-  readonly onCount: (count: number) => void;
+  /** The number of replicas that share limits. */
+  readonly shared: { readonly count: number; set(count: number): void };
 };
 
 /** An address at which a replica is asked. */
@@ -57,7 +57,10 @@ class Place {
   readonly address: Address;
   readonly text: string;
   readonly listedAt: number;
-  /** False if the name no longer resolves to the address. It is not asked any more, and forgotten with its share. */
+  /**
+   * False if the name no longer resolves to the address. The address is then not asked any more, and is forgotten once
+   * its share of the limits has ended.
+   */
   isListed = true;
   facts: ReplicaFacts | undefined;
   answeredAt = -1;
@@ -70,6 +73,10 @@ class Place {
     this.address = address;
     this.text = textOf(address);
     this.listedAt = now;
+  }
+
+  get isIpv6(): boolean {
+    return this.address.host.includes(":");
   }
 
   stateAt(now: number): ReplicaState {
@@ -94,10 +101,10 @@ class Place {
     this.lastError = "";
   }
 
-  /** True while the replica, if it is none of the others, has a share of the limits. */
+  /** True while the replica at this address has a share of the limits. All addresses of one replica have one share. */
   sharesAt(now: number): boolean {
     if (this.answeredAt < 0) return this.isListed && this.stateAt(now) === "unknown";
-    return now - this.answeredAt < replicaLimits.sharesMs;
+    return now - this.answeredAt < (this.isListed ? replicaLimits.sharesMs : replicaLimits.liveMs);
   }
 }
 
@@ -113,7 +120,6 @@ export class Replicas {
   #isStopped = false;
   /** True if an address was listed during a round, which must be asked before the next interval. */
   #isDue = false;
-  #count = 1;
 
   constructor(parts: ReplicasParts) {
     this.#parts = parts;
@@ -123,7 +129,7 @@ export class Replicas {
 
   /** The number of replicas that share limits, this process included. */
   get count(): number {
-    return this.#count;
+    return this.#parts.shared.count;
   }
 
   /** Applies another configuration at once. Undefined: this process is alone. */
@@ -136,7 +142,8 @@ export class Replicas {
     this.#stopResolving();
     this.#interval.stop();
     if (config !== undefined) this.#interval.start();
-    this.#keepOnly(addresses);
+    // The replicas before share limits until the name is resolved.
+    if (name === undefined) this.#keepOnly(addresses);
     this.#list(addresses);
     const found = (all: readonly Address[]): void => this.#list(all);
     this.#stopResolving = name === undefined ? () => {} : this.#parts.resolve(name, found);
@@ -190,8 +197,11 @@ export class Replicas {
         await this.#ask(place);
     };
     const workers = Math.min(replicaLimits.askedAtOnce, waiting.length);
-    await Promise.all(Array.from({ length: workers }, worker));
-    this.#isAsking = false;
+    try {
+      await Promise.all(Array.from({ length: workers }, worker));
+    } finally {
+      this.#isAsking = false;
+    }
     if (this.#isStopped) return;
     this.#forget(this.#parts.clock.now());
     // Only after a round: if this process was stopped for a minute, it has had no answers, and all replicas may be live.
@@ -212,14 +222,16 @@ export class Replicas {
     else {
       place.answered(outcome, this.#parts.clock.now());
       this.#reportJoined(place);
-      if (this.#sharers() > this.#count) this.#recount();
+      if (this.#sharers() > this.count) this.#recount();
     }
   }
 
   #reportJoined(place: Place): void {
     const { facts, isReportedLive, text } = place;
     if (isReportedLive || facts === undefined || facts.id === this.#parts.self().id) return;
+    const isKnown = this.#placesOf(facts.id).some((other) => other.isReportedLive);
     place.isReportedLive = true;
+    if (isKnown) return;
     const replica = facts.name || text;
     this.#parts.journal.write({
       kind: "replica.joined",
@@ -231,10 +243,12 @@ export class Replicas {
 
   #reportLost(): void {
     const now = this.#parts.clock.now();
-    for (const place of this.#places.values()) {
+    for (const place of this.#onePerReplica()) {
       // A replica that the name no longer has was removed on purpose.
-      if (!place.isReportedLive || !place.isListed || place.stateAt(now) !== "silent") continue;
-      place.isReportedLive = false;
+      if (!place.isListed || place.stateAt(now) !== "silent") continue;
+      const reported = this.#placesOf(place.facts?.id).filter(({ isReportedLive }) => isReportedLive);
+      if (reported.length === 0) continue;
+      for (const one of reported) one.isReportedLive = false;
       this.#parts.journal.write({
         kind: "replica.lost",
         replica: place.facts?.name || place.text,
@@ -245,24 +259,26 @@ export class Replicas {
     }
   }
 
+  #placesOf(id: string | undefined): readonly Place[] {
+    return Array.from(this.#places.values()).filter(({ facts }) => facts !== undefined && facts.id === id);
+  }
+
   #recount(): void {
     const count = this.#sharers();
-    if (count === this.#count) return;
-    this.#count = count;
-    this.#parts.onCount(count);
+    if (count !== this.count) this.#parts.shared.set(count);
   }
 
   /** Addresses that have not answered yet count, so that replicas that start together do not each allow a whole limit. */
   #sharers(): number {
     const now = this.#parts.clock.now();
     const { id: own } = this.#parts.self();
-    const sharing = Array.from(this.#places.values()).filter((place) => place.sharesAt(now));
+    const sharing = this.#replicaPlaces().filter((place) => place.sharesAt(now));
     const ids = new Set(sharing.flatMap(({ facts }) => (facts === undefined ? [] : [facts.id])));
     const unknown = sharing.filter(({ facts }) => facts === undefined).length;
     // One of the addresses that have not answered yet may be this process's own.
     const isOwnUnknown = unknown > 0 && !ids.has(own);
     if (!isOwnUnknown) ids.add(own);
-    return Math.max(1, ids.size + unknown);
+    return Math.min(replicaLimits.replicas, Math.max(1, ids.size + unknown));
   }
 
   /** The replicas, this process first, then by name. */
@@ -302,10 +318,21 @@ export class Replicas {
     return [own, ...rest.toSorted((one, other) => (one.name < other.name ? -1 : 1))];
   }
 
+  /**
+   * The addresses, but without those of a name in a family, IPv4 or IPv6, at which no replica has ever answered, if
+   * replicas answer in the other family. Each of them belongs to a replica whose other address is in the list.
+   */
+  #replicaPlaces(): readonly Place[] {
+    const all = Array.from(this.#places.values());
+    if (this.#config?.name === undefined) return all;
+    const answering = new Set(all.filter(({ answeredAt }) => answeredAt >= 0).map(({ isIpv6 }) => isIpv6));
+    return answering.size === 0 ? all : all.filter(({ isIpv6 }) => answering.has(isIpv6));
+  }
+
   /** A replica may have several addresses, such as IPv4 and IPv6. The one that has answered last stands for it. */
   #onePerReplica(): readonly Place[] {
     const byId = new Map<string, Place>();
-    for (const place of this.#places.values()) {
+    for (const place of this.#replicaPlaces()) {
       const key = place.facts?.id ?? place.text;
       const other = byId.get(key);
       if (other === undefined || other.answeredAt < place.answeredAt) byId.set(key, place);

@@ -6,6 +6,7 @@ import type { Row } from "../commands/rows.ts";
 import { shown, textAt } from "../commands/rows.ts";
 import type { Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
+import { nameIn } from "./next-commands.ts";
 import { operator } from "./operate.ts";
 import { answersIn, fromAll, reportFailures } from "./replicas.ts";
 
@@ -38,9 +39,23 @@ async function limitAll(client: AdminClient, body: object, screen: Screen): Prom
   const all = await fromAll(client, (one) => one.post("limits", shared, operator()));
   if (all instanceof Failure) return all;
   const taken = answersIn(all);
-  for (const { name, answer } of taken) screen.print(`${shown(name)}: ${outcomeOf(answer)}\n`);
+  for (const { name, answer } of taken) {
+    const outcome = outcomeOf(answer);
+    const [, id = "NUMBER"] = /^limit (\d+) /.exec(outcome) ?? [];
+    screen.print(`${shown(name)}: ${outcome}; watchkeeper unlimit ${id} --replica ${nameIn(name)}\n`);
+  }
   screen.print(`${taken.length} of ${all.length} replicas have the limit\n`);
-  return reportFailures(all, screen);
+  return reportFailures(
+    all.map(({ outcome, ...one }) => ({ ...one, outcome: unconfirmed(outcome) })),
+    screen,
+  );
+}
+
+/** After a timeout, the limit may be in force: the replica may have set it and answered too late. */
+function unconfirmed(outcome: Row | Failure): Row | Failure {
+  if (!(outcome instanceof Failure) || !/no answer in \d/.test(outcome.message)) return outcome;
+  const { code, origin, message } = outcome;
+  return new Failure(code, origin, `has not confirmed the limit, which may be in force there: ${message}`);
 }
 
 function outcomeOf(done: Row): string {

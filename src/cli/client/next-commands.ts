@@ -82,7 +82,7 @@ function originCommands(incident: Row): readonly string[] {
 }
 
 /** Returns a name as one word for a shell. */
-function nameIn(text: string): string {
+export function nameIn(text: string): string {
   const plain = shown(text);
   return /^[\w./:@-]+$/.test(plain) ? plain : `'${plain.replaceAll("'", "'\\''")}'`;
 }

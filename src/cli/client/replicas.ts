@@ -8,7 +8,7 @@ import type { Column } from "./table.ts";
 /** What a replica has answered. `row`: its row in the list of replicas. */
 export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly outcome: T | Failure };
 
-/** Number of replicas that are asked at a time. The process that forwards the requests takes 16 in all. */
+/** Number of replicas that are asked at a time: the process that forwards the requests holds their responses in memory. */
 const askedAtOnce = 4;
 
 /** Asks each replica. A silent one is not asked; its outcome is the reason. */

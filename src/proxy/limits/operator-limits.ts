@@ -8,9 +8,8 @@ import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../ba
 import { limitOf, limitProblem } from "../../config/limit.ts";
 import { limitIn, type WrittenLimit } from "../../config/schema.ts";
 import type { Journal } from "../../events/journal.ts";
-import { Limit, type LimitOrigin, titleOf } from "./limit.ts";
+import { Limit, type LimitOrigin, ReplicaCount, titleOf } from "./limit.ts";
 import { operatorLimits } from "./limits.ts";
-import { ReplicaCount } from "./replica-count.ts";
 
 type Kept = { readonly written: WrittenLimit; readonly limit: Limit; readonly stop: () => void };
 

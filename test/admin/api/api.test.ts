@@ -30,7 +30,7 @@ async function ask(target: string, played = new PlayedJournal()): Promise<Reply 
 }
 
 test("the index names every list", async () => {
-  assert.equal(JSON.parse((await ask("/api/v1/"))?.text ?? ""), {
+  assert.equal(JSON.parse(String((await ask("/api/v1/"))?.text)), {
     kind: "Index",
     paths: ["/api/v1/incidents", "/api/v1/odd", "/api/v1/stats", "/api/v1/history"],
   });
@@ -44,13 +44,13 @@ test("without its slash it leads to the index", async () => {
 test("a list says when it was made; a bad query says why there is none", async () => {
   const { status, type, text } = (await ask("/api/v1/incidents")) ?? {};
   assert.equal([status, type], [200, "application/json; charset=utf-8"]);
-  assert.equal(Object.keys(JSON.parse(text ?? "")), ["at", "kind"]);
+  assert.equal(Object.keys(JSON.parse(String(text))), ["at", "kind"]);
   const bad = await ask("/api/v1/odd?limit=x");
-  assert.equal([bad?.status, JSON.parse(bad?.text ?? "").message], [400, '"limit" must be a number']);
+  assert.equal([bad?.status, JSON.parse(String(bad?.text)).message], [400, '"limit" must be a number']);
 });
 
 test("the stats are one object, not a list", async () => {
-  assert.equal(JSON.parse((await ask("/api/v1/stats"))?.text ?? ""), stats());
+  assert.equal(JSON.parse(String((await ask("/api/v1/stats"))?.text)), stats());
   assert.is(await ask("/api/v1/stats/1"), undefined);
 });
 
@@ -65,7 +65,7 @@ test("one incident is found by its number", async () => {
   const played = new PlayedJournal();
   played.write({ kind: "internal.error", scope: "timer", message: "x" });
   const found = await ask("/api/v1/incidents/1", played);
-  assert.is(JSON.parse(found?.text ?? "").kind, "internal-error");
+  assert.is(JSON.parse(String(found?.text)).kind, "internal-error");
   for (const id of ["2", "x", "-1", "1e3", ""])
     assert.is((await ask(`/api/v1/incidents/${id}`, played))?.status, 404);
 });

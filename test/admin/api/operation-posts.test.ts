@@ -22,7 +22,7 @@ async function posted(
   const post = operationPosts(operations, () => isReadOnly)(at);
   if (post === undefined) return "no such path";
   const { status, text } = await post({ by: "alice at 127.0.0.1", body });
-  return `${status} ${text.trimEnd()}`;
+  return `${status} ${String(text).trimEnd()}`;
 }
 
 test("a backend is drained and taken back at paths of its own", async () => {

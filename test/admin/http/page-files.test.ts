@@ -14,7 +14,7 @@ async function asked(path: string): Promise<Reply> {
 }
 
 test("the page and everything that it imports are there", async () => {
-  const index = (await asked("/")).text;
+  const index = String((await asked("/")).text);
   const named = [...index.matchAll(/(?:href|src)="(\/page\/[^"]+)"|: "(\/page\/[^"]+)"/g)];
   const paths = named.map((match) => match[1] ?? match[2] ?? "");
   assert.ok(paths.length >= 6);
@@ -44,7 +44,7 @@ test("its policy lets it load and ask nothing but its own port, and run no scrip
   ])
     assert.ok(policy.includes(part), part);
   assert.not.match(policy, /unsafe|\*|https?:/);
-  assert.is(text.match(/<script/g)?.length, 2, "the import map and the page");
+  assert.is(String(text).match(/<script/g)?.length, 2, "the import map and the page");
 });
 
 test("the page names no other host", () => {

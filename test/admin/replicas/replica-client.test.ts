@@ -6,16 +6,14 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { replicaLimits } from "../../../src/admin/replicas/limits.ts";
 import { replicaAnswer } from "../../../src/admin/replicas/replica.ts";
-import {
-  askReplica,
-  type ReplicaResponse,
-  replicaClient,
-} from "../../../src/admin/replicas/replica-client.ts";
+import { askReplica, replicaClient } from "../../../src/admin/replicas/replica-client.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
+import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
-import { factsOf } from "../../support/replicas.ts";
+import { factsOf, switching } from "../../support/replicas.ts";
 
 const test = suite("admin/replicas/replica-client");
 
@@ -45,7 +43,7 @@ async function serve(listener: RequestListener, make: (listener: RequestListener
 
 const small = { path: "/api/v1/stats", headers: {}, timeoutMs: 5000, mostBytes: 1000 };
 
-function told(outcome: ReplicaResponse | Failure | object): string {
+function told(outcome: object): string {
   return outcome instanceof Failure ? outcome.message : JSON.stringify(outcome);
 }
 
@@ -59,7 +57,7 @@ test("the path is sent as it is, on a connection of its own, and the response is
     { address, tls: undefined },
     { ...small, path: "/api/v1/../x?y", headers: { "x-a": "1" } },
   );
-  assert.equal(outcome, { status: 403, text: "no" });
+  assert.equal(outcome, { status: 403, bytes: Buffer.from("no") });
   assert.equal(asked, ["GET /api/v1/../x?y close 1"]);
 });
 
@@ -72,11 +70,18 @@ test("a redirect is not followed, and a response that is too long or too slow is
     if (url === "/endless") response.write("x");
   });
   const target = { address, tls: undefined };
-  assert.equal(await send(target, { ...small, path: "/redirect" }), { status: 302, text: "" });
+  assert.equal(await send(target, { ...small, path: "/redirect" }), { status: 302, bytes: Buffer.from("") });
   assert.match(told(await send(target, { ...small, path: "/long" })), "an answer of more than 1000 bytes");
   for (const path of ["/endless", "/silent"])
     assert.match(told(await send(target, { ...small, path, timeoutMs: 100 })), "no answer in 100 ms");
   assert.is(asked, 4);
+});
+
+test("an answer that switches protocols is a failure at once", async () => {
+  const address = await serve((_request, response) => response.socket?.write(switching));
+  const beganAt = performance.now();
+  assert.is(told(await send({ address, tls: undefined }, small)), "answered 101");
+  assert.ok(performance.now() - beganAt < small.timeoutMs);
 });
 
 test("what is no HTTP, and a port that is closed, is a failure", async () => {
@@ -107,7 +112,7 @@ test("with TLS the certificate must be of the CA and have the name; without a na
   const other = join(directory, "other.crt");
   writeFileSync(ca, authority.certificate);
   writeFileSync(other, "none");
-  const good = { status: 200, text: "secret" };
+  const good = { status: 200, bytes: Buffer.from("secret") };
   for (const serverName of [undefined, "localhost", "kubernetes.default.svc"])
     assert.equal(await send({ address, tls: { caFile: ca, serverName } }, small), good, String(serverName));
   const wrong = await send({ address, tls: { caFile: ca, serverName: "wk.svc" } }, small);
@@ -120,6 +125,33 @@ test("with TLS the certificate must be of the CA and have the name; without a na
     small,
   );
   assert.match(told(none), "none");
+});
+
+test("another CA is used after a round at most, and a file that cannot be read then is a failure", async () => {
+  const { authority, serving } = await testPki();
+  const pair = { cert: serving.certificate, key: serving.key };
+  const address = await serve(
+    (_request, response) => response.end("secret"),
+    (listen) => createTlsServer(pair, listen),
+  );
+  const caFile = join(directory, "changing.crt");
+  writeFileSync(caFile, authority.certificate);
+  const clock = manualClock();
+  const sendNow = replicaClient(clock);
+  const ask = async (): Promise<boolean> =>
+    !((await sendNow({ address, tls: { caFile, serverName: "localhost" } }, small)) instanceof Failure);
+  assert.ok(await ask());
+  writeFileSync(caFile, "none");
+  clock.advance(replicaLimits.askEveryMs - 1);
+  assert.ok(await ask(), "the file is not read for each request");
+  clock.advance(1);
+  assert.not.ok(await ask());
+  writeFileSync(caFile, authority.certificate);
+  clock.advance(replicaLimits.askEveryMs);
+  assert.ok(await ask());
+  rmSync(caFile);
+  clock.advance(replicaLimits.askEveryMs);
+  assert.not.ok(await ask());
 });
 
 test("a replica is asked about itself, and another server is not taken for one", async () => {

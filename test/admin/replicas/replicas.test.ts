@@ -7,6 +7,8 @@ const test = suite("admin/replicas/replicas");
 
 const three = listed(addressOf(1), addressOf(2), addressOf(3));
 
+const named = { addresses: undefined, name: { hostname: "wk.svc", port: 7480 }, tls: undefined };
+
 test("a process that is configured alone is the only replica, and asks none", async () => {
   const { replicas, asked, clock } = new PlayedReplicas();
   replicas.configure(undefined);
@@ -137,6 +139,59 @@ test("two addresses of one replica are one, and a new process at an address take
   assert.is(played.replicas.named("wk-4")?.since, played.clock.now());
 });
 
+test("a replica at two addresses joins once, and is lost only when neither answers", async () => {
+  const played = new PlayedReplicas(1, 2);
+  const other = "[fd00::2]:7480";
+  played.answers.set(other, factsOf(2));
+  played.replicas.configure(listed(addressOf(1), addressOf(2), other));
+  const kinds = (): string[] => played.entries.map(({ kind }) => kind);
+  await played.pass(5);
+  played.answers.delete(addressOf(2));
+  await played.pass(60);
+  assert.equal(kinds(), ["replica.joined"]);
+  played.answers.delete(other);
+  await played.pass(60);
+  assert.equal(kinds(), ["replica.joined", "replica.lost"]);
+  played.answers.set(addressOf(2), factsOf(2));
+  played.answers.set(other, factsOf(2));
+  await played.pass(5);
+  assert.equal(kinds(), ["replica.joined", "replica.lost", "replica.joined"]);
+});
+
+test("addresses of a name in a family at which no replica answers are no replicas", async () => {
+  const played = new PlayedReplicas(1, 2);
+  played.replicas.configure(named);
+  const found = ["10.0.0.1:7480", "10.0.0.2:7480", "10.0.0.3:7480", "[fd00::1]:7480", "[fd00::2]:7480"];
+  played.resolved[0]?.found(found.map(addressIn));
+  await played.pass(5);
+  assert.equal(played.states, ["wk-1 live", `${addressOf(3)} unknown`, "wk-2 live"]);
+  assert.is(played.replicas.count, 3);
+  await played.pass(60);
+  assert.equal(played.states, ["wk-1 live", `${addressOf(3)} silent`, "wk-2 live"]);
+  played.answers.set("[fd00::1]:7480", factsOf(1));
+  await played.pass(5);
+  assert.is(played.replicas.named("[fd00::2]:7480")?.state, "silent");
+});
+
+test("addresses of two processes that answer in turn do not fill the journal", async () => {
+  const played = new PlayedReplicas(1);
+  played.replicas.configure(listed(addressOf(1), addressOf(9)));
+  for (let round = 0; round < 10; round += 1) {
+    played.answers.set(addressOf(9), factsOf(2 + (round % 2)));
+    await played.pass(5);
+  }
+  assert.is(played.entries.length, 1);
+});
+
+test("at most 64 replicas share limits", async () => {
+  const played = new PlayedReplicas();
+  const many = Array.from({ length: 70 }, (_, at) => `10.1.0.${at + 1}:7480`);
+  for (const [at, text] of many.entries()) played.answers.set(text, factsOf(100 + at));
+  played.replicas.configure(listed(...many));
+  await played.settle();
+  assert.is(played.replicas.count, replicaLimits.replicas);
+});
+
 test("replicas with one host name are called by their addresses, and no name can be another's address", async () => {
   const played = new PlayedReplicas(1);
   played.answers.set(addressOf(2), factsOf(2, { name: "wk-1" }));
@@ -152,10 +207,9 @@ test("replicas with one host name are called by their addresses, and no name can
   assert.is(played.replicas.named(""), undefined);
 });
 
-test("a name that no longer has an address: the replica is not asked, not called lost, and keeps its share for 45 s", async () => {
+test("a name that no longer has an address: the replica is not asked, not called lost, and keeps its share for 15 s", async () => {
   const played = new PlayedReplicas(1, 2, 3);
-  const config = { addresses: undefined, name: { hostname: "wk.svc", port: 7480 }, tls: undefined };
-  played.replicas.configure(config);
+  played.replicas.configure(named);
   const found = (...numbers: readonly number[]): void =>
     played.resolved[0]?.found(numbers.map((number) => addressIn(addressOf(number))));
   assert.is(played.replicas.count, 1);
@@ -165,10 +219,10 @@ test("a name that no longer has an address: the replica is not asked, not called
   found(1, 2);
   await played.settle();
   const before = played.asked.length;
-  await played.pass(40);
+  await played.pass(14);
   assert.not.ok(played.asked.slice(before).includes(addressOf(3)));
   assert.is(played.replicas.count, 3);
-  await played.pass(10);
+  await played.pass(5);
   assert.is(played.replicas.count, 2);
   assert.equal(played.states, ["wk-1 live", "wk-2 live"]);
   assert.not.ok(played.entries.some(({ kind }) => kind === "replica.lost"));
@@ -182,7 +236,11 @@ test("a reload takes effect at once: addresses, a name in their place, and none"
   assert.equal(played.states, ["wk-1 live", "wk-3 live"]);
   assert.is(played.replicas.count, 2);
   played.replicas.configure({ addresses: undefined, name: { hostname: "wk.svc", port: 1 }, tls: undefined });
+  assert.equal(played.states, ["wk-1 live", "wk-3 live"], "until the name is resolved");
+  assert.is(played.replicas.count, 2);
+  await played.pass(20);
   assert.equal(played.states, ["wk-1 live"]);
+  assert.is(played.replicas.count, 1);
   assert.is(played.resolved.length, 1);
   played.replicas.configure(undefined);
   assert.is(played.stopped, 1);
@@ -217,8 +275,7 @@ test("a fault in a request ends neither the round nor the rounds after it", asyn
 
 test("at most 64 addresses are asked, 32 at a time, and removed ones do not pile up", async () => {
   const played = new PlayedReplicas();
-  const config = { addresses: undefined, name: { hostname: "wk.svc", port: 7480 }, tls: undefined };
-  played.replicas.configure(config);
+  played.replicas.configure(named);
   const of = (block: number): string[] =>
     Array.from({ length: 70 }, (_, at) => `10.1.${block}.${at + 1}:7480`);
   played.resolved[0]?.found(of(0).map(addressIn));

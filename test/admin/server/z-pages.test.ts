@@ -24,7 +24,7 @@ function pagesOf(text: string, words: readonly string[] = []): { readonly get: (
       if (route === undefined) return "404";
       const reply = route("");
       if (reply instanceof Promise) throw new Error("Nothing has to be waited for");
-      return reply.text;
+      return String(reply.text);
     },
   };
 }

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { explain } from "../../../src/cli/client/explain.ts";
@@ -91,7 +94,34 @@ test("a limit for all replicas is set at each, which share it, and ended at one 
   assert.is(set.code, 0, set.complaints);
   assert.match(set.out, `${here}: limit 1 is in force until`);
   assert.match(set.out, `${there}: limit 2 is in force until`);
-  assert.match(set.out, "agent=ci, 10/s, shared by 2 replicas\n2 of 2 replicas have the limit\n");
+  assert.match(set.out, `agent=ci, 10/s, shared by 2 replicas; watchkeeper unlimit 1 --replica ${here}\n`);
+  assert.match(set.out, `watchkeeper unlimit 2 --replica ${there}\n`);
+  assert.match(set.out, "\n2 of 2 replicas have the limit\n");
+});
+
+test("a replica that does not confirm a limit in time may have it", async () => {
+  const server = createServer(({ method }, response) => {
+    const list = { kind: "ReplicaList", total: 1, matching: 1, items: [{ name: "wk-2", state: "live" }] };
+    const failure = { kind: "Failure", message: "Replica wk-2 does not answer: no answer in 8000 ms" };
+    response.writeHead(method === "GET" ? 200 : 502).end(JSON.stringify(method === "GET" ? list : failure));
+  }).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  const { complaints, code } = await ran(
+    limit,
+    "agent=x",
+    "--rate",
+    "1/s",
+    "--all-replicas",
+    "--admin",
+    `127.0.0.1:${port}`,
+  );
+  server.close();
+  assert.is(code, 3);
+  assert.match(
+    complaints,
+    /^wk-2: has not confirmed the limit, which may be in force there: .*no answer in 8000 ms/,
+  );
 });
 
 test("a replica that does not answer is a line, and the exit code is that of a lost proxy", async () => {

@@ -1,0 +1,58 @@
+import http from "node:http";
+import https, { type RequestOptions } from "node:https";
+import type { ConnectionOptions } from "node:tls";
+import type { Clock } from "../base/clock.ts";
+import { Failure, timeout } from "../base/failure.ts";
+
+export type BoundedOptions = RequestOptions & Pick<ConnectionOptions, "secureContext">;
+
+export type Bounds = {
+  readonly clock: Clock;
+  readonly timeoutMs: number;
+  readonly mostBytes: number;
+  /** Counts the bytes of a chunk against a limit of several responses. False above the limit; default: no such limit. */
+  readonly count?: (bytes: number) => boolean;
+};
+
+export type BoundedResponse = { readonly status: number; readonly bytes: Buffer };
+
+/**
+ * Sends a GET, or a POST if there is a body, and returns the response. Follows no redirect. Uses plain HTTP if the
+ * protocol of `options` is "http:". @throws {Error} as a rejected promise, for a response that is too large, too late or
+ * that switches protocols, or a connection error
+ */
+export async function boundedRequest(
+  options: BoundedOptions,
+  body: string | undefined,
+  { clock, timeoutMs, mostBytes, count }: Bounds,
+): Promise<BoundedResponse> {
+  const { promise, resolve, reject } = Promise.withResolvers<BoundedResponse>();
+  const { request: open } = options.protocol === "http:" ? http : https;
+  const request = open({ ...options, method: body === undefined ? "GET" : "POST" });
+  // Rejects first, because a destroyed request reports no error after an upgrade or after the end of its response.
+  const fail = (reason: unknown): void => {
+    reject(reason);
+    request.destroy();
+  };
+  const stopTimer = clock.after(timeoutMs, () => fail(timeout(`no answer in ${timeoutMs} ms`)));
+  request.on("error", reject);
+  request.once("upgrade", (_response, socket) => {
+    socket.destroy();
+    fail(new Error("answered 101"));
+  });
+  request.once("response", (response) => {
+    const chunks: Buffer[] = [];
+    let bytes = 0;
+    response.on("error", reject);
+    response.on("data", (chunk: Buffer) => {
+      bytes += chunk.length;
+      chunks.push(chunk);
+      if (bytes > mostBytes) fail(new Error(`an answer of more than ${mostBytes} bytes`));
+      else if (count?.(chunk.length) === false)
+        fail(new Failure("overload", "proxy", "Too many responses are being forwarded"));
+    });
+    response.once("end", () => resolve({ status: response.statusCode ?? 0, bytes: Buffer.concat(chunks) }));
+  });
+  request.end(body);
+  return promise.finally(stopTimer);
+}
