@@ -10,7 +10,7 @@ export class ReplyQueue {
   #size = 0;
 
   /** Returns a route that waits until all earlier ones are over. Above `queuedReplies`, it answers 429 instead. */
-  wrap(route: Route): Route {
+  wrap(route: Route): (...asked: Parameters<Route>) => Promise<Reply> {
     return async (query, headers) => {
       if (this.#size >= adminLimits.queuedReplies)
         return failed(429, "Too many requests to the JSON API are waiting");

@@ -50,8 +50,10 @@ export function planMoves<T>(
   // Computed only at the first move, because usually no move is needed.
   let left: ReadonlyMap<string, ByLoad<T>> | undefined;
   const moves: Move<T>[] = [];
-  while (moves.length < most && backends.length > 1) {
-    const { from, to, gap } = largestGap(backends);
+  while (moves.length < most) {
+    const widest = largestGap(backends);
+    if (widest === undefined) break;
+    const { from, to, gap } = widest;
     if (gap <= (slack * sumOf(backends.map(({ load }) => load))) / backends.length) break;
     left ??= movable(loads);
     const best = takeLargest(left.get(from.name), gap);
@@ -81,16 +83,15 @@ function backendLoads(
 }
 
 /** Returns the backends with the most and the least load above their shares. `gap`: what may move between them. */
-function largestGap(backends: readonly BackendLoad[]) {
+function largestGap(
+  backends: readonly BackendLoad[],
+): { readonly from: BackendLoad; readonly to: BackendLoad; readonly gap: number } | undefined {
   const shares = Math.max(sumOf(backends.map(({ share }) => share)), Number.EPSILON);
   const perShare = sumOf(backends.map(({ load }) => load)) / shares;
   const excessOf = ({ load, share }: BackendLoad): number => load - share * perShare;
-  const [first] = backends as [BackendLoad];
-  let [from, to] = [first, first];
-  for (const one of backends) {
-    if (excessOf(one) > excessOf(from)) from = one;
-    if (excessOf(one) < excessOf(to)) to = one;
-  }
+  const byExcess = backends.toSorted((one, other) => excessOf(other) - excessOf(one));
+  const [from, to] = [byExcess.at(0), byExcess.at(-1)];
+  if (from === undefined || to === undefined) return undefined;
   return { from, to, gap: Math.min(excessOf(from), -excessOf(to)) };
 }
 

@@ -55,7 +55,7 @@ test("above the limit of waiting requests the next one gets 429, and none once t
   assert.is((await route("too many")).status, 429);
   await answer();
   const next = route("next");
-  for (let left = adminLimits.queuedReplies; left > 0; left -= 1) await answer();
+  for (const _ of replies) await answer();
   assert.is((await next).status, 200);
   assert.is((await Promise.all(replies)).length, adminLimits.queuedReplies);
   assert.is(begun.at(-1), "next");
