@@ -8,7 +8,6 @@ import { startRig } from "./rig.ts";
 const settleMs = 3_000;
 /** As in scenarios/fanout.ts. */
 const opensPerSecond = 3_000;
-const each = 100;
 const api = 17_480;
 
 type ManyWatches = {
@@ -19,12 +18,14 @@ type ManyWatches = {
   stop(): Promise<void>;
 };
 
-/** `at`: the repository of the proxy that is measured. */
+/** `each`: watches of each client. `at`: the repository of the proxy that is measured. */
 export async function openWatches({
   watches,
+  each = 100,
   at,
 }: {
   readonly watches: number;
+  readonly each?: number;
   readonly at: string;
 }): Promise<ManyWatches> {
   const rig = await startRig();
