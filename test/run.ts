@@ -34,7 +34,7 @@ const slowFolders = [
 ];
 
 /**
- * What `--only slow` and `--except slow` name: tests of whole processes that take ten seconds and more, which would make
+ * What `--only slow` and `--except slow` name: tests of whole processes that take seconds, which would make
  * `npm test` longer than three minutes.
  */
 const slowSuites = [
@@ -42,10 +42,14 @@ const slowSuites = [
   "processes/admin",
   "processes/docs",
   "processes/cli/serve/check",
+  "processes/cli/serve/demo",
   "processes/cli/serve/handover",
   "processes/cli/serve/incident",
   "processes/cli/serve/run",
   "processes/cli/serve/shared-port",
+  "processes/cli/setup/try",
+  "processes/demo/story",
+  "processes/discovery",
   "processes/idle-memory",
   "processes/own-faults",
   "processes/reloads",
