@@ -418,12 +418,13 @@ function selfOf(
   { id, startedAt, incidents: { store } }: AdminRecords,
   { version, current }: AdminParts,
 ): () => ReplicaFacts {
+  const name = replicaName(hostname());
   return () => ({
     id,
-    name: replicaName(hostname()),
+    name,
     version,
     startedAt,
-    clusters: current().clusters.map(({ name }) => name),
+    clusters: current().clusters.map((cluster) => cluster.name),
     activeIncidents: store.active.length,
   });
 }
