@@ -99,4 +99,41 @@ for (const [title, flags] of [
     );
   });
 
+real(
+  "a watch whose objects do not change moves: a bookmark that its client does not get ends the initial events",
+  async () => {
+    const cluster = await startCluster({ apiservers: 2 });
+    const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+    const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+    const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
+    const direct = { ...server, url: cluster.apiserver(1).url };
+    const make = async (): Promise<void> => {
+      const body = { metadata: { generateName: "made-", labels: { test: "initial-events" } } };
+      await order(direct, { method: "POST", path, body });
+    };
+    for (let at = 0; at < 20; at += 1) await make();
+    const own = Array.from({ length: clients }, () => new Client(server));
+    const watches = own.flatMap((client) =>
+      Array.from({ length: watchesPerClient }, () => new StateWatch(client)),
+    );
+    await sleep(1_000);
+    await cluster.apiserver(0).kill();
+    await sleep(3_000);
+    await make();
+    await sleep(1_000);
+    const metrics = await (await fetch(`${proxy.metricsUrl}/metrics`)).text();
+    const moved = /^watchkeeper_watch_moves_total\{.*reason="lost".*\} (\d+)/m.exec(metrics)?.[1] ?? "0";
+    const open = watches.filter(({ isOver }) => !isOver).length;
+    figure(`${watches.length} watches of 20 objects that do not change: ${moved} moved, ${open} open`);
+    for (const client of own) client.close();
+    await proxy.stop();
+    await cluster.stop();
+    assert.ok(Number(moved) > 0, "a watch has moved");
+    assert.is(open, watches.length);
+    assert.equal([...new Set(watches.map(({ names }) => new Set(names).size))], [21]);
+    assert.equal([...new Set(watches.map(({ names }) => names.length))], [21]);
+    assert.equal([...new Set(watches.flatMap(({ types }) => [...types]))], ["ADDED"]);
+  },
+);
+
 test.run();

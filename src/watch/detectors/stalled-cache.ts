@@ -91,10 +91,10 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
-  // Bookmarks that only the proxy wants come on streams that the proxy requested, and on the client's own stream if it
-  // starts at an exact version.
-  const hasOurs = isInjected && (stream.reading.isOurs || request.start === "exact");
+  const { isOurs, from } = stream.reading;
+  // A repeated request without a version is the client's own, so it has no bookmarks that only the proxy wants.
+  const hasOurs = isInjected && !(isOurs && from === "");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
-  const coverage = { from: stream.reading.from, since: stream.acceptedAt, isWhole, hasBookmarks };
+  const coverage = { from, since: stream.acceptedAt, isWhole, hasBookmarks };
   return wouldShow(coverage, suspicion, now);
 }

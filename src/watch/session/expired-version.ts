@@ -7,7 +7,7 @@
  *     isHeldBack                    keeps the 410 from the client if another backend may have the version
  *     WatchSession.#refused         asks `acceptanceOfError` whether to try another backend or to end the watch
  *     TargetPicker.isForgotten      true if no backend can have the version any more
- *     ResumeRetry.expired           remembers the 410, for the case that every other backend fails
+ *     ResumeRetry.refused           remembers the 410, for the case that every other backend fails
  */
 import type { Acceptance } from "../../kube/resume-request.ts";
 import type { WatchEvent } from "../codec/event.ts";

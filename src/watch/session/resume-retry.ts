@@ -2,8 +2,15 @@
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
+import { expired } from "./expired-version.ts";
 
 const none: readonly string[] = [];
+
+/** A stream whose first event is an ERROR. `refusal`: the ERROR, if it answers the client's own request. */
+type RefusedStream = {
+  readonly attempt: { readonly backend: string };
+  readonly refusal: Buffer | undefined;
+};
 
 export class ResumeRetry {
   readonly #clock: Clock;
@@ -99,28 +106,23 @@ export class ResumeRetry {
     return this.leftMs <= 0;
   }
 
-  /** True if a backend answered that the watch's version is too old (410). */
-  get isExpired(): boolean {
-    return this.#attempts?.isExpired === true;
-  }
-
-  /** Records a 410 (expired-version.ts). `refusal`: its ERROR event, if it answers the client's own request. */
-  expired(backend: string, refusal: Buffer | undefined): void {
+  /** Records an ERROR that may be final: a 410 (expired-version.ts), or any that answers the client's own request. */
+  refused({ attempt, refusal }: RefusedStream, code: number): void {
     this.#attempts ??= new ResumeBudget();
-    this.#attempts.expire(this.#stallAwareClock.now());
+    this.#attempts.refuse(code, this.#stallAwareClock.now());
     if (refusal === undefined) return;
     this.#refusal = refusal;
-    this.begin("expired", backend);
+    this.begin(code === expired ? "expired" : "lost", attempt.backend);
   }
 
-  /** The ERROR event that the client gets if no backend has the version that it requested; undefined: there is none. */
+  /** The ERROR event that the client gets if no backend accepts its request; undefined: there is none. */
   get refusal(): Buffer | undefined {
-    return this.isExpired ? this.#refusal : undefined;
+    return (this.#attempts?.refusedWith ?? 0) === 0 ? undefined : this.#refusal;
   }
 
   /** The reason to journal if no backend accepts the watch. */
   get endReason(): EndReason {
-    if (this.isExpired) return "expired";
+    if (this.#attempts?.refusedWith === expired) return "expired";
     return this.#notServing.length > 0 ? "not_found" : "no_backend";
   }
 
@@ -205,8 +207,8 @@ export class ResumeBudget {
   #uncountedLosses = 0;
   /** Clock reading at which a backend accepted the watch; -1: none has yet. */
   #acceptedAt = -1;
-  /** True if a backend answered that the watch's version is too old (410). */
-  isExpired = false;
+  /** Code of the latest ERROR that may be final; 0: none. */
+  refusedWith = 0;
   /** False from a resume until a new event or bookmark comes. */
   hasProgressed = true;
   /** Resumes without progress, except those whose streams stayed open for `servedMs`. */
@@ -236,9 +238,9 @@ export class ResumeBudget {
     this.uncount();
   }
 
-  expire(now: number): void {
+  refuse(code: number, now: number): void {
     this.#beginIfOver(now);
-    this.isExpired = true;
+    this.refusedWith = code;
   }
 
   #beginIfOver(now: number): void {
@@ -251,7 +253,7 @@ export class ResumeBudget {
     this.#attempts = 0;
     this.#uncountedLosses = 0;
     this.#acceptedAt = -1;
-    this.isExpired = false;
+    this.refusedWith = 0;
   }
 
   #hasNoProgress(now: number): boolean {
@@ -278,6 +280,6 @@ export class ResumeBudget {
     this.#lostAt = -1;
     this.#resumesInVain = 0;
     this.hasProgressed = true;
-    this.isExpired = false;
+    this.refusedWith = 0;
   }
 }

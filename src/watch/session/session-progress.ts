@@ -28,8 +28,8 @@ export type WatchTally = {
 
 /**
  * What happens to an event. drop: the client has it already, or did not request it. hold: it waits until the first
- * stream delivers it, too. refused: it is an ERROR that answers the proxy's own request, or a 410 to the client's
- * request while another backend may have the version. broken: the stream does not deliver what was requested.
+ * stream delivers it, too. refused: it is an ERROR that may answer what only the proxy requested, or a 410 to the
+ * client's request while another backend may have the version. broken: the stream does not deliver what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
@@ -184,17 +184,27 @@ export class Progress {
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
     if (fate === "forward") this.#count();
-    if (event.endsInitialEvents) this.#endInitialEvents(now);
+    // client-go starts its counts only at a bookmark that it gets.
+    if (event.endsInitialEvents && !this.#isInjected) this.#endInitialEvents(now);
     return fate;
   }
 
   #error(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const isFirst = reading.events === 1;
     if (isMerged || (isFirst && reading.isOurs)) return "refused";
-    if (isFirst && this.phase === "opening" && isHeldBack(event, this.#refused)) return "refused";
+    if (isFirst && this.phase === "opening" && (this.#mayAnswerOurs || isHeldBack(event, this.#refused)))
+      return "refused";
     this.phase = "ended";
     this.#count();
     return "forward";
+  }
+
+  /**
+   * True if an ERROR may answer the bookmarks that the proxy requested, and not the client's request. With initial
+   * events, an apiserver refuses bookmarks if etcd does not support progress requests (apiserver storage/cacher, Watch).
+   */
+  get #mayAnswerOurs(): boolean {
+    return this.#isInjected && this.start === "state";
   }
 
   get #refused(): Parameters<typeof isHeldBack>[1] {

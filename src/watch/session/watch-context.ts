@@ -36,7 +36,7 @@ export type WatchContext = {
   readonly isRepeating: boolean;
   /** The server that assigns the versions. If the proxy does not know the API yet, the response shows the server. */
   readonly origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not: if the watch has an exact start, or after a move. */
+  /** True if the proxy requests bookmarks that the client did not, and keeps them from the client (watch.md §6.5). */
   readonly isInjected: boolean;
   /** Group and name of the resource, in the format of `resourceKey`. */
   readonly resource: string;
@@ -109,14 +109,9 @@ export function withBookmarks(asked: WatchContext, fields: readonly Field[]): Wa
 
 const keepsBookmarks = /cbor|table/i;
 
-/**
- * Returns the request's fields. Adds bookmarks only for an `exact` start, because they would change the responses to
- * other starts.
- */
+/** Returns the request's fields, with bookmarks switched on if the proxy requests them. */
 export function firstFields(asked: WatchContext, fields: readonly Field[]): readonly Field[] {
-  return asked.isInjected && asked.request.start === "exact"
-    ? withPath(fields, bookmarkedTarget(asked.target))
-    : fields.slice();
+  return asked.isInjected ? withPath(fields, bookmarkedTarget(asked.target)) : fields.slice();
 }
 
 /**

@@ -612,7 +612,7 @@ export class WatchSession implements AttemptOwner {
       return this.#goOnWithOther(other);
     }
     const isLast = stream === first || first === undefined;
-    if (code === expired && isLast) this.#retry.expired(stream.attempt.backend, stream.refusal);
+    if (isLast && (code === expired || stream.refusal !== undefined)) this.#retry.refused(stream, code);
     const isForgotten = isLast && this.#parts.migrations.targets.isForgotten(this);
     this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === expired ? "expired" : "refused");
   }

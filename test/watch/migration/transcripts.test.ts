@@ -3,7 +3,8 @@
  * each backend was asked, what the client was sent, what was counted. `node test/watch/migration/transcripts.test.ts --write`
  * writes what follows anew; what changed is read in the diff.
  *
- *     watch QUERY            a client asks for a watch, with the backends a and b; `compared` before it: with a sentinel
+ *     watch QUERY            a client asks for a watch, with the backends a and b; `compared` before it: with a sentinel,
+ *                            `bookmarked` before it: the proxy requests bookmarks
  *     serve BACKEND EVENTS   the backend accepts what it was asked last and sends these (lineOf in watch-path.ts)
  *     say BACKEND N EVENTS   sends these on the Nth stream that it was asked for
  *     answer BACKEND STATUS  answers what it was asked last with this status
@@ -51,6 +52,7 @@ function wordsOf(body: string): string {
 class Transcript {
   #watch: PlayedWatch | undefined;
   #isCompared = false;
+  #isBookmarked = false;
   #sent = 0;
   #isEnded = false;
   #state = "";
@@ -62,9 +64,13 @@ class Transcript {
   take(line: string): string[] {
     const [command = "", name = "", ...rest] = line.split(" ");
     if (command === "compared") this.#isCompared = true;
+    else if (command === "bookmarked") this.#isBookmarked = true;
     else if (command === "watch")
       this.#watch = new PlayedWatch({
-        path: new PlayedPath(["a", "b"], this.#isCompared ? { compares: "watches" } : {}),
+        path: new PlayedPath(["a", "b"], {
+          ...(this.#isCompared ? { compares: "watches" } : {}),
+          alwaysRequestBookmarks: this.#isBookmarked,
+        }),
         query: name,
       });
     else this.#act(command, name, rest);

@@ -51,13 +51,13 @@ test("no backend is asked when 15 seconds have passed", () => {
 
 test("a backend that takes the watch ends the loss, and the next begins anew", () => {
   const attempts = new ResumeBudget();
-  attempts.expire(0);
+  attempts.refuse(410, 0);
   for (let at = 0; at < 3; at += 1) attempts.mayTry(at);
   attempts.resumed(3);
   attempts.progressed();
   assert.ok(attempts.mayTry(40 * second));
   assert.is(attempts.leftMs(40 * second), 15 * second);
-  assert.not(attempts.isExpired);
+  assert.is(attempts.refusedWith, 0);
 });
 
 /** A resume at each of these times, with nothing new in between. */
@@ -81,10 +81,10 @@ test("one that takes the watch and refuses it in the same breath does not", () =
   for (const at of [0, 100, 200]) {
     assert.ok(attempts.mayTry(at));
     attempts.resumed(at + 50);
-    attempts.expire(at + 60);
+    attempts.refuse(410, at + 60);
   }
   assert.not(attempts.mayTry(300));
-  assert.ok(attempts.isExpired);
+  assert.is(attempts.refusedWith, 410);
 });
 
 test("one that held it for more than a second does", () => {

@@ -122,20 +122,18 @@ test("each backend that does not serve the resource is remembered, and is no att
 
 test("a version that is too old is remembered while it is searched for", () => {
   const retry = new ResumeRetry(manualClock(), manualClock());
-  assert.not(retry.isExpired);
   assert.is(retry.endReason, "no_backend");
   retry.mayTry();
   retry.begin("lost", "a");
-  retry.expired("b", undefined);
+  retry.refused({ attempt: { backend: "b" }, refusal: undefined }, 410);
   retry.found();
-  assert.ok(retry.isExpired);
   assert.equal([retry.reason, retry.refusal, retry.endReason], ["lost", undefined, "expired"]);
 });
 
 test("where that answers the client's own request, the search begins with it, and it is kept", () => {
   const clock = manualClock();
   const retry = new ResumeRetry(clock, clock);
-  retry.expired("a", Buffer.from("410"));
+  retry.refused({ attempt: { backend: "a" }, refusal: Buffer.from("410") }, 410);
   assert.ok(retry.mayTry());
   assert.equal([retry.reason, retry.from, String(retry.refusal)], ["expired", "a", "410"]);
   retry.found();

@@ -152,6 +152,21 @@ test("bookmarks that the proxy asked for are kept from the client, and still pro
   assert.equal([fate, progress.resumeVersion, progress.events], ["drop", "12", 1]);
 });
 
+test("the bookmark after the initial events ends them also if only the proxy requested it", () => {
+  const { progress, fate } = fed({ ...state, isInjected: true }, "+9 +3 =12$");
+  assert.equal([fate, progress.phase, progress.resumeVersion], ["drop", "live", "12"]);
+  assert.equal([progress.events, progress.liveEvents, progress.markerAt], [2, 2, -1], "as client-go counts");
+  const empty = fed({ ...state, isInjected: true }, "=12$").progress;
+  assert.equal([empty.phase, empty.resumeVersion, empty.events], ["live", "12", 0]);
+});
+
+test("an ERROR in place of initial events may answer the proxy's bookmarks, so the client does not get it", () => {
+  assert.is(fed({ ...state, isInjected: true }, "!500").fate, "refused");
+  assert.is(fed({ ...state, isInjected: true }, "+9 !500").fate, "forward");
+  assert.is(fed(state, "!500").fate, "forward");
+  assert.is(fed({ ...exact, isInjected: true }, "!500").fate, "forward");
+});
+
 test("of another server's events nothing is believed, and all go on", () => {
   for (const words of ["+9 +3", "~9 ~8 =7 ~9", "~5 ~"]) {
     const { progress, fate } = fed({ ...exact, origin: foreignOrigin }, words);

@@ -127,23 +127,26 @@ test("bookmarks are asked for where they can be taken out again, and help", () =
   for (const table of ["as=Table", 'AS="Table"', "v=v1;as=Table", "as=Table;v=v1, application/json"])
     assert.not(of(`/api/v1/pods?${exact}`, `application/json;${table}`), "its columns would go with them");
   assert.not(of(`/api/v1/pods?${exact}&allowWatchBookmarks=1`, json), "the client has them");
-  assert.ok(of("/api/v1/pods?watch=1", json), "of a state too, when it goes on elsewhere");
+  assert.ok(of("/api/v1/pods?watch=1", json), "the bookmark after the initial events ends them");
   assert.not(of(`/api/v1/events?${exact}`, json), "there are none");
   assert.not(of(`/apis/metrics.k8s.io/v1beta1/pods?${exact}`, json), "another server's");
   assert.not(of(`/api/v1/pods?${exact}`, "application/cbor, application/json"), "it could not be read");
 });
 
-test("a state is asked for without bookmarks: with them the server would take another way", () => {
+test("the proxy requests bookmarks with every start; a repeated request is the client's own", () => {
   for (const query of [
     "",
     "&resourceVersion=0",
+    "&sendInitialEvents=true&resourceVersionMatch=NotOlderThan",
     "&sendInitialEvents=false&resourceVersionMatch=NotOlderThan",
   ]) {
     const path = `/api/v1/pods?watch=1${query}`;
     const first = withBookmarks(orderFor(path), []);
     const fields = [new Field(":path", path)];
-    assert.equal(firstFields(first, fields), fields);
+    assert.is(firstFields(first, fields)[0]?.value, `${path}&allowWatchBookmarks=true`);
     assert.ok(mayHaveBookmarks(first));
+    const replayed = requestAt(watchOf(fields), first, undefined, { ageMs: 0, leftMs: undefined, liveMs: 0 });
+    assert.is(replayed.fields[0]?.value, path);
   }
 });
 
