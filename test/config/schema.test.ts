@@ -1,3 +1,4 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
@@ -9,6 +10,12 @@ const test = suite("config-schema");
 
 const head = "apiVersion: watchkeeper.dev/v1alpha2\nkind: WatchkeeperConfiguration\n";
 const least = `${head}listeners: [{name: a, address: "127.0.0.1:1"}]\nclusters: [{name: c, backends: [{name: b, url: "http://[::1]:2"}]}]\n`;
+
+test("the schema is valid; a process does not check it when it starts", () => {
+  const ajv = new Ajv2020();
+  assert.ok(ajv.validateSchema(schema), JSON.stringify(ajv.errors));
+  assert.not(ajv.validateSchema({ ...schema, type: "nothing" }));
+});
 
 function check(text: string): Written | string[] {
   const document = readYaml(text, "a.yaml");

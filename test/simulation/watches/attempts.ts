@@ -61,7 +61,7 @@ export class Attempt {
   noting(answer: Answer): Answer {
     // Without a state whatever comes is behind it.
     const proof = this.path.includes("sendInitialEvents=false")
-      ? /ADDED|MODIFIED|DELETED/
+      ? /BOOKMARK|ADDED|MODIFIED|DELETED/
       : /BOOKMARK|MODIFIED|DELETED/;
     const said = (bytes: Buffer): void => {
       if (this.isPastState) return;
