@@ -244,16 +244,21 @@ export class ResumeBudget {
   }
 
   #beginIfOver(now: number): void {
-    // The loss is over only `settledMs` after a backend has accepted the watch, because an ERROR may follow at once.
-    const isOver = this.#acceptedAt >= 0 && now - this.#acceptedAt > watchLimits.settledMs;
-    if (this.#lostAt >= 0 && !isOver) return;
-    // A quiet watch makes no progress on any backend. If its stream was open for `servedMs`, the backend served it.
-    if (isOver && now - this.#acceptedAt >= watchLimits.servedMs) this.#resumesInVain = 0;
+    this.#settle(now);
+    if (this.#lostAt >= 0) return;
     this.#lostAt = now;
     this.#attempts = 0;
     this.#uncountedLosses = 0;
     this.#acceptedAt = -1;
     this.refusedWith = 0;
+  }
+
+  /** Ends the loss `settledMs` after a backend has accepted the watch, and not before: an ERROR may follow at once. */
+  #settle(now: number): void {
+    const sinceAcceptedMs = this.#acceptedAt < 0 ? 0 : now - this.#acceptedAt;
+    if (sinceAcceptedMs > watchLimits.settledMs) this.#lostAt = -1;
+    // A quiet watch makes no progress on any backend. If its stream was open for `servedMs`, the backend served it.
+    if (sinceAcceptedMs >= watchLimits.servedMs) this.#resumesInVain = 0;
   }
 
   #hasNoProgress(now: number): boolean {
@@ -266,6 +271,8 @@ export class ResumeBudget {
   }
 
   resumed(now: number): void {
+    // A hedge can replace the stream long after the watch was resumed. The earlier loss must be over by then.
+    this.#settle(now);
     this.#acceptedAt = now;
     if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
       this.#resumesInVain = 0;

@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { watchLimits } from "../../../src/watch/limits.ts";
 import { ResumeBudget } from "../../../src/watch/session/resume-retry.ts";
 
 const test = suite("resume-retry: attempts");
@@ -74,6 +75,13 @@ test("after three resumes within a minute that deliver no event, a watch is not 
   const attempts = fruitless(0, 4 * second, 8 * second);
   assert.not(attempts.mayTry(12 * second));
   assert.not(attempts.mayTry(16 * second));
+});
+
+test("a watch that was resumed and later hedged has a whole loss's time when it loses the hedge's stream", () => {
+  const attempts = fruitless(0);
+  attempts.resumed(30 * second); // the hedge replaces the stream that the watch was resumed on
+  assert.ok(attempts.mayTry(30 * second + 100));
+  assert.is(attempts.leftMs(30 * second + 100), watchLimits.resumeMs);
 });
 
 test("one that takes the watch and refuses it in the same breath does not", () => {
