@@ -94,7 +94,7 @@ export const incidentKinds = {
   "version-regression": {
     severity: "warning",
     calmMs: incidentLimits.quietMs,
-    about: "A backend sent an older version than a backend had sent before",
+    about: "A backend sent a version older than one that a backend had sent before",
   },
   "relist-storm": {
     severity: "warning",
