@@ -1,5 +1,5 @@
 /**
- * Runs every test file in a process of its own, one more at once than there are cores, each under a kill timer.
+ * Runs every test file in a process of its own, several at once, each under a kill timer.
  * uvu alone has none of the three: one file that hangs or leaks would take the others with it.
  *
  * node test/run.ts [--only a,b] [--except a,b] [--again] [word ...]   words select files whose path contains one of them
@@ -144,8 +144,10 @@ if (major < 24 || (major === 24 && minor < 21)) {
 const compiled = mkdtempSync(join(tmpdir(), "watchkeeper-tests-"));
 process.on("exit", () => rmSync(compiled, { recursive: true, force: true }));
 const waiting = selected();
-// Tests that start clusters or measure take the machine alone; of the others many wait for a timer half of their time.
-const atOnce = waiting.some((file) => file.startsWith("test/real/")) ? 1 : availableParallelism() + 1;
+// A test waits for a timer half of its time, so there is one more than there are cores. A test with real apiservers
+// needs about a core while it does not wait.
+const hasReal = waiting.some((file) => file.startsWith("test/real/"));
+const atOnce = hasReal ? availableParallelism() : availableParallelism() + 1;
 const outcomes: Outcome[] = [];
 await Promise.all(
   Array.from({ length: atOnce }, async () => {
