@@ -113,7 +113,10 @@ export class SmallEvent {
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
-  /** Returns the whole event and forgets it. Its last piece is bytes[start, end). Undefined if it was too long. */
+  /**
+   * Returns the whole event, whose last piece is bytes[start, end), and forgets the pieces. Returns undefined if the
+   * event is too long.
+   */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
     const isTooLong = this.#isTooLong || end - start > eventLimits.parsedEventBytes;

@@ -27,7 +27,10 @@ export class InitialEvents {
     this.#budget = new TokenBucket(parts.clock, initialListBurst, initialListsPerSecond);
   }
 
-  /** Requests one list whose version limits the initial events. Beyond the budget, the next chunk tries again. */
+  /**
+   * Requests one list whose version is an upper limit for the versions of the initial events. If the budget is used up,
+   * the next chunk of the stream tries again.
+   */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
     if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
     const context = watch.listed();

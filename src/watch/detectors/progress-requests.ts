@@ -207,7 +207,7 @@ export class ProgressRequests {
     );
   }
 
-  /** Asks for the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
+  /** Requests the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -238,7 +238,9 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** Called if the cache has reached `version`, or no watch lacks it. Refreshes the remaining watches again. */
+  /**
+   * Called if the cache has reached `version`, or no watch lacks that version. Refreshes the remaining watches again.
+   */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;

@@ -145,7 +145,10 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Returns the first watch with bookmarks, else the first: bookmarks come even if no object changes. */
+  /**
+   * Returns the first suitable watch that gets bookmarks; if none does, the first suitable watch. With bookmarks, the
+   * caches can be compared even while no object changes.
+   */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,

@@ -32,7 +32,9 @@ export class MovePace {
     return this.#of(urgency).take();
   }
 
-  /** Called when a backend has accepted a moved watch. `ms`: time since the request was sent, without the round trip. */
+  /**
+   * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
+   */
   accepted(ms: number): void {
     this.#sumMs += ms;
     this.#count += 1;

@@ -1,6 +1,6 @@
 /**
- * Journals faults that are found in single watches. Each fault is journaled at most once a minute, however many watches
- * have it.
+ * Journals faults that are found in single watches. Each kind of fault is journaled at most once a minute for each
+ * backend and resource, however many watches have it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";

@@ -46,6 +46,7 @@ export const watchInputs = [
   "ask",
   /** The second stream becomes the first. */
   "promote",
+  /** The second stream is over, or is no longer needed. */
   "drop",
   /** The first stream is over. */
   "lose",
