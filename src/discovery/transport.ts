@@ -23,7 +23,7 @@ export type Transport = {
   readonly own: string;
   /**
    * Returns the JSON of the response, or a Failure if asking another server would fail as well. @throws {Error} as a
-   * rejected promise: this server cannot be reached, or refuses
+   * rejected promise: this server cannot be reached, or refuses the request
    */
   ask(server: string, request: ApiRequest): Promise<Answer | Failure>;
   abort(): void;
