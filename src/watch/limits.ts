@@ -133,7 +133,8 @@ export const watchLimits = {
    */
   bookmarkRefreshPauseMs: 5,
   /**
-   * If the proxy cannot open such a stream for a watch, mostly because the watch is moving, ms until it tries again.
+   * If the proxy cannot open a stream to get a watch's bookmark, mostly because the watch is moving, ms until it tries
+   * again.
    */
   bookmarkRefreshAgainMs: 1000,
   /** Ms between two checks that each resource has a sentinel (D13, sentinels.ts). */
@@ -156,7 +157,9 @@ export const watchLimits = {
    * Ms between two lists that the proxy requests from a ready backend to check its etcd history (forked-histories.ts).
    */
   historyMs: 5000,
-  /** Minimum ms between two such lists from one backend while the first of them has no result yet. */
+  /**
+   * While a list that checks a backend's etcd history has no result, minimum ms until the next list from that backend.
+   */
   historyAnswerMs: 5000,
   /**
    * Maximum number of resources that one check of an etcd history tries to list, and of watches that it tries for each
@@ -187,8 +190,8 @@ export const watchLimits = {
    */
   progressRequestMs: 1000,
   /**
-   * An apiserver answers such a list when its cache has caught up with etcd, or after 3 s. If the answer takes more ms
-   * than this, the cache counts as stalled.
+   * An apiserver answers a list that makes its cache follow etcd when the cache has caught up, or after 3 s. If the
+   * answer takes more ms than this, the cache counts as stalled.
    */
   progressWaitMs: 2500,
   /** Timeout in ms of each request of list-request.ts. */
