@@ -107,7 +107,10 @@ export const watchLimits = {
    * stay unanswered.
    */
   lagLookMs: 125,
-  /** Minimum ms between two marks (cache-progress.ts) of a scope while one of its caches lacks the last mark. */
+  /**
+   * Minimum ms between two marks of a scope while one of its caches lacks the last mark. A mark is a version that all
+   * caches should reach (cache-progress.ts).
+   */
   lagMarkMs: 250,
   /**
    * If a cache has lagged for fewer ms than `lagMomentMs`, the search ignores it for the next `lagPauseMs`. Apiservers

@@ -281,7 +281,7 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since it was added, or since it was last dead. */
+  /** True if the backend has accepted a watch of this resource since the backend was added, or was last dead. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }

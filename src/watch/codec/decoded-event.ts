@@ -87,7 +87,7 @@ export abstract class DecodedEvent implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // A Table that is too long to be parsed is a valid event without a key. Its watch can no longer move.
+    // A Table that is too long to be parsed is a valid event without a key.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }

@@ -109,7 +109,7 @@ export class JsonEvents extends DecodedEvent {
     return this.complete(bytes, object, stop);
   }
 
-  /** Drops the last byte: this brace closes the event, not its object. */
+  /** Drops the last byte: the brace that closes the event, not the object in it. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }

@@ -36,7 +36,10 @@ export class BookmarkRefresher {
   readonly #progress: ProgressRequests;
   /** Watches that need a new bookmark. Value: clock reading; the bookmark must cover all events before it. */
   readonly #old = new Map<WatchSession, number>();
-  /** Watches for which no second stream could be opened yet, to be tried again. Value: as in `#old`. */
+  /**
+   * Watches for which no second stream could be opened yet; they are tried again. Value: clock reading; the bookmark
+   * must cover all events before it.
+   */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 

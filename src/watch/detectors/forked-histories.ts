@@ -175,7 +175,10 @@ export class ForkedHistories extends Interval {
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** True if two later lists have refuted the proof: of its resource, and of the resource with the newest version. */
+  /**
+   * True if two later lists have refuted the proof: a list of the proof's resource, and a list of the resource with the
+   * newest version.
+   */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofByBackend.get(backend);
     if (proof === undefined) return true;

@@ -41,7 +41,10 @@ export class InitialEvents {
   }
 }
 
-/** False if a bookmark will end the initial events, or for an aggregated API, whose versions cannot be compared. */
+/**
+ * False if the watch has no initial events, if a bookmark will end them, or for an aggregated API, whose versions
+ * cannot be compared.
+ */
 function isNeeded({ request, origin }: WatchContext): boolean {
   const isForeign = origin.isKnown && origin.isForeign;
   return request.start === "state" && !request.awaitsMarker && !isForeign;

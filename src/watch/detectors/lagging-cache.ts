@@ -69,8 +69,8 @@ export class LaggingCacheDetector extends Interval {
   }
 
   /**
-   * `suspicions`: of one cache. `all`: of all caches, because a backend with a lagging cache of the same resource gets
-   * no second streams.
+   * `suspicions`: those about one cache. `all`: those about all caches. A backend whose cache of the same resource lags
+   * as well gets no second streams.
    */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;

@@ -2,9 +2,9 @@
  * Makes watch caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd
  * notifies it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then, the cache's bookmarks have
  * old versions, and a watch could not continue from them on a backend whose cache began later. A consistent list makes
- * the apiserver request the current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such
- * list is sent for each backend and resource before its watches get bookmarks. A cache that still does not advance is
- * journaled.
+ * the apiserver request the current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). Before the
+ * watches of a resource on a backend get new bookmarks, the proxy sends one such list. A cache that still does not
+ * advance is journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";

@@ -123,9 +123,9 @@ export class Sentinels extends Interval {
   }
 
   /**
-   * Returns a better watch and backend for the sentinel; undefined: there are none. Prefers a watch of the whole
-   * resource, because it compares the most events. Prefers a backend that has accepted no watch of the resource yet,
-   * because it may not have filled its cache.
+   * Returns the watch and the backend for a new sentinel, or for one that is better than the present sentinel;
+   * undefined: there are none. Prefers a watch of the whole resource, because it compares the most events. Prefers a
+   * backend that has accepted no watch of the resource yet, because it may not have filled its cache.
    */
   #find(
     resource: string,
@@ -181,7 +181,9 @@ export class Sentinels extends Interval {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** Returns a ready backend that has accepted no watch of the resource since it was added or last dead. */
+  /**
+   * Returns a ready backend that has accepted no watch of the resource since the backend was added or was last dead.
+   */
   #coldFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;

@@ -12,7 +12,10 @@ export class MovePace {
   readonly #clock: Clock;
   readonly #all: TokenBucket;
   readonly #first: TokenBucket;
-  /** Sum and number of the times that backends took to accept watches since `#since`. */
+  /**
+   * Since the clock reading `#since`: the sum of the ms that backends took to accept watches, and the number of
+   * accepted watches.
+   */
   #sumMs = 0;
   #count = 0;
   #since = 0;

@@ -23,8 +23,8 @@ export class AnomalyLog {
   readonly #lastWrittenAt = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called if two backends deliver different events to one watch. `ours` has delivered the event of `version`; `theirs`
-   * has skipped it, or has delivered another event before it.
+   * Called if two backends deliver different events to one watch. The backend `ours` has delivered the event of
+   * `version`. The backend `theirs` has skipped this event, or has delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
 

@@ -137,7 +137,7 @@ export class Progress {
 
   /**
    * The version from which another backend can continue, so that no event is missing or repeated; undefined: none. If
-   * more events of the newest version may follow, it is the version before that.
+   * more events of the newest version may follow, the result is the version before the newest.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -398,7 +398,7 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if a list was requested whose version limits the initial events (initial-events.ts). */
+  /** True if the list was requested whose version is an upper limit for the initial events (initial-events.ts). */
   get isBoundRequested(): boolean {
     return this.#initialUpTo !== undefined;
   }

@@ -110,7 +110,10 @@ export class UpstreamMerge implements EventTaker {
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** Makes the second stream the first. Returns what `releaseAhead` returns. */
+  /**
+   * Makes the second stream the first. Returns false if an event that waited for the first stream does not follow the
+   * client's latest event.
+   */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;

@@ -78,7 +78,10 @@ type WatchMigrations = {
   };
   follow(stream: WatchStream, asked: WatchContext): void;
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void;
-  /** Queues the watch for another backend, at the latest after `inMs`. Returns a function that removes it again. */
+  /**
+   * Queues the watch for another backend, at the latest after `inMs`. Returns a function that removes the watch from
+   * the queue.
+   */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -99,7 +102,7 @@ export type WatchHost = {
    * no longer valid.
    */
   learnt(status: number): void;
-  /** Called when the watch continues on this backend. */
+  /** Called when the watch continues on another stream, on the backend `move.to`. */
   goesOn(move: Move): void;
   /**
    * Ends the client's stream between two events. `isWhole`: true if the backend or the client's deadline ended the
@@ -544,7 +547,7 @@ export class WatchSession implements AttemptOwner {
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 
-  /** Records a 404 to the latest attempt. True if no backend serves the resource any more. */
+  /** Records that the backend answered 404. Returns true if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
     this.#retry.unserved(backend);
     return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
