@@ -130,7 +130,8 @@ export const verdicts: readonly VerdictRow[] = [
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and rejects or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // The backend has announced its shutdown on /readyz or with GOAWAY. It may finish its open requests (D6).
+  // The backend has announced its shutdown on /readyz or with GOAWAY, or an operator drains it. It may finish its open
+  // requests (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
@@ -139,7 +140,7 @@ export const verdicts: readonly VerdictRow[] = [
   // The certificate does not prove the backend's identity. The backend gets no new requests, but open ones continue.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
-  // The backend answers PINGs but not reads, for example because it cannot reach etcd.
+  // The backend answers PINGs, but is not ready or does not answer reads, for example because it cannot reach etcd.
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
@@ -389,7 +390,7 @@ function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
   const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
-  // One lost SYN proves nothing. After two unanswered sockets in a row, the backend accepts no connections.
+  // One lost SYN proves nothing. After two unanswered sockets in a row, the backend counts as accepting no connections.
   return {
     ...facts,
     fresh: what,

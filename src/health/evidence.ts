@@ -23,7 +23,10 @@ export type Evidence =
    * failed.
    */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
-  /** A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading in ms. */
+  /**
+   * A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading at its
+   * opening.
+   */
   | {
       readonly kind: "fresh";
       readonly met: Met;

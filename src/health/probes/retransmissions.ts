@@ -30,7 +30,10 @@ export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: End
   return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
 
-/** Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …". Only uid and probes are decimal. */
+/**
+ * Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …". All numbers are hexadecimal, except
+ * uid and probes.
+ */
 export function retransmissionsIn(text: string): [string, number][] {
   const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
