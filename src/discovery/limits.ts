@@ -16,7 +16,7 @@ export const discoveryLimits = {
   discoveryAskMs: 3000,
   /** Maximum number of servers that one lookup asks. */
   discoveryServers: 3,
-  /** Number of bytes of the largest response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
+  /** Maximum number of bytes of a response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
   /**
    * Milliseconds for one TokenReview or SubjectAccessReview, with all attempts. The CLI waits long enough for one of

@@ -90,7 +90,10 @@ export class AccountTransport implements Transport {
   }
 }
 
-/** Asks each server in turn until `read` accepts an answer. `read` rejects an answer by throwing the reason. */
+/**
+ * Asks each server in turn until `read` accepts an answer, or until a Failure shows that the other servers would fail
+ * as well. `read` rejects an answer by throwing the reason.
+ */
 export async function firstAnswer<T>(
   transport: Transport,
   servers: readonly string[],
