@@ -10,7 +10,7 @@ type AtBackends = {
   peerTotal: number;
 };
 
-/** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
+/** The closed list of journal entries by kind, with their fields. A kind has the form `subject.what_happened`. */
 type Events = {
   /**
    * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and URL
