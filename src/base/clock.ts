@@ -6,7 +6,10 @@ export type Clock = {
   wall(): number;
   /** Calls `run` once after `ms`, which may exceed a Node timer's maximum. Returns a function that cancels the call. */
   after(ms: number, run: () => void): () => void;
-  /** Calls `run` once, after the event loop has processed this turn's input. HTTP/2 sessions then send their output. */
+  /**
+   * Calls `run` once, after the event loop has processed this turn's input. At that point HTTP/2 sessions send their
+   * output.
+   */
   soon(run: () => void): void;
 };
 
@@ -46,7 +49,10 @@ export function timestampOf(wallMs: number): string {
   return new Date(wallMs).toISOString().replace(/\.\d+Z$/, "Z");
 }
 
-/** Returns the milliseconds since 1970 of an RFC 3339 timestamp; NaN for other text. */
+/**
+ * Returns the milliseconds since 1970 of a timestamp, in RFC 3339 or in the format of Node's certificates; NaN if
+ * `Date` cannot parse the text.
+ */
 export function wallOf(timestamp: string): number {
   return Date.parse(timestamp);
 }

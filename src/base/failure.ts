@@ -83,7 +83,10 @@ export function isPortTaken({ cause }: Failure): boolean {
   return cause instanceof Error && "code" in cause && cause.code === "EADDRINUSE";
 }
 
-/** How a dial ended. answer: TLS is established. refusal: only the backend's kernel answers. silence: no answer. */
+/**
+ * How a dial ended. answer: TLS is established. refusal: only the backend's kernel answers, or TLS fails. silence: no
+ * answer. untrusted: the backend's certificate was rejected.
+ */
 export type Met = "answer" | "refusal" | "silence" | "untrusted";
 
 const unansweredCodes = new Set(["ETIMEDOUT", "EHOSTUNREACH", "EHOSTDOWN", "ENETUNREACH"]);

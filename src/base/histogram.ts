@@ -17,7 +17,9 @@ export const overheadBounds: readonly number[] = [
 /** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
-/** Bounds in seconds for the delay with which a watch delivers a write: up to 30 s from a stalled cache. */
+/**
+ * Bounds in seconds for the delay with which a watch delivers a write. A stalled cache can delay it by 30 s and more.
+ */
 export const watchDelayBounds: readonly number[] = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30,
 ];
@@ -108,7 +110,10 @@ export function edgeOf(bucket: number): number {
   return firstEdgeMs * growth ** bucket;
 }
 
-/** Counts of durations. A reader that keeps a copy of the counts can compute the quantiles since then. */
+/**
+ * Counts of durations. A reader that keeps a copy of the counts can compute the quantiles of the durations that were
+ * added after the copy.
+ */
 export class LatencyCounts {
   readonly #counts = new Uint32Array(buckets);
 

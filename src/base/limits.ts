@@ -6,27 +6,33 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const limits = {
-  /** Size of the largest header list in bytes. A user with 400 groups and a 12 KiB token needs 40 KiB (A8). */
+  /**
+   * Maximum size of a header list in bytes, and maximum number of its fields. A user with 400 groups and a 12 KiB token
+   * needs 40 KiB (A8).
+   */
   headerListBytes: 128 * KiB,
   headerFields: 1024,
-  /** A request head above this size counts against the buffer limit: the head stays in memory with its request (A26). */
+  /**
+   * A request head of more bytes than this counts against the buffer limit, because the head stays in memory with its
+   * request (A26).
+   */
   usualHeadBytes: 16 * KiB,
   /**
-   * Size of the largest header field in bytes. An HTTP/2 peer that uses nghttp2 ends the session for a larger field,
-   * and many clients share an upstream session (A7).
+   * Maximum size of a header field in bytes. An HTTP/2 peer that uses nghttp2 ends the session for a larger field, and
+   * many clients share an upstream session (A7).
    */
   fieldBytes: 64 * KiB,
-  /** Length in bytes of the longest request target that the proxy rewrites: the result must not exceed `fieldBytes`. */
+  /** The proxy rewrites no request target of more bytes than this, because the result must not exceed `fieldBytes`. */
   changedTargetBytes: 63 * KiB,
-  /** Size of the largest config file in bytes. 64 backends take 10 KiB. The worst file is parsed within 0.1 s. */
+  /** Maximum size of a config file in bytes. 64 backends take 10 KiB. The worst file is parsed within 0.1 s. */
   configBytes: 64 * KiB,
-  /** Size in bytes of the largest file with a certificate and key, or a CA bundle: 100 RSA certificates take 200 KiB. */
+  /** Maximum size in bytes of a certificate file, a key file or a CA bundle. 100 RSA certificates take 200 KiB. */
   certificateBytes: 512 * KiB,
 
   /** Maximum number of interim (1xx) response heads before the final response head (A37). */
   interimHeads: 16,
 
-  /** DATA waits in its stream while more than this many bytes wait in Node for the kernel to accept them. */
+  /** While more bytes than this wait in Node until the kernel accepts them, further DATA waits in its stream. */
   socketBacklogBytes: 512 * KiB,
 
   /** Milliseconds after which the proxy closes a session without streams, with two GOAWAYs (A25). */
@@ -34,13 +40,18 @@ export const limits = {
 
   /** Milliseconds that a backend has for TCP, TLS and its first SETTINGS on a new connection. */
   dialMs: 2000,
-  /** Lateness of a timer that shows a stall of the event loop. A peer's silence during a stall is no evidence (F11). */
+  /**
+   * If a timer fires more than this many ms late, the event loop was stalled. A peer's silence during a stall is no
+   * evidence (F11).
+   */
   stallMs: 20,
-  /** Size of the largest manifest or kubeconfig in bytes. All CustomResourceDefinitions of a large operator take 3 MiB. */
+  /**
+   * Maximum size of a manifest or kubeconfig in bytes. All CustomResourceDefinitions of a large operator take 3 MiB.
+   */
   manifestBytes: 8 * MiB,
   /** Maximum number of backends in a config or a discovery result. A longer discovery result is rejected. */
   discoveredBackends: 64,
-  /** Size in bytes of the largest service account token file. A token with a dozen audiences takes 2 KiB. */
+  /** Maximum size in bytes of a service account's token file. A token with a dozen audiences takes 2 KiB. */
   tokenBytes: 64 * KiB,
   /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): enough for two admin pages. */
   reviewsAtOnce: 32,
@@ -57,20 +68,23 @@ export const limits = {
   hedgesPerSecond: 100,
   /** Maximum number of attempts of one request before the proxy reports an error. Two of them may go to one backend. */
   attempts: 3,
-  /** Milliseconds that a watch lasts if its client sets no timeout: twice the default of --min-request-timeout. */
+  /** Maximum ms that a watch lasts if its client sets no timeout: twice the default of --min-request-timeout. */
   watchMostMs: 3_600_000,
   /**
-   * If a backend has not delivered a version this long after another backend, the proxy checks whether its cache is
-   * stalled (watch.md §6.3). A healthy watch cache is behind for milliseconds. The check runs every second, so the
-   * watches have moved within 10 s.
+   * If a backend has not delivered a version within this many ms after another backend, the proxy checks whether its
+   * cache is stalled (watch.md §6.3). A healthy watch cache is behind for milliseconds. The check runs every second, so
+   * the watches have moved within 10 s.
    */
   behindMs: 8_000,
   /**
-   * Milliseconds after a list within which the backend's watch cache must reach the list's version. With kubeadm's
+   * After a list from etcd, the backend's watch cache must reach the list's version within this many ms. With kubeadm's
    * settings, etcd notifies every cache within 5.5 s, but skips one notification after an event.
    */
   progressCheckMs: 12_000,
-  /** Number of watches of one client from the same version within `replayMs` that make a replay loop (incident 001). */
+  /**
+   * If one client starts this many watches of a resource from the same version within `replayMs`, they count as a
+   * replay loop (incident 001).
+   */
   replays: 5,
   replayMs: 60_000,
   /** Number of watches remembered to find replay loops. */
@@ -79,7 +93,10 @@ export const limits = {
   userAgentChars: 128,
   /** Number of characters kept of "group/resource": a group has at most 253, a resource 63. */
   resourceChars: 320,
-  /** Parts of a longer request target are copied, because a substring would keep the whole target in memory. */
+  /**
+   * If a request target has more characters than this, its parts are copied, because a substring would keep the whole
+   * target in memory.
+   */
   targetChars: 1024,
   /** Milliseconds that a client has for the TLS handshake and the first bytes, which identify the protocol (A22). */
   handshakeMs: 10_000,
@@ -100,20 +117,25 @@ export const limits = {
   programSeries: 120,
   /** Maximum number of series for watches by backend and resource: 40 resources at three backends. */
   watchSeries: 120,
+  /** Maximum number of series for requests by verb, status code and backend. */
   requestSeries: 360,
+  /** Number of characters that are kept of a label's value. */
   labelChars: 64,
 
   /** Maximum number of clients that one incident names. */
   incidentClients: 20,
   /** Milliseconds after a lease's last suspect renewal until its incident ends. A lease usually lasts 40 s at most. */
   leaseQuietMs: 60_000,
+  /** Number of characters that are kept of a user's name. */
   subjectChars: 256,
+  /** Number of characters that are kept of a program's name in a User-Agent. */
   agentChars: 64,
 
   /** Maximum number of remembered anomalies of one kind. Each is reported only once in `anomalyMs`. */
   anomalies: 1000,
   anomalyMs: 60_000,
 
+  /** Number of characters that are kept of a path, or of a text in the admin API. */
   apiTextChars: 512,
 
   /** Maximum number of characters in one field of a log line (A53). Longer fields are cut. */

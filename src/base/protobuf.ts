@@ -1,6 +1,6 @@
 /**
- * The values of a message by field number, in wire order: numbers for varints, bytes for all others. If a field that is
- * not repeated has several values, the last value counts.
+ * The values of a message by field number, in wire order: a number for a varint, bytes for any other value. If a field
+ * that is not repeated has several values, the last value counts.
  */
 export type Message = ReadonlyMap<number, readonly (number | Buffer)[]>;
 

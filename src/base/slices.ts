@@ -7,6 +7,7 @@ import type { Clock } from "./clock.ts";
 export const sliceLimits = {
   /** Milliseconds of an event loop turn that one walk may take. A turn with three walks stays below 10 ms. */
   sliceMs: 2,
+  /** Maximum number of entries that one slice visits. */
   sliceEntries: 1000,
 } as const;
 
@@ -14,9 +15,10 @@ export const stop = Symbol("stop");
 
 /**
  * Visits each entry once. Calls `done` after the last visit, or after a visit that returned `stop`. Returns a function
- * that ends the walk without calling `done`. A Map or a Set may change during the walk (ECMA-262 §24.2.6.2). Instead of
- * an array, pass a copy, and let `visit` check whether the entry still exists. If `visit` throws, the walk continues;
- * an exception in the first slice reaches the caller, one in a later slice the clock.
+ * that ends the walk without calling `done`. A Map or a Set may change during the walk (ECMA-262 §24.2.6.2). If the
+ * entries are in an array that may change, pass a copy of it, and let `visit` check whether the entry still exists. If
+ * `visit` throws, the walk continues; an exception in the first slice reaches the caller, and one in a later slice
+ * reaches the clock.
  */
 export function inSlices<T>(
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * A token bucket: `burst` tokens at once, then `perSecond`. A full bucket takes no more tokens, so that a client cannot
- * save up tokens for an attack (A4).
+ * A token bucket: it holds at most `burst` tokens and gets `perSecond` new tokens a second. A full bucket gets no more
+ * tokens, so that a client cannot save up tokens for an attack (A4).
  */
 import type { Clock } from "./clock.ts";
 
@@ -24,9 +24,9 @@ export class TokenBucket {
   }
 
   /**
-   * Takes `cost` tokens and returns true. If fewer tokens are left, takes none and returns false. `bonus` adds tokens
-   * for this call only. After a pause, `take` allows up to two bursts at once, because `take` refills only an empty
-   * bucket; `isOpen` always refills the bucket.
+   * Takes `cost` tokens and returns true. If fewer tokens are left, takes none and returns false. `bonus` counts as
+   * additional tokens in this call only. After a pause, `take` allows up to two bursts at once, because `take` refills
+   * only an empty bucket; `isOpen` always refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;

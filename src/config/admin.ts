@@ -17,12 +17,13 @@ export type AdminConfig = {
   /** True if a thread that serves no clients answers metrics and probes. */
   readonly probeThread: boolean;
   readonly readOnly: boolean;
-  /** Where the other replicas are; undefined: this process is alone. */
+  /** Where the other watchkeeper processes are; undefined: this process knows no other. */
   readonly replicas: ReplicasConfig | undefined;
+  /** Access to `metricsAddress`. The fields of AccessConfig beside this one concern `address`. */
   readonly metrics: AccessConfig;
 } & AccessConfig;
 
-/** Who may use one of the two admin ports, and the port's certificate. */
+/** Which clients may use one of the two admin ports, and the port's certificate. */
 export type AccessConfig = {
   /** How clients are authorized; undefined: every client that can connect may use the port. */
   readonly authorization: AuthorizationConfig | undefined;
@@ -39,7 +40,10 @@ export type AuthorizationConfig = {
   readonly audiences: readonly string[];
 };
 
-/** Converts the section, which the rules have accepted. `only`: the default for `cluster`. */
+/**
+ * Converts the section, which the rules have accepted. `only`: name of the cluster that is used if the section names
+ * none.
+ */
 export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
   return {
     address: checked(parseAddress(written.address)),
@@ -63,7 +67,10 @@ function accessOf({ authorization, tls }: WrittenAccess, only: string, pathOf: P
   };
 }
 
-/** Finds an admin API that other machines can use without authorization, or that would get tokens in clear text. */
+/**
+ * Finds an admin API that other machines can use without authorization, or to which clients would send tokens in clear
+ * text.
+ */
 export function adminBreaches(written: Written): Breach[] {
   const { address, authorization, tls, metrics } = written.admin;
   const isGuarded = authorization.mode === "Webhook";
@@ -81,7 +88,10 @@ export function adminBreaches(written: Written): Breach[] {
   return [{ pointer: "/admin/address", message }, ...others];
 }
 
-/** Finds a metrics port that would get tokens in clear text. Plain metrics are allowed: they contain no secrets. */
+/**
+ * Finds a metrics port to which clients would send tokens in clear text. Plain HTTP without tokens is allowed, because
+ * metrics contain no secrets.
+ */
 function metricsBreaches({ authorization, tls }: WrittenAccess): Breach[] {
   if (authorization.mode === "AlwaysAllow" || tls !== undefined) return [];
   const message =
@@ -100,7 +110,10 @@ export function hasUnprotectedMetrics({ metricsAddress, metrics }: AdminConfig):
   return !isSecure && !isLoopback(metricsAddress.host);
 }
 
-/** Finds a cluster for authorization that does not exist, or that would get tokens without TLS. */
+/**
+ * Finds an authorization whose cluster does not exist, or has no TLS, so that the proxy would send it tokens in clear
+ * text. Also finds settings without effect.
+ */
 function authorizationBreaches(
   written: Written,
   { mode, cluster, kubeconfigFile, audiences }: WrittenAccess["authorization"],

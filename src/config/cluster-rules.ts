@@ -76,7 +76,7 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // Rejected, because the npm package for these types opens its own connections, which have no PROXY header.
+  // Rejected, because discovery of these types opens its own connections, which have no PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

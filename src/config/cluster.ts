@@ -36,8 +36,15 @@ export type UpstreamTls = {
   readonly caFile: string;
   readonly reloadIntervalMs: number;
   readonly serverName: string | undefined;
-  /** The proxy's client certificate for requests in which it asserts the identity of a client with a certificate. */
+  /**
+   * The proxy's client certificate for requests in which it asserts a client certificate's identity with X-Remote-*
+   * fields.
+   */
   readonly frontProxy: FrontProxy | undefined;
+  /**
+   * The proxy's client certificate for requests in which it asserts a client certificate's identity with Impersonate-*
+   * fields.
+   */
   readonly impersonator: PairFiles | undefined;
 };
 
@@ -77,7 +84,7 @@ export type BackendConfig = {
   readonly zone?: string;
 } & BackendAddress;
 
-/** True if the text is a valid name of a zone, by the same rule as in the schema. */
+/** True if the text is a valid name of a zone. The schema has the same rule. */
 export function isZone(text: string): boolean {
   return /^[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$/.test(text);
 }

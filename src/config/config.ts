@@ -132,7 +132,7 @@ function perClientIn({ clusters }: Config, name: string, otherwise: boolean): bo
 
 /**
  * Returns the configuration in effect after a reload: `after`, except for the settings that need a restart. The next
- * reload compares its file with the result, so it reports these settings again.
+ * reload compares the new file with this result, so it reports these settings again.
  */
 export function heldOf(before: Config, after: Config): Config {
   const held = (is: ClusterConfig): ClusterConfig => {
@@ -163,7 +163,7 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
   return [...problems, ...breaches].toSorted(inReadingOrder).slice(0, configLimits.configProblems);
 }
 
-/** Loads a configuration file. If the file cannot be read, returns this as a problem. */
+/** Loads a configuration file. A file that cannot be read is returned as a problem. */
 export function loadConfig(file: string): Config | readonly Problem[] {
   const text = readText(file, limits.configBytes);
   return text instanceof Failure ? [{ at: file, field: "", message: text.message }] : parseConfig(text, file);

@@ -4,10 +4,15 @@ import { Failure } from "../base/failure.ts";
 import type { Breach } from "./problem.ts";
 import type { LimitScope, Placed, Written, WrittenLimit } from "./schema.ts";
 
-/** An empty list matches all requests. */
+/**
+ * A limit of requests, and which requests it counts: those that match every list. An empty list matches all requests.
+ */
 export type LimitConfig = {
   readonly name: string;
-  /** Names of users. A name that ends in "*" matches all names with this beginning, as in the next two lists. */
+  /**
+   * Names of users. A name that ends in "*" matches all names with this beginning; so do entries of `groups` and
+   * `userAgents`.
+   */
   readonly users: readonly string[];
   readonly groups: readonly string[];
   /** The products of User-Agent fields, such as "kubelet". */
@@ -18,6 +23,7 @@ export type LimitConfig = {
   readonly resources: readonly string[];
   /** Number of requests per second; undefined: not limited. */
   readonly perSecond: number | undefined;
+  /** Burst of the token bucket whose rate is `perSecond`. */
   readonly burst: number;
   /** Number of concurrent requests; undefined: not limited. */
   readonly maxInFlight: number | undefined;
@@ -46,7 +52,7 @@ function perSecondOf(rate: string): number {
   return Number(count) / (unitSeconds[unit] ?? 1);
 }
 
-/** Returns what is missing in a limit that limits nothing, or that would hit all requests by mistake. */
+/** Returns the problem of a limit that limits nothing, or that would by mistake match all requests; undefined: none. */
 export function limitProblem(written: WrittenLimit): string | undefined {
   if (written.rate === undefined && written.maxInFlight === undefined)
     return 'needs a "rate" or "maxInFlight"';
@@ -63,7 +69,10 @@ export function limitBreaches({ cluster: { limits = [] }, pointer }: Placed): Br
   });
 }
 
-/** Finds shared limits of a process that knows no other replica, which would allow the whole limit in each process. */
+/**
+ * Finds limits for all replicas together in a process that knows no other replica: each process would allow the whole
+ * limit.
+ */
 export function scopeBreaches({ cluster: { limits = [] }, pointer }: Placed, { admin }: Written): Breach[] {
   if (admin.replicas !== undefined) return [];
   const message = 'is "AllReplicas", but "admin.replicas" is missing';

@@ -30,7 +30,10 @@ export function replicasOf(written: WrittenReplicas, pathOf: PathOf): ReplicasCo
   };
 }
 
-/** Finds replicas that are named twice or not at all, and replicas that would get callers' tokens in clear text. */
+/**
+ * Finds replicas that are named twice or not at all, and replicas to which the proxy would send callers' tokens in
+ * clear text.
+ */
 export function replicaBreaches({ admin: { replicas, tls } }: Written): Breach[] {
   if (replicas === undefined) return [];
   const { addresses = [], hostname } = replicas;

@@ -127,7 +127,10 @@ function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener,
   ];
 }
 
-/** Finds a listen address that is used twice, and plain HTTP beyond loopback, where bearer tokens would be clear text. */
+/**
+ * Finds a listen address that is used twice, and plain HTTP on an address other than loopback, where clients would send
+ * bearer tokens in clear text.
+ */
 function listenerBreaches(written: Written): Breach[] {
   const taken: Address[] = [];
   const { address: api, metricsAddress } = written.admin;
@@ -164,7 +167,7 @@ function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   });
 }
 
-/** Finds repeated server names, and identity policies that lack a file or have a CA bundle without effect. */
+/** Finds repeated server names, identity policies that lack a file, and CA bundles without effect. */
 function identityBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {
     const pointer = `/listeners/${index}`;

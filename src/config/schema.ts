@@ -111,7 +111,7 @@ export type WrittenLimit = {
   readonly scope?: LimitScope;
 };
 
-/** Which processes share a limit: each one has the whole limit, or all replicas together. */
+/** Replica: each process allows the whole limit. AllReplicas: all watchkeeper processes together allow it. */
 export type LimitScope = "Replica" | "AllReplicas";
 
 export type WrittenPair = {
@@ -206,7 +206,8 @@ const ajv = new Ajv2020({
   allErrors: true,
   useDefaults: true,
   verbose: true,
-  // The start of a process takes 100 ms less: a test checks the schema, and the validators run only a few times.
+  // These three settings make a process start 100 ms sooner. They skip the check of the schema, which a test does, and
+  // the optimization of validators, which run only a few times.
   meta: false,
   validateSchema: false,
   code: { optimize: false },
@@ -227,7 +228,7 @@ ajv.addKeyword({
 const validate = ajv.compile<Written>(schema);
 const validateLimit = ajv.compile<WrittenLimit>({ $ref: `${schema.$id}#/$defs/limit` });
 
-/** Returns a value that is one entry of `clusters[].limits`, or its first problem. */
+/** Returns the value if it is a valid entry of `clusters[].limits`; otherwise the text of its first problem. */
 export function limitIn(value: unknown): WrittenLimit | string {
   if (validateLimit(value)) return value;
   const [error] = validateLimit.errors ?? [];
@@ -242,6 +243,7 @@ export type Checked = {
   /** The value with defaults; undefined if it is no watchkeeper config. Only valid fields have the declared types. */
   readonly written: Written | undefined;
   readonly problems: readonly Problem[];
+  /** JSON pointers to the invalid fields. */
   readonly invalid: readonly string[];
 };
 
@@ -262,7 +264,10 @@ export function checkSchema(document: YamlDocument): Checked {
   };
 }
 
-/** True if the value may be treated as `Written` although fields may be invalid: rules read only the valid fields. */
+/**
+ * True if the value may be treated as `Written`. Some of its fields may be invalid, but rules read only the valid
+ * fields.
+ */
 function mayBeRead(value: unknown): value is Written {
   return typeof value === "object" && value !== null;
 }

@@ -26,6 +26,7 @@ type Change = {
   readonly key?: string;
   /** Another v1alpha1 key beside this key. The values of both keys move into one new map. */
   readonly joins?: string;
+  /** True if the value becomes the only entry of a list. */
   readonly isListed?: true;
   /** The new value for each v1alpha1 value; undefined: the value is the default now, so the key is removed. */
   readonly values?: Readonly<Record<string, string | boolean | undefined>>;
@@ -40,7 +41,10 @@ const clientCerts: Change = {
   },
 };
 
-/** The changes by the old key's JSON pointer. "*": every entry; `upstreams`: also `upstream` and `clusters`. */
+/**
+ * The changes by the old key's JSON pointer. "*" stands for each entry of a list. A pointer under `upstreams` also
+ * applies under `upstream` and `clusters`.
+ */
 const changes: ReadonlyMap<string, Change> = new Map<string, Change>([
   ["/listeners/*/mode", { values: { http: "HTTP", passthrough: "Passthrough" } }],
   ["/listeners/*/upstream", { key: "cluster" }],
@@ -246,7 +250,10 @@ class Conversion {
     this.#edit(startOf(node), endOf(node), isQuoted ? JSON.stringify(value) : String(value));
   }
 
-  /** Removes a pair with its line. The line of a map's first pair stays: it may begin with the "-" of a list entry. */
+  /**
+   * Removes a pair with its line. Keeps the line of a map's first pair, because that line may begin with the "-" of a
+   * list entry.
+   */
   #remove(map: KeyedMap, pair: KeyedPair): void {
     const { text } = this.#document;
     const index = map.items.indexOf(pair);

@@ -10,7 +10,10 @@ export type Bounds = {
   readonly clock: Clock;
   readonly timeoutMs: number;
   readonly mostBytes: number;
-  /** Counts the bytes of a chunk against a limit of several responses. False above the limit; default: no such limit. */
+  /**
+   * Adds the size of a chunk to a total that several responses share. Returns false if the total is too large; default:
+   * the total is not limited.
+   */
   readonly count?: (bytes: number) => boolean;
 };
 
@@ -18,8 +21,8 @@ export type BoundedResponse = { readonly status: number; readonly bytes: Buffer 
 
 /**
  * Sends a GET, or a POST if there is a body, and returns the response. Follows no redirect. Uses plain HTTP if the
- * protocol of `options` is "http:". @throws {Error} as a rejected promise, for a response that is too large, too late or
- * that switches protocols, or a connection error
+ * protocol of `options` is "http:". @throws {Error} as a rejected promise, if the response is too large, comes too late
+ * or switches protocols, or if the connection fails
  */
 export async function boundedRequest(
   options: BoundedOptions,
@@ -29,7 +32,8 @@ export async function boundedRequest(
   const { promise, resolve, reject } = Promise.withResolvers<BoundedResponse>();
   const { request: open } = options.protocol === "http:" ? http : https;
   const request = open({ ...options, method: body === undefined ? "GET" : "POST" });
-  // Rejects first, because a destroyed request reports no error after an upgrade or after the end of its response.
+  // Rejects the promise before it destroys the request: after an upgrade, or after the end of the response, a destroyed
+  // request reports no error.
   const fail = (reason: unknown): void => {
     reject(reason);
     request.destroy();

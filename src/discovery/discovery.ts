@@ -12,7 +12,10 @@ import { discoveryLimits } from "./limits.ts";
 export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
-  /** True if an outage of etcd removes backends that still work from the source; default: false. */
+  /**
+   * True if entries of the source expire, so that backends that still work disappear from it in an outage of etcd;
+   * default: false.
+   */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
   /** Calls `run` when the source has changed. Returns a function that ends the calls. */
@@ -41,7 +44,10 @@ export class Discovery {
   #found: readonly Discovered[];
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
-  /** Backends that are kept although the source has stopped listing them. By name: clock reading (ms) since then. */
+  /**
+   * Backends that are kept although the source has stopped listing them. By name; value: clock reading (ms) at which
+   * the source stopped.
+   */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;
   #lastSuccessAtMs = 0;
@@ -142,8 +148,8 @@ export class Discovery {
 
   /**
    * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
-   * outage of etcd, the first apiserver that checks the list removes all others, until they renew their entries
-   * (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
+   * outage of etcd, the first apiserver that checks the list removes all others, which return only when they renew
+   * their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;

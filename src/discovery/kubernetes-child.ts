@@ -19,8 +19,8 @@ export type ChildRequest = ApiRequest &
 type Refusal = { readonly refusal: string };
 
 /**
- * The child's reply. Refusal: this apiserver cannot be reached, or refuses. failure: no apiserver can be asked, for
- * example because the kubeconfig cannot be read.
+ * The child's reply. refusal: this apiserver cannot be reached, or refuses the request. failure: no apiserver can be
+ * asked, for example because the kubeconfig cannot be read.
  */
 export type ChildReply = { readonly id: number } & (Answer | Refusal | { readonly failure: string });
 
@@ -107,7 +107,8 @@ export class KubernetesChild implements Transport {
       // The child does not inherit the proxy's arguments: with --inspect it would try to listen on the same port.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
-    // Raises the number of listeners at which Node warns: each pending request adds one (`reviewsAtOnce`).
+    // Raises the number of listeners at which Node warns: each pending request adds one listener, and `reviewsAtOnce`
+    // requests may be pending.
     child.setMaxListeners(limits.reviewsAtOnce + 10);
     this.#stderrEnd = "";
     child.stderr?.on("data", (chunk: Buffer) => {

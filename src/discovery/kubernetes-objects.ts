@@ -14,7 +14,7 @@ export type Lease = {
   readonly metadata?: { readonly annotations?: Readonly<Record<string, string>> };
   readonly spec?: {
     readonly leaseDurationSeconds?: number;
-    /** RFC 3339; `unknown`, because the response has not been validated. */
+    /** An RFC 3339 timestamp. The type is `unknown`, because the response has not been validated. */
     readonly renewTime?: unknown;
   };
 };

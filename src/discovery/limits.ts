@@ -14,11 +14,16 @@ export const discoveryLimits = {
   discoveryRetryMs: 1000,
   /** Milliseconds that one apiserver has to answer before the next is asked. Three attempts fit into one lookup. */
   discoveryAskMs: 3000,
+  /** Maximum number of servers that one lookup asks. */
   discoveryServers: 3,
-  /** Number of bytes of the largest response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
+  /** Maximum number of bytes of a response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
-  /** Milliseconds for a TokenReview or SubjectAccessReview, with all attempts. The CLI waits long enough for both. */
+  /**
+   * Milliseconds for one TokenReview or SubjectAccessReview, with all attempts. The CLI waits long enough for one of
+   * each.
+   */
   reviewMs: 4000,
+  /** Maximum number of servers that one review asks. */
   reviewServers: 2,
   /** Milliseconds that a review may take if a child process must be started first, which takes one or two seconds. */
   reviewChildMs: 6000,

@@ -23,7 +23,7 @@ export type Transport = {
   readonly own: string;
   /**
    * Returns the JSON of the response, or a Failure if asking another server would fail as well. @throws {Error} as a
-   * rejected promise: this server cannot be reached, or refuses
+   * rejected promise: this server cannot be reached, or refuses the request
    */
   ask(server: string, request: ApiRequest): Promise<Answer | Failure>;
   abort(): void;
@@ -90,7 +90,10 @@ export class AccountTransport implements Transport {
   }
 }
 
-/** Asks each server in turn until `read` accepts an answer. `read` rejects an answer by throwing the reason. */
+/**
+ * Asks each server in turn until `read` accepts an answer, or until a Failure shows that the other servers would fail
+ * as well. `read` rejects an answer by throwing the reason.
+ */
 export async function firstAnswer<T>(
   transport: Transport,
   servers: readonly string[],

@@ -2,7 +2,9 @@ import type { Clock } from "../base/clock.ts";
 import { failureFrom } from "../base/failure.ts";
 import type { Journal } from "./journal.ts";
 
-/** Returns a clock that catches and journals exceptions of its callbacks, so that none ends the process (D10). */
+/**
+ * Returns a clock that catches and journals exceptions of its callbacks, so that no exception ends the process (D10).
+ */
 export function guarded(clock: Clock, journal: Journal): Clock {
   const guard = (run: () => void) => () => {
     try {

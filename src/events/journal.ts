@@ -9,7 +9,7 @@ export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K
 
 export type Reader = (entry: Entry, at: number) => void;
 
-/** The journal of everything that happens in the process. The code that writes entries does not know its readers. */
+/** The journal of everything that happens in the process. The code that writes entries does not know the readers. */
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];

@@ -1,6 +1,6 @@
 import type { Met } from "../base/failure.ts";
 
-/** Numbers of requests at `backend`, and at `peer`, the backend with which it is compared. */
+/** Numbers of failed and of all requests at `backend`, and at `peer`, the backend with which `backend` is compared. */
 type AtBackends = {
   backend: string;
   failed: number;
@@ -10,7 +10,7 @@ type AtBackends = {
   peerTotal: number;
 };
 
-/** The closed list of journal entries by kind, with their fields. A kind has the form `subject.past_tense`. */
+/** The closed list of journal entries by kind, with their fields. A kind has the form `subject.what_happened`. */
 type Events = {
   /**
    * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and URL
@@ -140,7 +140,10 @@ type Events = {
   };
   "config.refused": { file: string; problems: readonly string[] };
   "discovery.changed": { from: string; added: readonly string[]; removed: readonly string[] };
-  /** Discovery no longer lists these backends, as after an outage of etcd. They answer, so they stay for a while. */
+  /**
+   * Discovery no longer lists these backends, for example after an outage of etcd. They still answer, so the proxy
+   * keeps them for a while.
+   */
   "discovery.backends_retained": { from: string; names: readonly string[] };
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
@@ -170,7 +173,10 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** `count` watches moved within one second. `slowestMs`: the longest time since a stream was lost or suspect. */
+  /**
+   * `count` watches moved within one second. `slowestMs`: the longest time from the loss or suspicion of a stream until
+   * its watch continued.
+   */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
    * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last of
@@ -178,8 +184,8 @@ type Events = {
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * A backend has delivered no new version of a resource for `behindMs` since another backend delivered `peersVersion`,
-   * so the backend's watches of the resource move.
+   * Another backend delivered `peersVersion` of a resource `behindMs` ago, and this backend has delivered no new
+   * version of the resource since then. Its watches of the resource move.
    */
   "cache.stalled": {
     backend: string;
@@ -193,8 +199,8 @@ type Events = {
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
    * A backend's watch cache has not reached etcd's version within `lateMs` after a list returned this version, because
-   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached it, or when no
-   * watch needs it.
+   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached etcd's version, or
+   * when no watch needs that version.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -228,7 +234,10 @@ type Events = {
   };
   /** No backend had the version that the client has seen, so the client may get an older state. */
   "stale_read_guard.bypassed": { client: string; userAgent: string; resource: string; seen: string };
-  /** A watch has missed its bookmarks although PINGs are answered, so it gets a second upstream stream. */
+  /**
+   * A watch has missed its bookmarks although its connection answers PINGs, so the proxy opens a second upstream stream
+   * for the watch.
+   */
   "watch.hung": {
     client: string;
     userAgent: string;
@@ -335,7 +344,9 @@ type Events = {
     userAgent: string;
     user: string;
   };
-  /** The admin API rejects all clients: the cluster cannot verify tokens. Written when the reason changes. */
+  /**
+   * The admin API rejects all clients, because the cluster cannot verify their tokens. Written when the reason changes.
+   */
   "review.failed": { review: string; reason: string };
   /** The collector does not accept the traces. Written when the reason changes. */
   "tracing.failed": { endpoint: string; reason: string };

@@ -26,7 +26,10 @@ export class BackendVersions {
     return true;
   }
 
-  /** Records a response to a request for the version. "": the response contained none, so the known version stays. */
+  /**
+   * Records a response to a request for the version. `version`: "" if the response contained none; the known version
+   * then stays.
+   */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);
     // Ignores the result if the backend was removed while the request was running (`known` is undefined).

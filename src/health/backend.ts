@@ -30,7 +30,9 @@ export type ConnectionState = (typeof connectionStates)[number];
 export type BackendFacts = {
   readonly state: BackendState;
   /**
-   * State of all upstream connections together. going: all got GOAWAY; left: closed after GOAWAY; lost: without GOAWAY.
+   * State of all upstream connections together. none: none was opened yet. answering: at least one answers PINGs.
+   * silent: none answers PINGs. going: all have received GOAWAY. left: all were closed after GOAWAY. lost: all were
+   * closed without GOAWAY.
    */
   readonly connections: ConnectionState;
   /** Result of the latest socket opened since the upstream connections became silent or lost; none: no result yet. */
@@ -39,13 +41,17 @@ export type BackendFacts = {
   readonly isUntrusted: boolean;
   /** True while an operator drains the backend. /readyz does not change it. */
   readonly isDrained: boolean;
-  /** True if the backend's etcd has another history than clients have seen: its answers are wrong for clients. */
+  /**
+   * True if the backend's etcd has a history that differs from the one that clients have seen: its answers would be
+   * wrong.
+   */
   readonly isForked: boolean;
   readonly readiness: Readiness;
   /** Clock reading (ms) of the latest 200 or 5xx of /readyz, the only answers that report readiness; -1: none. */
   readonly readinessAt: number;
   /** Clock reading (ms) since which 403s of /readyz mean that the apiserver is still starting; -1: they do not. */
   readonly forbiddenSince: number;
+  /** hanging: other backends answer reads that this backend leaves unanswered. */
   readonly reads: "answering" | "hanging";
   /** Clock reading (ms) at which the proxy last found hanging reads; 0: never. */
   readonly hungAt: number;
@@ -124,7 +130,8 @@ export const verdicts: readonly VerdictRow[] = [
   { isForked: true, verdict: "dead" },
   // The backend has no upstream connection, and rejects or ignores new sockets.
   { connections: ["left", "lost"], fresh: ["refusal", "silence"], verdict: "dead" },
-  // The backend has announced its shutdown on /readyz or with GOAWAY. It may finish its open requests (D6).
+  // The backend has announced its shutdown on /readyz or with GOAWAY, or an operator drains it. It may finish its open
+  // requests (D6).
   { connections: ["left", "lost"], readiness: ["shutdown"], verdict: "draining" },
   { connections: ["left"], fresh: ["none"], verdict: "draining" },
   { connections: ["left", "lost"], isDrained: true, verdict: "draining" },
@@ -133,7 +140,7 @@ export const verdicts: readonly VerdictRow[] = [
   // The certificate does not prove the backend's identity. The backend gets no new requests, but open ones continue.
   { isUntrusted: true, verdict: "suspect" },
   { readiness: ["shutdown"], verdict: "draining" },
-  // The backend answers PINGs but not reads, for example because it cannot reach etcd.
+  // The backend answers PINGs, but is not ready or does not answer reads, for example because it cannot reach etcd.
   { readiness: ["failing", "hanging"], verdict: "suspect" },
   { reads: "hanging", verdict: "suspect" },
   { isDrained: true, verdict: "draining" },
@@ -147,7 +154,8 @@ export const verdicts: readonly VerdictRow[] = [
  * several probes. `needsProof`: see `Rules`.
  */
 export function verdictOf(facts: Facts, needsProof = true): BackendState {
-  // Without probes, a backend that has lost its connections is dead, except after GOAWAY: a new dial may succeed.
+  // Without probes, a backend that has lost all connections is dead. After GOAWAY ("left") it is not: a new dial may
+  // succeed.
   if (facts.connections === "lost" && facts.fresh === "none" && !needsProof) return "dead";
   return verdicts.find((row) => fits(row, facts))?.verdict ?? "unknown";
 }
@@ -303,7 +311,7 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // "hanging" stays until a probe is answered, because an answer takes large packets, too.
+      // "hanging" stays until a probe is answered, because the answer to a probe takes large packets.
       return { ...facts, readiness: "hanging", packetsLostAt: at, fresh: noSilence(facts.fresh) };
     case "reads-hanging":
       // Ignored without probes, because only a probe can end "hanging": the backend would stay suspect for ever.
@@ -339,7 +347,10 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
-/** Ends "hanging" after `hungReadsMs` if /readyz is good: a suspect backend gets no reads that show its recovery. */
+/**
+ * Ends "hanging" after `hungReadsMs` if /readyz is good. Otherwise it would never end: a suspect backend gets no reads,
+ * so no read can show its recovery.
+ */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
   return isGood && at - facts.hungAt >= healthLimits.hungReadsMs ? { ...facts, reads: "answering" } : facts;
@@ -379,7 +390,7 @@ function met(facts: BackendFacts, evidence: Fresh, at: number): BackendFacts {
   }
   if (begunAt < facts.doubtedAt || isOvertaken(facts, evidence)) return facts;
   const consecutiveTimeouts = what === "silence" ? facts.consecutiveTimeouts + 1 : 0;
-  // One lost SYN proves nothing. After two unanswered sockets in a row, the backend accepts no connections.
+  // One lost SYN proves nothing. After two unanswered sockets in a row, the backend counts as accepting no connections.
   return {
     ...facts,
     fresh: what,

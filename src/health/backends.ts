@@ -177,7 +177,10 @@ export class Backends {
     this.#parts.onAnswer?.();
   }
 
-  /** Journals the result of a new socket if it has changed. Must run before the backend's state changes. */
+  /**
+   * Journals the result of a new socket if it differs from the last one. Must run before `#seeChanges`, so that the
+   * result precedes the change of state in the journal.
+   */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
     const { name } = known.view;

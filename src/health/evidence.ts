@@ -18,9 +18,15 @@ export type Evidence =
   | { readonly kind: "connections-answer" }
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
-  /** The only remaining upstream connection was closed, because of an unanswered PING, a failed dial, or its socket. */
+  /**
+   * The last upstream connection was closed. `by`: a PING was unanswered, a dial failed, or the socket was closed or
+   * failed.
+   */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
-  /** A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading in ms. */
+  /**
+   * A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading at its
+   * opening.
+   */
   | {
       readonly kind: "fresh";
       readonly met: Met;
@@ -35,8 +41,9 @@ export type Evidence =
   /** Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
-   * Large packets are lost although small ones arrive. Unanswered for `ms`: the TLS handshakes of three probes, the TLS
-   * handshake of one probe until its deadline, or both a connection in use and a probe.
+   * Large packets are lost although small ones arrive. One of three observations shows this: the TLS handshakes of
+   * three probes are unanswered; the TLS handshake of one probe is unanswered until its deadline; or a connection in
+   * use and a probe are both silent. `ms`: for how long.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
@@ -44,8 +51,9 @@ export type Evidence =
   /** An operator starts or ends a drain. A draining backend gets no new requests while another backend is ready. */
   | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
-   * The backend's etcd has another history than clients have seen, or has the same history again. `version`: the
-   * backend's version of `resource`. `seen`: the version that clients have seen; "": no backend has it.
+   * The backend's etcd has a history that differs from the one that clients have seen (`isForked`), or has the same
+   * history again. `version`: the backend's version of `resource`. `seen`: the version that clients have seen; "": no
+   * backend has it.
    */
   | {
       readonly kind: "history";

@@ -2,12 +2,15 @@
 const KiB = 1024;
 
 export const healthLimits = {
-  /** Milliseconds between probes of a silent backend (D6): `urgentProbeMs`, and `slowProbeMs` after `urgentProbesMs`. */
+  /**
+   * Milliseconds between two probes of a silent backend (D6): `urgentProbeMs` at first, and `slowProbeMs` once the
+   * backend has been silent for `urgentProbesMs`.
+   */
   urgentProbeMs: 250,
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
   /**
-   * Maximum number of unanswered probes of one backend. Four of them begin within the deadline of a dial (1 s); the
+   * Maximum number of concurrent probes of one backend. Four of them begin within the deadline of a dial (1 s); the
    * rest is spare.
    */
   probesAtOnce: 8,
@@ -19,7 +22,10 @@ export const healthLimits = {
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
   handshakesAgain: 2,
-  /** Number of bytes read of a probe's response. An apiserver's list of all checks has 5 KiB. */
+  /**
+   * Maximum number of bytes that are read of a probe's response: of its head, and of its body. An apiserver's list of
+   * all checks has 5 KiB.
+   */
   probeHeadBytes: 16 * KiB,
   probeBodyBytes: 16 * KiB,
   /** Milliseconds between two requests for a backend's loopback certificate. */
@@ -28,6 +34,7 @@ export const healthLimits = {
   versionLookMs: 10_000,
   /** Number of characters kept of a version. "v1.36.1+k3s1" has 12. */
   versionChars: 64,
+  /** Maximum number of failing checks of /readyz that are named in the reason for a state. */
   probeChecks: 5,
   /**
    * Milliseconds for which a 403 of /readyz means that the apiserver is starting: an idle one loads its RBAC rules
@@ -41,11 +48,16 @@ export const healthLimits = {
    * recovery.
    */
   hungReadsMs: 3000,
-  /** Deadline in ms for /readyz while requests are unanswered: three times as long as a busy apiserver takes. */
+  /**
+   * Minimum deadline in ms for /readyz while requests are unanswered: three times as long as a busy apiserver takes.
+   */
   hastyAnswerMs: 750,
   /** For this many ms after requests were found unanswered, probes have the deadline `hastyAnswerMs`. */
   hastyMs: 2000,
-  /** Milliseconds for TCP and TLS of a probe, which take two round trips. The kernel repeats a lost SYN after 1 s. */
+  /**
+   * Minimum deadline in ms for TCP and TLS of a probe, which take two round trips. The kernel repeats a lost SYN after
+   * 1 s.
+   */
   probeDialMs: 1000,
   /** Number of consecutive probes, one every 250 ms, that make a backend ready again after its first failure. */
   riseAnswers: 4,
@@ -54,8 +66,8 @@ export const healthLimits = {
   /** Milliseconds after a backend's failure within which another failure counts as repeated. */
   strikeMs: 60_000,
   /**
-   * Number of bytes that are read of the kernel's socket table: 7,000 sockets. Only TCP keepalive finds dead peers of
-   * any further sockets.
+   * Maximum number of bytes that are read of the kernel's socket table: 7,000 sockets. For further sockets, only TCP
+   * keepalive finds dead peers.
    */
   socketTableBytes: 1024 * KiB,
 } as const;

@@ -14,7 +14,9 @@ import { Rtt } from "./rtt.ts";
 import { type KeptSocket, SmallPackets } from "./small-packets.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
-/** The results of a probe, in the order of the calls. After any result of `dialed` but "answer", no call follows. */
+/**
+ * The results of a probe, in the order of the calls. If `dialed` reports a result other than "answer", no call follows.
+ */
 export type ProbeListener = {
   /** The backend's kernel accepted the TCP connection; TLS follows. */
   connected(): void;
@@ -38,7 +40,7 @@ export type ProberParts = {
   readonly probe: (listener: ProbeListener) => () => void;
   readonly facts: () => BackendFacts;
   readonly learn: (evidence: Evidence) => void;
-  /** Returns how many milliseconds TCP and TLS may take, from the round-trip time to this backend. */
+  /** Returns how many milliseconds TCP and TLS may take. The value follows from the round-trip time to this backend. */
   readonly dialMs: () => number;
   /** True while an upstream connection in use is silent although another one answers PINGs in time. */
   readonly mayLoseLargePackets: () => boolean;
@@ -59,7 +61,10 @@ type Run = {
   readonly dialMs: number;
   connectedAt: number | undefined;
   askedAt: number | undefined;
-  /** Clock reading at which the kept socket first answered a request that was sent after this socket had connected. */
+  /**
+   * Clock reading at which the kept socket (small-packets.ts) first answered a request that was sent after this socket
+   * had connected.
+   */
   smallPassedAt: number | undefined;
   stopWait: () => void;
   stopLargePacketWait: () => void;
@@ -79,7 +84,10 @@ export class Prober {
   readonly #readyz = new Rtt();
   readonly #handshakes = new Rtt();
   readonly #smallPackets: SmallPackets;
-  /** Clock reading of the kept socket's first answer since the latest answered TLS handshake; undefined: none. */
+  /**
+   * Clock reading of the first answer on the kept socket (small-packets.ts) after the latest answered TLS handshake;
+   * undefined: none.
+   */
   #smallPassSince: number | undefined;
   #hastyUntil = Number.NEGATIVE_INFINITY;
   #lastReadyzAnswerAt = Number.NEGATIVE_INFINITY;

@@ -24,7 +24,10 @@ export class SmallPackets {
     this.#onPassed = onPassed;
   }
 
-  /** Keeps `socket` in place of the earlier one. Large packets have passed on it, and all data is acknowledged. */
+  /**
+   * Keeps `socket` in place of the earlier one. Large packets have passed on `socket`, and all its data is
+   * acknowledged.
+   */
   keep(socket: KeptSocket): void {
     this.close();
     this.#socket = socket;

@@ -19,7 +19,10 @@ export class BackendCourse {
   /** Name of the backend's cluster; "": there is only one cluster. */
   readonly cluster: string;
   state = "unknown";
-  /** Clock reading (ms) at which the silence or the failure began that the first detector reported; -1: not suspect. */
+  /**
+   * Clock reading (ms) at which the present silence or failure began, as its first detector measured it; -1: not
+   * suspect.
+   */
   doubtAt = -1;
   /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: no suspicion, or already an incident. */
   dueAt = Number.POSITIVE_INFINITY;
@@ -74,7 +77,10 @@ export class BackendCourse {
     if (to === "dead") this.dueAt = this.#hasAnnouncedShutdown ? this.dueAt : Math.min(this.dueAt, at);
   }
 
-  /** Records the result of a new connection. While the backend is suspect, only this shows that it failed again. */
+  /**
+   * Records the result of a new connection. While the backend is suspect, only such a result can show that it has
+   * failed again.
+   */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
     const isIll = this.state === "suspect" || this.state === "dead";

@@ -43,7 +43,8 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // Records a backend even before its state is known. Otherwise "all backends are down" could be found too early.
+    // Records a backend even before its state is known. Otherwise the known backends could count as all backends, and
+    // "all-backends-down" would be opened too early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -235,8 +236,8 @@ export class BackendFold {
   }
 
   /**
-   * Adds an effect on clients, such as a moved watch, to the backend's incident or to its suspicion. Moves for balance
-   * and by operators do not count, because no backend caused them.
+   * Adds an effect on clients, such as a moved watch, to the backend's incident or to its suspicion. Effects of
+   * balancing, of operators, of a drain and of a removed resource do not count, because no backend caused them.
    */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;

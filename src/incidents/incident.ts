@@ -25,7 +25,10 @@ export type Impact = {
   requestsFailed: number;
 };
 
-/** The names of the first clients, and the number of all. A client without a name may be counted twice. */
+/**
+ * The names of the first clients, and the number of all. A client whose name was not kept may be counted more than
+ * once.
+ */
 export type ClientNames = { readonly names: string[]; count: number };
 
 export type Incident = {
@@ -64,7 +67,10 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
   impact.requestsFailed += more.requestsFailed ?? 0;
 }
 
-/** Counts a client. Its name is truncated, because a client chooses its own User-Agent. */
+/**
+ * Counts a client. Truncates the client's name, because the name contains the User-Agent, which a client chooses
+ * itself.
+ */
 export function addClient(clients: ClientNames, name: string): void {
   const clipped = name.slice(0, incidentLimits.nameChars);
   if (clients.names.includes(clipped)) return;

@@ -1,21 +1,33 @@
 /** Limits of incidents, each with its reason (see src/base/limits.ts). */
 export const incidentLimits = {
-  /** Milliseconds before expiry at which a certificate is reported, as by alert KubeClientCertificateExpiration. */
+  /**
+   * Milliseconds before expiry at which a certificate is reported, first as "soon" and then as "now". The alert
+   * KubeClientCertificateExpiration uses the same times.
+   */
   expirySoonMs: 604_800_000,
   expiryNowMs: 86_400_000,
   /** Milliseconds before expiry at which a loopback certificate is reported: only an apiserver's restart renews it. */
   loopbackExpirySoonMs: 2_592_000_000,
+  /** Ms between two checks of all certificates. */
   expiryLookMs: 1000,
-  /** Maximum number of active incidents. Each takes 10 KB with all evidence. Many problems at once make a few dozen. */
+  /**
+   * Maximum number of active incidents. Each takes 10 KB with all evidence. Even many simultaneous problems cause only
+   * a few dozen.
+   */
   incidentsActive: 200,
+  /** Maximum number of ended incidents that are kept. */
   incidentsKept: 500,
+  /** Maximum number of evidence rows of one incident. */
   incidentEvidence: 32,
-  /** Maximum number of counters for a kind and a backend. Above it, incidents are counted by kind only. */
+  /**
+   * Maximum number of counters, one for each pair of a kind and a backend. Further incidents are counted by kind only.
+   */
   incidentCounts: 50,
+  /** Maximum number of backends, of all clusters, whose failures are followed. */
   incidentBackends: 128,
   /** Milliseconds that a backend may be suspect without an incident, because its requests are hedged meanwhile. */
   doubtMs: 1500,
-  /** Milliseconds that a backend may be suspect without an incident while no new connection has failed. */
+  /** Milliseconds that a backend may be suspect without an incident while no new connection to it has failed. */
   unprovenMs: 10_000,
   /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
   unreadyMs: 3000,
@@ -30,12 +42,17 @@ export const incidentLimits = {
   loopQuietMs: 150_000,
   /** Milliseconds without new evidence after which an incident about a relist storm ends. */
   stormQuietMs: 60_000,
+  /** Milliseconds without new evidence after which an incident about overload ends. */
   overloadQuietMs: 60_000,
   /** Milliseconds without a refusal after which an incident about a limit of the configuration ends. */
   limitQuietMs: 60_000,
-  /** Milliseconds without a report of delays after which an incident about late watches ends. They come every 5 s. */
+  /**
+   * Milliseconds without a report of delays after which an incident about late watches ends. While watches are late, a
+   * report comes every 5 s.
+   */
   delayQuietMs: 30_000,
   /** Maximum number of characters of a client's name; the rest is cut off. */
   nameChars: 128,
+  /** Maximum number of characters of a subject, of a summary, and of an evidence row's text. */
   textChars: 300,
 } as const;

@@ -20,7 +20,7 @@ export type Finding = {
   readonly replacesSummary?: boolean;
 };
 
-/** A counter of incidents. There are few pairs of kind and backend, so they can be metric labels. */
+/** A counter of incidents. Kind and backend can be metric labels, because the number of counters is limited. */
 export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
 
 export type StoreListener = {
@@ -63,7 +63,10 @@ export class IncidentStore {
     return this.all.find((incident) => incident.id === id);
   }
 
-  /** Opens an incident, or adds to an active one, at the clock reading `at`; undefined if too many are active. */
+  /**
+   * Opens an incident, or adds evidence to the active one of the same kind and subject. `at`: clock reading in ms.
+   * Returns undefined if too many incidents are active.
+   */
   found(finding: Finding, at: number): Incident | undefined {
     const known = this.find(finding.kind, finding.subject);
     const incident = known ?? this.#open(finding, at);

@@ -2,11 +2,12 @@
  * Records which server assigns the resourceVersions of each API (watch.md §1.4). Versions of built-in and custom
  * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not come
  * from etcd, and each replica of that server may count versions of its own. So the proxy neither resumes nor compares
- * watches of an aggregated API. An API of an unknown group is treated as aggregated.
+ * watches of an aggregated API. An API of an unknown group is treated as aggregated until a response shows that it is
+ * not.
  */
 
 export const originLimits = {
-  /** Maximum number of APIs (a group and a version each) whose origin is remembered. Large clusters have 500. */
+  /** Maximum number of APIs whose origin is remembered; an API is a group and a version. Large clusters have 500. */
   apiOrigins: 2000,
   /** Number of bytes read of an API's OpenAPI document. The title is within the first 60 (Kubernetes 1.24 to 1.36). */
   openApiTitleBytes: 512,
@@ -19,7 +20,10 @@ export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
 
-/** Name prefixes of kube-apiserver's own groups (kubernetes 1.36, pkg/controlplane/instance.go, and earlier releases). */
+/**
+ * The groups that kube-apiserver itself serves, except the core group (kubernetes 1.36, pkg/controlplane/instance.go,
+ * and earlier releases).
+ */
 const builtIn = [
   ..."apps autoscaling batch extensions policy".split(" "),
   ..."admissionregistration apiextensions apiregistration authentication authorization certificates coordination"

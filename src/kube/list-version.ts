@@ -7,8 +7,11 @@ import { constants, gunzipSync } from "node:zlib";
 import { isVersion } from "./resource-version.ts";
 
 export const listLimits = {
+  /** Number of bytes at the start of a body that are searched for the version. */
   listHeadBytes: 512,
+  /** Number of bytes at the end of a body in JSON that are searched for the version. */
   listTailBytes: 512,
+  /** Maximum number of bytes to which the start of a gzip body may decompress. */
   listUnzippedBytes: 1024 * 1024,
 } as const;
 

@@ -18,7 +18,10 @@ function escapeAt(text: string, at: number): number {
   return high < 0 || low < 0 ? -1 : high * 16 + low;
 }
 
-/** Decodes %XX, and `+` to `blank`. Undefined for an invalid %XX: net/url then rejects a path or skips a pair. */
+/**
+ * Decodes %XX, and `+` to `blank`. Returns undefined for an invalid %XX: net/url rejects such a path, and skips such a
+ * pair of a query.
+ */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
   if (!isEscaped(text)) return undefined;

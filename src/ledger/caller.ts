@@ -21,7 +21,10 @@ export class Caller implements CallerName {
   urgency: Urgency;
   requests = 0;
   watches = 0;
-  /** Number of lists, and of watches that begin with all objects, of resources that the caller had watched before. */
+  /**
+   * Number of requests for all objects of a resource that the caller had watched before: lists, and watches that begin
+   * with all objects.
+   */
   relists = 0;
   errors = 0;
   bytes = 0;

@@ -70,7 +70,10 @@ function ofJsonPatch(operations: readonly unknown[]): LeaseRecord | undefined {
   return Object.keys(spec).length === 0 ? undefined : ofSpec("", spec);
 }
 
-/** Reads the fields of a Lease; an annotation has the same. null removes a field: a null holder releases the lease. */
+/**
+ * Reads the fields of a Lease's spec; the annotation has the same fields. A null removes a field, so a null holder
+ * releases the lease.
+ */
 function ofSpec(name: string, spec: JsonRecord): LeaseRecord {
   const seconds = spec["leaseDurationSeconds"];
   return {

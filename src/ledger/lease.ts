@@ -26,6 +26,10 @@ export type Handover = {
   readonly isReleased: boolean;
 };
 
+/**
+ * Why a renewal is suspect. contested: several clients renew the lease, or take it from each other. ghost: the holder's
+ * pod was deleted, or the token is another pod's. unknown: the holder's identity and program are new.
+ */
 export type Verdict = "contested" | "ghost" | "unknown";
 
 export type Judgement = {
@@ -50,8 +54,8 @@ export class Lease {
   /** Identities and programs of the recent holders, in the format of `kindOf`. */
   knownKinds: readonly string[] = [];
   /**
-   * Why a renewal was last found suspect; undefined: none was. Read it with `verdictAt`, which ignores it
-   * `limits.leaseQuietMs` after `judgedAt`.
+   * Why a renewal was last found suspect; undefined: none was. Callers read this through `verdictAt`, which returns
+   * undefined from `limits.leaseQuietMs` after `judgedAt`.
    */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;

@@ -31,7 +31,10 @@ export class Leases {
     return [...this.#leases.values()];
   }
 
-  /** Records a write. If it makes the lease suspect, returns a report, unless a recent report had the same verdict. */
+  /**
+   * Records a write. If the write is suspect, returns a report, unless a recent report of the lease had the same
+   * verdict.
+   */
   written({ name, record, caller, session, isCreate }: LeaseWrite, at: number): LeaseReport | undefined {
     const lease = this.#of(name);
     this.pods.seen(caller.subject.namespace, caller.subject.pod);

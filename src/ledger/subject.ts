@@ -8,7 +8,10 @@ import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/
 import { limits } from "../base/limits.ts";
 import { ledgerLimits } from "./limits.ts";
 
-/** jwt: unverified claims of a token; vouched: a client certificate that the proxy has verified. */
+/**
+ * Where the identity comes from. jwt: unverified claims of a token. vouched: a client certificate that the proxy has
+ * verified. bearer: a token that is no JWT. basic: a password. none: no credential.
+ */
 export type SubjectSource = "jwt" | "vouched" | "bearer" | "basic" | "none";
 
 export type Subject = {
@@ -36,7 +39,7 @@ export function subjectOf(authorization: string): Subject {
 
 function claimsIn(payload: string): JsonRecord | undefined {
   if (payload.length > ledgerLimits.claimsChars) return undefined;
-  // A token with two dots need not be a JWT.
+  // A token with two dots need not be a JWT, so its middle part may be anything.
   const claims = parseJson(Buffer.from(payload, "base64url").toString());
   return isRecord(claims) ? claims : undefined;
 }

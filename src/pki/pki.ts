@@ -28,7 +28,7 @@ export type CertificateOptions = {
   readonly keyType?: KeyType;
   /** Start of the validity in milliseconds since 1970; default: an hour ago. */
   readonly notBefore?: number;
-  /** End of the validity in milliseconds since 1970; default: a year from now. */
+  /** End of the validity in milliseconds since 1970; default: a year from now, or ten years for a CA. */
   readonly notAfter?: number;
 };
 

@@ -1,8 +1,8 @@
 /**
  * Probes one backend's /readyz on a new socket, because an open socket would not show that a firewall rejects new ones.
- * The prober sets all deadlines. The request has a padding header, and the response lists all checks, so each of them
- * takes a large packet. Therefore the probe also fails if the path loses large packets (path MTU) only after the TLS
- * handshake.
+ * The prober sets all deadlines. The request has a padding header, and the response lists all checks, so request and
+ * response each take a large packet. Therefore the probe also fails if the path loses large packets (path MTU) but the
+ * TLS handshake has succeeded.
  */
 import { Agent, type IncomingMessage, type RequestOptions, request } from "node:http";
 import type { Socket } from "node:net";
@@ -26,7 +26,10 @@ export type ReadyParts = {
   readonly versions?: BackendVersions;
 };
 
-/** Returns the probe that requests `parts.path`, and also /livez if the response reports a failure but no check. */
+/**
+ * Returns the probe that requests `parts.path`, and also /livez if the response reports a failure but names no failing
+ * check.
+ */
 export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
@@ -152,7 +155,8 @@ async function answerOf(
 function responseTo(options: RequestOptions): Promise<IncomingMessage> {
   return new Promise((resolve, reject) => {
     const sent = request(options, resolve);
-    // A server may also answer with an upgrade. Node then closes the request without a response and without an error.
+    // A server may also answer with an upgrade (101). Node then closes the request without a response and without an
+    // error.
     sent.on("error", reject).on("close", () => reject(new Error("no response")));
     sent.end();
   });
@@ -171,7 +175,10 @@ function reasonOf({ status, body }: ProbeResponse): string {
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }
 
-/** Returns the names of a few failing checks: "etcd" for "[-]etcd failed: reason withheld". Does not trust the text. */
+/**
+ * Returns the names of a few failing checks: "etcd" for "[-]etcd failed: reason withheld". The text may come from any
+ * server, so only short names are taken.
+ */
 function failingChecks(body: string): string {
   const names = [...body.matchAll(/^\[-\]([\w./-]{1,64}) /gm)].map((match) => match[1] ?? "");
   return names.slice(0, healthLimits.probeChecks).join(", ");

@@ -14,8 +14,9 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns the number of the kernel's retransmissions by socket key. For an idle connection, it is the number of
- * unanswered keepalive probes plus one, because the kernel waits a second before each probe.
+ * Returns the number of the kernel's retransmissions by socket key. For an idle connection, the number is that of
+ * unanswered keepalive probes plus one: the kernel sends one probe a second, so three unanswered probes show as long a
+ * silence as four retransmissions (3 s).
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -29,7 +30,10 @@ export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: End
   return `${localPort}-${remotePort}-${lastBytes(remoteAddress)}`;
 }
 
-/** Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …". Only uid and probes are decimal. */
+/**
+ * Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …". All numbers are hexadecimal, except
+ * uid and probes.
+ */
 export function retransmissionsIn(text: string): [string, number][] {
   const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {

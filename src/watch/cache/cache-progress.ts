@@ -1,7 +1,8 @@
 /**
- * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope
- * (`WatchContext.scope`). A cache is suspected if another backend has delivered an event that this cache has not. The
- * cache certainly lags if one of its watches should have delivered the event by now (`wouldShow`).
+ * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope: a
+ * resource in one namespace, or in all (`WatchContext.scope`). A cache is suspected if another backend has delivered an
+ * event that this cache has not. The cache certainly lags if one of its watches should have delivered the event by now
+ * (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -52,7 +53,7 @@ export class CacheProgress {
     this.writes = writes;
   }
 
-  /** Called when the backend has accepted a watch. `from`: the version that it was requested from. */
+  /** Called when the backend has accepted a watch. `from`: the version that the watch was requested from. */
   join(isWhole: boolean, now: number, from = ""): void {
     if (this.watches === 0) {
       this.watchedSince = now;
@@ -86,9 +87,12 @@ export class CacheProgress {
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
   }
 
-  /** Records that a watch from `version` got 410. `oldest`: the cache's oldest version, if the 410 states it, or "". */
+  /**
+   * Records that a watch from `version` got 410. `oldest`: the cache's oldest version; "" if the 410 does not state it.
+   */
   refuse(version: string, oldest: string): void {
-    // An `oldest` that is not newer than the refused version contradicts the refusal, so it is ignored.
+    // A cache that refuses `version` has only newer versions. If `oldest` is not newer, the 410 contradicts itself, and
+    // `oldest` is ignored.
     const isSaid = compareVersions(oldest, version) > 0;
     const newest = isSaid ? versionBefore(oldest) : version;
     if (compareVersions(newest, this.refused) <= 0) return;
@@ -242,8 +246,8 @@ export class CacheTracker {
   readonly #stalled = new Set<CacheProgress>();
 
   /**
-   * Returns one cache's progress. Beyond `comparedResources` resources, this progress is not compared with that of
-   * other backends.
+   * Returns one cache's progress. If `comparedResources` other resources are tracked already, the proxy does not
+   * compare this progress with that of other backends.
    */
   of(backend: string, resource: string): CacheProgress {
     return progressIn(this.#resources, backend, resource, { markIntervalMs: 0 });
@@ -277,7 +281,7 @@ export class CacheTracker {
     for (const peers of this.#scopes.values()) peers.discountStall(ms);
   }
 
-  /** True if the backend has accepted a watch of this resource since it was added, or since it was last dead. */
+  /** True if the backend has accepted a watch of this resource since the backend was added, or was last dead. */
   knows(backend: string, resource: string): boolean {
     return this.#resources.get(resource)?.caches.has(backend) === true;
   }
@@ -321,7 +325,10 @@ export class CacheTracker {
     return this.#resources.get(resource)?.seen ?? "";
   }
 
-  /** Drops all versions, because no backend has the etcd history that clients have seen (forked-histories.ts). */
+  /**
+   * Drops the versions of all resources, because no backend has the etcd history that clients have seen
+   * (forked-histories.ts).
+   */
   forgetSeen(): void {
     this.#resources.clear();
     this.#stalled.clear();

@@ -1,8 +1,8 @@
 /**
- * Measures how late each backend's watches deliver a write. The time begins when the write's response arrives, which
- * states the version that the write has created. It ends with the first event of this version or a newer one, on a
- * watch of the whole resource at that backend. If the event arrives before the response, the delay is 0. Both times are
- * clock readings of this process.
+ * Measures how late each backend's watches deliver a write. The response to a write states the version that the write
+ * has created. The delay begins when this response arrives. It ends when a watch of the whole resource at the backend
+ * delivers an event of this version or a newer one. If the event arrives before the response, the delay is 0. Both
+ * times are clock readings of this process.
  */
 import { Histogram, watchDelayBounds } from "../../base/histogram.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -35,7 +35,10 @@ export class WriteProgress {
     this.next = this.writes.end;
   }
 
-  /** Called for each watch of the whole resource. It delivers only versions newer than the requested `version`. */
+  /**
+   * Called for each watch of the whole resource. The watch delivers only versions newer than `version`, from which it
+   * was requested.
+   */
   startFrom(version: string): void {
     if (compareVersions(version, this.version) > 0) this.version = version;
   }
@@ -47,8 +50,8 @@ export class WriteProgress {
   }
 
   /**
-   * True if a watch has been open for long enough. At first, its initial state may come late, which is not the delay of
-   * a write.
+   * True if a watch of the whole resource has been open for `sightMs`. Until then its initial state may still arrive,
+   * which does not show the delay of a write.
    */
   isMeasuredAt(now: number): boolean {
     return now - this.#watchedSince >= watchLimits.sightMs;
@@ -81,7 +84,7 @@ export class WriteProgress {
   }
 }
 
-/** The greatest value in the present and the previous interval of `recentDelayMs`. */
+/** The greatest value in the present and the previous interval. An interval lasts `recentDelayMs`. */
 class RecentWorst {
   #since = 0;
   #present = 0;
@@ -154,8 +157,9 @@ export class ResourceWrites {
   }
 
   /**
-   * Records the response to a write. `newest`: the value of `newest` when the request was sent. If `version` is not
-   * newer, the write has changed nothing. If too many writes are undelivered, the new one is not measured.
+   * Records the response to a write. `version`: the version in the response. `newest`: the value of `this.newest` when
+   * the request was sent. If `version` is not newer than `newest`, the write has changed nothing. If too many writes
+   * are undelivered, the new one is not measured.
    */
   wrote(version: string, newest: string, now: number): void {
     this.#dropOld(now);
@@ -237,7 +241,10 @@ export class WriteDelays {
     return progress;
   }
 
-  /** Returns undefined if no backend has a watch of the whole resource. */
+  /**
+   * Returns undefined if writes to the resource are not measured, mostly because no backend has had a watch of the
+   * whole resource.
+   */
   writesTo(resource: string): ResourceWrites | undefined {
     return this.#resources.get(resource);
   }
@@ -251,7 +258,10 @@ export class WriteDelays {
     return this.#histograms;
   }
 
-  /** Ms for which a write is missing at the backend; 0: none; undefined: no watch of a whole resource is open there. */
+  /**
+   * Longest time in ms for which the backend has not delivered a write; 0: none is missing; undefined: no watch of a
+   * whole resource is open at the backend.
+   */
   lagMs(backend: string, now: number): number | undefined {
     return this.#worstOf(backend, (cache) => cache.lagMs(now))?.delayMs;
   }

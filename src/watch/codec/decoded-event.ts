@@ -87,7 +87,7 @@ export abstract class DecodedEvent implements EventDecoder {
     }
     const whole = this.#small.take(bytes, object, end);
     if (whole !== undefined) this.#parsed = this.parse(whole);
-    // A Table that is too long to be parsed is a valid event without a key. Its watch can no longer move.
+    // A Table that is too long to be parsed is a valid event without a key.
     return this.#parsed !== undefined || (whole === undefined && !this.isRare);
   }
 }
@@ -113,7 +113,10 @@ export class SmallEvent {
     this.#pieces = this.#isTooLong ? none : Buffer.concat([this.#pieces, bytes.subarray(start, end)]);
   }
 
-  /** Returns the whole event and forgets it. Its last piece is bytes[start, end). Undefined if it was too long. */
+  /**
+   * Returns the whole event, whose last piece is bytes[start, end), and forgets the pieces. Returns undefined if the
+   * event is too long.
+   */
   take(bytes: Buffer, start: number, end: number): Buffer | undefined {
     if (this.#pieces.length > 0) this.keep(bytes, start, end);
     const isTooLong = this.#isTooLong || end - start > eventLimits.parsedEventBytes;

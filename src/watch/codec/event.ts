@@ -6,7 +6,7 @@
 export const eventLimits = {
   /** Maximum number of bytes of a watch event: client-go's own limit (D3). */
   eventBytes: 16 * 1024 * 1024,
-  /** Maximum number of bytes of an event that is parsed whole. A Table's first bookmark is the largest: 10 KiB. */
+  /** Maximum number of bytes of an event that is parsed whole. The largest is the first bookmark of a Table: 10 KiB. */
   parsedEventBytes: 256 * 1024,
 } as const;
 
@@ -24,7 +24,7 @@ export type WatchEvent = {
   readonly reason: string;
   /** For an ERROR 410: the oldest version that a watch may start from; "" if the ERROR's message does not name it. */
   readonly oldest: string;
-  /** `namespace/name` if the decoder was asked for keys; "" if the event has none. */
+  /** `namespace/name` of the object; "" if the decoder does not keep keys, or the object has no name. */
   readonly key: string;
 };
 

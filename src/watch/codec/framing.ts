@@ -9,7 +9,7 @@ import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
  * Returns undefined for an opaque response. `keepsKeys`: true if several events may share a version, so that the proxy
- * needs keys to distinguish them.
+ * needs the objects' names to distinguish them (`WatchEvent.key`).
  */
 export function decoderFor(
   contentType: string,

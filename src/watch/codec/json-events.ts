@@ -1,7 +1,7 @@
 /**
  * Decodes watch events in JSON, one event per line. Go escapes control characters, so a line feed always ends an event.
- * The first bytes of every line are checked. If an aggregated server formats JSON differently, its stream counts as
- * opaque. Otherwise the proxy might end an event at a line feed inside an object.
+ * The first bytes of every line are checked. If they differ from those that an apiserver writes, the stream is opaque
+ * (not decodable): a server that formats JSON differently may write line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -70,7 +70,9 @@ export class JsonEvents extends DecodedEvent {
     this.#matchedOfHead = 0;
   }
 
-  /** Returns the position after the head; `end` if the head is incomplete; -1 if the line begins with another text. */
+  /**
+   * Returns the position after the head (`headOf`); `end` if the head is incomplete; -1 if the line begins differently.
+   */
   #readHead(bytes: Buffer, start: number, end: number): number {
     let matched = this.#matchedOfHead;
     if (matched === this.#head.length) return start;
@@ -93,7 +95,10 @@ export class JsonEvents extends DecodedEvent {
     return known?.head ?? anyHead;
   }
 
-  /** If keys are needed, a Table is also parsed as a whole, because its object's name is inside its row. */
+  /**
+   * If keys are needed, a Table is also parsed as a whole, because the name of a Table's object is inside the Table's
+   * row.
+   */
   protected override get isParsedWhole(): boolean {
     return this.isRare || (this.keepsKeys && this.#metadata.name === "");
   }
@@ -104,7 +109,7 @@ export class JsonEvents extends DecodedEvent {
     return this.complete(bytes, object, stop);
   }
 
-  /** Drops the last byte: this brace closes the event, not its object. */
+  /** Drops the last byte: the brace that closes the event, not the object in it. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }

@@ -54,8 +54,8 @@ export class ProtobufEvents extends DecodedEvent {
     if (this.isWhole) this.begin();
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthBytesLeft > 0) return needsMore;
-    // An event is never empty, because it has a type. If the length exceeds the limit, the stream is opaque: otherwise
-    // a peer could announce a gigabyte (A60).
+    // An event is never empty, because it has a type. If a length exceeds the limit, the proxy no longer decodes the
+    // stream: otherwise a peer could announce an event of a gigabyte (A60).
     if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);
@@ -85,7 +85,10 @@ export class ProtobufEvents extends DecodedEvent {
     return this.#matched === this.#head.length;
   }
 
-  /** Returns the position after the head; `end` if the head is incomplete; -1 if the event begins with other bytes. */
+  /**
+   * Returns the position after the head (`headOf`); `end` if the head is incomplete; -1 if the event begins
+   * differently.
+   */
   #readHead(bytes: Buffer, start: number, end: number): number {
     if (this.#isHeadRead) return start;
     let here = start;

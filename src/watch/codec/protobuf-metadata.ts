@@ -7,7 +7,7 @@
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
-/** The part of the event whose length follows at this place of `layout`. */
+/** Placeholders in `layout`: at such a place, the event has the length of the named part. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
 /** The bytes of the event before the fields of the metadata: fixed values, and lengths (`lengthOf`). */
@@ -25,11 +25,17 @@ const layout: readonly number[] = [
   lengthOf.metadata,
 ];
 
-/** The values of `#step` after the whole `layout` was read. */
+/**
+ * The values of `#step` after the whole `layout` was read. `atTag`: in a field's tag. `atVarint`: in a number.
+ * `atLength`: in the length of a value.
+ */
 const atTag = layout.length;
 const atVarint = atTag + 1;
 const atLength = atTag + 2;
-/** Nothing more must be read: the metadata has ended, or the version was found. */
+/**
+ * `atEnd`: nothing more must be read, because the metadata has ended or the version was found. `atFault`: the bytes are
+ * invalid.
+ */
 const atEnd = atTag + 3;
 const atFault = atTag + 4;
 
@@ -91,7 +97,7 @@ export class ProtobufMetadata {
     return this.#step === atFault ? -1 : here;
   }
 
-  /** Skips complete short strings that are not needed: twice as fast as byte by byte, with the same result. */
+  /** Skips complete short strings that are not needed. The result is the same as byte by byte, but twice as fast. */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#bytesLeft - this.#floor);
     let here = start;

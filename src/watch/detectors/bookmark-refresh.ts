@@ -34,9 +34,12 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that need a bookmark that covers all events up to a clock reading. Value: that clock reading. */
+  /** Watches that need a new bookmark. Value: clock reading; the bookmark must cover all events before it. */
   readonly #old = new Map<WatchSession, number>();
-  /** Watches for which no second stream could be opened yet, to be tried again. Value: as in `#old`. */
+  /**
+   * Watches for which no second stream could be opened yet; they are tried again. Value: clock reading; the bookmark
+   * must cover all events before it.
+   */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
 
@@ -54,12 +57,15 @@ export class BookmarkRefresher {
     return this.#postponed.size;
   }
 
-  /** Called when `backend` has become ready. Its caches begin now, so watches on other backends need bookmarks. */
+  /**
+   * Called when `backend` has become ready. Its caches have no events from before now, so watches on other backends
+   * need new bookmarks before they can move to it.
+   */
   returned(backend: string): void {
     this.#refreshOnOthers(backend, () => true);
   }
 
-  /** Gets bookmarks for other backends' watches with a resume version that this backend would refuse with 410. */
+  /** Gets bookmarks for watches on other backends, if this backend would refuse their resume versions with 410. */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
@@ -68,7 +74,8 @@ export class BookmarkRefresher {
 
   /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   refused(watch: WatchSession): void {
-    // Adds 1 ms, because the event with the refused version may have arrived in this very millisecond.
+    // An event that arrives at `since` or later counts as a refresh. Adds 1 ms, so that the event with the refused
+    // version does not count if it has arrived in this very millisecond.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
@@ -129,8 +136,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * Tries again later, because the watch is moving or has a second stream now. The bookmark will come from its backend
-   * at that time. Gives up after `caughtUpMs`: every backend has then sent a bookmark by itself.
+   * Tries again later, because the watch is moving or has a second stream now. The bookmark will come from the backend
+   * that the watch has by then. Gives up after `caughtUpMs`: every backend has then sent a bookmark by itself.
    */
   #postpone({ watch, since }: BookmarkRefresh): false {
     const { clock } = this.#parts;

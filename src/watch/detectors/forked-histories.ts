@@ -1,5 +1,5 @@
 /**
- * Finds a backend whose etcd has another history than the one that clients have seen, for example after etcd was
+ * Finds a backend whose etcd has a history that differs from the one that clients have seen, for example after etcd was
  * restored from a backup. The proxy regularly requests a list of one object from each ready backend. The apiserver
  * reads this list from etcd. If the list's version is older than a version that some backend delivered before the
  * request, the list's backend has another history. Events prove this, too: a stream skips an event that another backend
@@ -37,7 +37,7 @@ type Question = {
   readonly resource: string;
   /** Newest version of the resource that clients had received before the request. */
   readonly seen: string;
-  /** True if no other resource has a newer `seen`. */
+  /** True if the resource has the newest `seen` of those that can be listed. */
   readonly isNewest: boolean;
 };
 
@@ -101,8 +101,9 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list: the one with the newest version, because it shows the most. Every second list is of
-   * the next resource in turn, because the newest one may be in an etcd of its own.
+   * Chooses the resource to list. Lists alternate between the resource with the newest version, which shows the most,
+   * and the next resource in turn, because the newest resource may be stored in an etcd of its own. A backend's first
+   * list, and lists that may refute a proof, are of the newest resource or of the proof's.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -174,7 +175,10 @@ export class ForkedHistories extends Interval {
     backends.learn(backend, { kind: "history", isForked, resource, version, seen });
   }
 
-  /** True if two later lists have refuted the proof: of its resource, and of the resource with the newest version. */
+  /**
+   * True if two later lists have refuted the proof: a list of the proof's resource, and a list of the resource with the
+   * newest version.
+   */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofByBackend.get(backend);
     if (proof === undefined) return true;

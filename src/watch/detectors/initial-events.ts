@@ -27,7 +27,10 @@ export class InitialEvents {
     this.#budget = new TokenBucket(parts.clock, initialListBurst, initialListsPerSecond);
   }
 
-  /** Requests one list whose version limits the initial events. Beyond the budget, the next chunk tries again. */
+  /**
+   * Requests one list whose version is an upper limit for the versions of the initial events. If the budget is used up,
+   * the next chunk of the stream tries again.
+   */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
     if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
     const context = watch.listed();
@@ -38,7 +41,10 @@ export class InitialEvents {
   }
 }
 
-/** False if a bookmark will end the initial events, or for an aggregated API, whose versions cannot be compared. */
+/**
+ * False if the watch has no initial events, if a bookmark will end them, or for an aggregated API, whose versions
+ * cannot be compared.
+ */
 function isNeeded({ request, origin }: WatchContext): boolean {
   const isForeign = origin.isKnown && origin.isForeign;
   return request.start === "state" && !request.awaitsMarker && !isForeign;

@@ -1,9 +1,10 @@
 /**
  * Opens a second upstream stream on another backend for each watch of a lagging cache. A cache lags if it has lacked
- * another backend's event for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although it
- * answers PINGs and, for two more seconds, /readyz. For each event, the copy that arrives first is forwarded. The
- * second stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the watches
- * move to the second stream. The backend still gets requests, so that a false alarm costs little (watch.md §5.6).
+ * another backend's event for as long as a PING may stay unanswered. Its backend may be cut off from etcd, although the
+ * backend still answers PINGs and, for two seconds, /readyz. For each event, the copy that arrives first is forwarded.
+ * The second stream is dropped when the cache has caught up. If the cache is found stalled (stalled-cache.ts), the
+ * watches move to the second stream. The backend still gets requests, so that a false alarm costs little (watch.md
+ * §5.6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -68,8 +69,8 @@ export class LaggingCacheDetector extends Interval {
   }
 
   /**
-   * `suspicions`: of one cache. `all`: of all caches, because a backend with a lagging cache of the same resource gets
-   * no second streams.
+   * `suspicions`: those about one cache. `all`: those about all caches. A backend whose cache of the same resource lags
+   * as well gets no second streams.
    */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
@@ -151,8 +152,8 @@ function isLate(
 }
 
 /**
- * Returns the watch's stream for which `is` is true; undefined if the watch has no initial state yet, or its client
- * reads too slowly.
+ * Returns the first of the watch's compared streams for which `is` is true. Returns undefined if there is none, the
+ * client has no complete initial state yet, or the client reads too slowly.
  */
 export function liveStreamOf(
   watch: WatchSession,

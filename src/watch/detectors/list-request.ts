@@ -27,7 +27,7 @@ type ListQuestion = {
 
 /**
  * The result of a list. `status`: 0 if no response came within `watchLimits.progressAnswerMs`. `version`: "" if the
- * list has none.
+ * list has none. `ms`: time from the request to this result.
  */
 export type ListAnswer = { readonly status: number; readonly version: string; readonly ms: number };
 

@@ -2,9 +2,9 @@
  * Makes watch caches follow etcd. If a resource does not change, its cache learns etcd's version only when etcd
  * notifies it: every 10 minutes by default, every 5 s with kubeadm's settings. Until then, the cache's bookmarks have
  * old versions, and a watch could not continue from them on a backend whose cache began later. A consistent list makes
- * the apiserver request the current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). One such
- * list is sent for each backend and resource before its watches get bookmarks. A cache that still does not advance is
- * journaled.
+ * the apiserver request the current version from etcd for that cache (list-request.ts, docs/watch.md §6.6). Before the
+ * watches of a resource on a backend get new bookmarks, the proxy sends one such list. A cache that still does not
+ * advance is journaled.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -207,7 +207,7 @@ export class ProgressRequests {
     );
   }
 
-  /** Asks for the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
+  /** Requests the version that the cache has reached. `left`: refreshed watches that have not reached `version`. */
   #askFor(record: CacheRecord, left: readonly WatchSession[], version: string): void {
     record.isChecked = false;
     const [watch] = left;
@@ -238,7 +238,9 @@ export class ProgressRequests {
     journal.write({ kind: "cache.progress_delayed", backend, resource, version, etcdVersion, lateMs });
   }
 
-  /** Called if the cache has reached `version`, or no watch lacks it. Refreshes the remaining watches again. */
+  /**
+   * Called if the cache has reached `version`, or no watch lacks that version. Refreshes the remaining watches again.
+   */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;
     const { backend, resource, refreshed, askedAt } = record;

@@ -123,9 +123,9 @@ export class Sentinels extends Interval {
   }
 
   /**
-   * Returns a better watch and backend for the sentinel; undefined: there are none. Prefers a watch of the whole
-   * resource, because it compares the most events. Prefers a backend that has accepted no watch of the resource yet,
-   * because it may not have filled its cache.
+   * Returns the watch and the backend for a new sentinel, or for one that is better than the present sentinel;
+   * undefined: there are none. Prefers a watch of the whole resource, because it compares the most events. Prefers a
+   * backend that has accepted no watch of the resource yet, because it may not have filled its cache.
    */
   #find(
     resource: string,
@@ -145,7 +145,10 @@ export class Sentinels extends Interval {
     return this.#firstOf(whole, post, ready) ?? this.#firstOf(watches.partOf(resource), post, ready);
   }
 
-  /** Returns the first watch with bookmarks, else the first: bookmarks come even if no object changes. */
+  /**
+   * Returns the first suitable watch that gets bookmarks; if none does, the first suitable watch. With bookmarks, the
+   * caches can be compared even while no object changes.
+   */
   #firstOf(
     watches: Iterable<WatchSession>,
     post: SentinelState,
@@ -178,7 +181,9 @@ export class Sentinels extends Interval {
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
 
-  /** Returns a ready backend that has accepted no watch of the resource since it was added or last dead. */
+  /**
+   * Returns a ready backend that has accepted no watch of the resource since the backend was added or was last dead.
+   */
   #coldFor(watch: WatchSession, post: SentinelState, ready: readonly string[]): string | undefined {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;

@@ -82,7 +82,10 @@ export class StalledCacheDetector extends Interval {
   }
 }
 
-/** True if a watch can prove the stall: one of the whole resource at once, any other once a bookmark is overdue. */
+/**
+ * True if a watch can prove the stall. A watch of the whole resource can do so immediately, any other watch only when a
+ * bookmark is overdue.
+ */
 function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
   return cache.wholeWatches > 0 || (hasBookmarks && behindMs >= watchLimits.caughtUpMs);
 }
@@ -92,7 +95,8 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
   const { isOurs, from } = stream.reading;
-  // A repeated request without a version is the client's own, so it has no bookmarks that only the proxy wants.
+  // If the proxy's request names no version, it repeats the client's own request, which does not ask for the bookmarks
+  // that only the proxy wants.
   const hasOurs = isInjected && !(isOurs && from === "");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from, since: stream.acceptedAt, isWhole, hasBookmarks };

@@ -49,7 +49,7 @@ export class WatchDelayDetector extends Interval {
     for (const backend of ready) this.#judge(backend, now);
   }
 
-  /** Ignores a stall of the event loop, because the proxy read neither responses nor events during it. */
+  /** Discounts a stall of the event loop, because the proxy read neither responses nor events during the stall. */
   #discountStall(now: number): void {
     const lateMs = now - this.#dueAt;
     this.#dueAt = now + watchLimits.delayLookMs;

@@ -1,4 +1,7 @@
-/** Journals moves and ends of watches. Those within a second that have the same reason and backends share an entry. */
+/**
+ * Journals moves and ends of watches. All within a second that have the same reason and the same backends share one
+ * entry.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { watchLimits } from "../limits.ts";

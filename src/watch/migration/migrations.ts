@@ -79,7 +79,10 @@ export class Migrations {
     this.#log = new MigrationLog(parts.clock, parts.journal);
   }
 
-  /** Called after each chunk of a stream during its initial events. Requests the list that limits their versions. */
+  /**
+   * Called after each chunk of a stream during its initial events. Requests a list whose version is an upper limit for
+   * the versions of the initial events.
+   */
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
@@ -121,7 +124,8 @@ export class Migrations {
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // Perhaps only this connection is faulty: without another backend, the same one is asked on a new connection.
+    // If there is no other backend, the same backend is asked on a new connection: perhaps only the present connection
+    // is faulty.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -191,7 +195,9 @@ export class Migrations {
     this.pace.slowDown();
   }
 
-  /** Called when a backend has accepted a moved watch. `ms`: time since the request was sent, without the round trip. */
+  /**
+   * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
+   */
   accepted(ms: number): void {
     this.pace.accepted(ms);
   }
@@ -310,8 +316,8 @@ export class Migrations {
   #leaveSoon(): void {
     if (this.#isLeaving || this.#leaving.size === 0) return;
     this.#isLeaving = true;
-    // The pause is 0.5 to 1.5 times `leavePauseMs`. The golden ratio spreads the pauses, so that moves never coincide
-    // with other periodic work.
+    // The pause is 0.5 to 1.5 times `leavePauseMs`. The golden ratio spreads the pauses, so that moves do not coincide
+    // with other periodic work again and again.
     this.#steps += 1;
     const pauseMs = watchLimits.leavePauseMs * (0.5 + ((this.#steps * 0.618_034) % 1));
     this.clock.after(pauseMs, () => {
@@ -327,7 +333,7 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // A watch keeps its stream if it cannot move now, or has moved for another reason since.
+    // A watch keeps its stream if it cannot move now, or has lost its stream meanwhile.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;

@@ -12,7 +12,10 @@ export class MovePace {
   readonly #clock: Clock;
   readonly #all: TokenBucket;
   readonly #first: TokenBucket;
-  /** Sum and number of the times that backends took to accept watches since `#since`. */
+  /**
+   * Since the clock reading `#since`: the sum of the ms that backends took to accept watches, and the number of
+   * accepted watches.
+   */
   #sumMs = 0;
   #count = 0;
   #since = 0;
@@ -32,7 +35,9 @@ export class MovePace {
     return this.#of(urgency).take();
   }
 
-  /** Called when a backend has accepted a moved watch. `ms`: time since the request was sent, without the round trip. */
+  /**
+   * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
+   */
   accepted(ms: number): void {
     this.#sumMs += ms;
     this.#count += 1;

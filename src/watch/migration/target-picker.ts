@@ -26,7 +26,10 @@ export class TargetPicker {
     this.#parts = parts;
   }
 
-  /** True if no backend has the watch's version, and no dead one may return with it in its cache (watch.md §5.4). */
+  /**
+   * True if no backend has the watch's version, and no dead backend may return with that version in its cache (watch.md
+   * §5.4).
+   */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
     const mayKnow = ({ name, state }: BackendView): boolean =>
@@ -43,7 +46,7 @@ export class TargetPicker {
 
   /**
    * True if a dead backend may come back with its caches: its sockets have been silent, and only for a short time. If
-   * it refuses new sockets, its process has ended, and its caches are lost.
+   * it refuses new connections, its process has ended, and its caches are lost.
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
@@ -60,7 +63,7 @@ export class TargetPicker {
     // While many watches move, most attempts wait for a connection. That is no reason to leave a healthy backend.
     if (attempt.up === undefined && !this.isDoubtful(attempt.backend)) return false;
     if (watch.attempt !== undefined || this.elsewhereFor(watch, [attempt.backend]) !== undefined) return true;
-    // No other backend can be asked, so only a connection to this backend that answers would be better.
+    // No other backend can be asked. Another connection to the same backend is better only if that connection answers.
     const { pools } = this.#parts;
     return (
       !this.isDoubtful(attempt.backend) &&
@@ -85,8 +88,8 @@ export class TargetPicker {
   }
 
   /**
-   * Returns a backend for the watch, if possible one whose cache is not stalled. A stalled cache is safe, because its
-   * events are only late.
+   * Returns a backend for the watch, if possible one whose cache is not stalled. If all other backends' caches are
+   * stalled, one of them is used: its events are only late.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;

@@ -1,6 +1,6 @@
 /**
- * Journals faults that are found in single watches. Each fault is journaled at most once a minute, however many watches
- * have it.
+ * Journals faults that are found in single watches. Each kind of fault is journaled at most once a minute for each
+ * backend and resource, however many watches have it.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -23,8 +23,8 @@ export class AnomalyLog {
   readonly #lastWrittenAt = new Lru<string, number>(limits.anomalies);
 
   /**
-   * Called if two backends deliver different events to one watch. `ours` has delivered the event of `version`; `theirs`
-   * has skipped it, or has delivered another event before it.
+   * Called if two backends deliver different events to one watch. The backend `ours` has delivered the event of
+   * `version`. The backend `theirs` has skipped this event, or has delivered another event before it.
    */
   onUnlike: (resource: string, ours: string, theirs: string, version: string) => void = () => {};
 

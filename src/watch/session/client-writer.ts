@@ -35,7 +35,10 @@ export class ClientWriter {
     this.#prepaid = Math.max(this.#prepaid, this.#down.queuedBytes);
   }
 
-  /** Called when `count` bytes have been sent to the client. Returns how many of them give credit to the stream. */
+  /**
+   * Called when `count` bytes have been sent to the client. Returns for how many of them the upstream stream gets
+   * flow-control credit now.
+   */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;
     const paid = Math.min(count, this.#prepaid);

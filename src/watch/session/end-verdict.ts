@@ -60,9 +60,11 @@ export function verdictOn(ending: Ending): Verdict {
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // The apiserver ends a slow watch on purpose. If resumed, it would keep the slow client for ever (watch.md §5.5).
+  // An apiserver ends the watch of a slow client on purpose (watch.md §5.5). If the proxy resumed such a watch, the
+  // slow client would stay for ever.
   if (ending.isBlocked) return end;
-  // The end has no known cause: the cache may have been filled again, or a CRD may have changed. One resume is tried.
+  // If the backend is not draining, the cause is unknown: its cache may have been filled again, or a CRD may have
+  // changed. The proxy then tries one resume.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;
@@ -92,7 +94,10 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
   );
 }
 
-/** True if an end now counts as caused by the client's deadline. `leftMs`: ms until it; undefined: no deadline. */
+/**
+ * True if an end now counts as caused by the client's deadline. `leftMs`: ms until the deadline; undefined: no
+ * deadline.
+ */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;
 }
@@ -108,8 +113,11 @@ export function endOf(ending: Pick<Ending, "phase" | "liveEvents" | "liveMs">): 
 }
 
 /**
- * Why a watch moved to another backend. operator: by an operator's command. expired: the version in the client's
- * request was too old for the backend that got it.
+ * Why a watch moved to another backend. lost: its stream was reset, or its connection was lost. ended: its backend
+ * ended the stream for an unknown reason. suspect: its backend or connection did not answer, or its cache lagged.
+ * draining: its backend is draining. hung: its stream got no bookmarks. stale: its cache is stalled. rebalance: to
+ * balance the load. operator: by an operator's command. expired: the version in the client's request was too old for
+ * the backend that got it.
  */
 type MoveReason =
   | "lost"
@@ -140,7 +148,16 @@ export type Move = {
 /** Why a watch should leave a stream that still works. */
 export type LeaveReason = "draining" | "hung" | "rebalance" | "operator";
 
-/** Why the proxy ended a watch that its client still wanted. not_found: no backend serves the resource any more. */
+/**
+ * Why the proxy ended a watch that its client still wanted. The first four concern a lost stream: the client did not
+ * have all initial events (initial_events); the watch began at an unknown version and had no event (start_from_now); an
+ * event was out of order or had no version (out_of_order); the client read too slowly (slow_client). no_progress:
+ * resumed streams brought no new event. refused: a backend rejected the request, or the client's credential has
+ * expired. expired: no backend has the version any more (410). not_found: no backend serves the resource any more.
+ * no_backend: no backend accepted the watch in time. drained: the proxy is draining. stale: the watch could not leave a
+ * stalled cache. version_rollback: etcd's versions have gone back. deadline_missed: the backend did not end the watch
+ * at the client's deadline.
+ */
 export type EndReason =
   | "initial_events"
   | "start_from_now"

@@ -19,7 +19,10 @@ type Refused = {
   readonly isExact: boolean;
   /** True if an aggregated server assigns the versions. Every backend would forward the request to that server. */
   readonly isForeign: boolean;
-  /** True for `events`, which come from etcd. All backends share etcd, so all refuse the version. */
+  /**
+   * True for `events`, which apiservers read from etcd and not from a cache. All backends share etcd, so all refuse the
+   * version.
+   */
   readonly isRepeating: boolean;
 };
 

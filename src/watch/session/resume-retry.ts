@@ -1,4 +1,4 @@
-/** The search for a watch's next backend: its reason, its start, the failed backends, and the present wait. */
+/** The search for a watch's next backend: why and when it began, which backends have failed, and what it waits for. */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
@@ -6,7 +6,10 @@ import { expired } from "./expired-version.ts";
 
 const none: readonly string[] = [];
 
-/** A stream whose first event is an ERROR. `refusal`: the ERROR, if it answers the client's own request. */
+/**
+ * A stream whose first event is an ERROR. `refusal`: the bytes of the ERROR if it answers the client's own request;
+ * undefined if it answers a request of the proxy.
+ */
 type RefusedStream = {
   readonly attempt: { readonly backend: string };
   readonly refusal: Buffer | undefined;
@@ -81,7 +84,10 @@ export class ResumeRetry {
     this.#attempts?.uncount();
   }
 
-  /** Called when the latest attempt lost its connection before any response. Does not count the first few of these. */
+  /**
+   * Called when the latest attempt lost its connection before any response. The first `resumeLosses` such attempts do
+   * not count.
+   */
   lost(): void {
     this.#attempts?.lost();
   }
@@ -106,7 +112,9 @@ export class ResumeRetry {
     return this.leftMs <= 0;
   }
 
-  /** Records an ERROR that may be final: a 410 (expired-version.ts), or any that answers the client's own request. */
+  /**
+   * Records an ERROR that may be final: a 410 (expired-version.ts), or any ERROR that answers the client's own request.
+   */
   refused({ attempt, refusal }: RefusedStream, code: number): void {
     this.#attempts ??= new ResumeBudget();
     this.#attempts.refuse(code, this.#stallAwareClock.now());
@@ -156,7 +164,8 @@ export class ResumeRetry {
 
   progressed(): void {
     this.#tried = none;
-    // Another backend has delivered an event, after which the refusing backend's ERROR would be wrong.
+    // A backend has delivered a newer event or bookmark, so the client must not get the ERROR with which another
+    // backend refused the watch earlier.
     this.#refusal = undefined;
     this.#attempts?.progressed();
   }
@@ -197,8 +206,8 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again, both after one lost stream and over all streams without a new event. At
- * the limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again: after each lost stream, and in all while no new event comes. At the
+ * limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
   /** Clock reading at which the stream was lost; -1: no stream is lost now. */
@@ -229,8 +238,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Does not count the latest attempt, which lost its connection: several apiservers may fail at once. Happens only a
-   * few times, because the request itself may make apiservers fail.
+   * Does not count the latest attempt, which lost its connection: several apiservers may fail at once. Only the first
+   * `resumeLosses` losses are not counted, because the request itself may make apiservers fail.
    */
   lost(): void {
     if (this.#uncountedLosses >= watchLimits.resumeLosses) return;

@@ -37,7 +37,10 @@ export type ProgressOptions = {
   readonly start: Start;
   /** The version after which the watch starts, if `start` is "exact". */
   readonly version: string;
-  /** True if the client waits for the bookmark that ends its initial events. No other stream would send it. */
+  /**
+   * True if the client waits for the bookmark that ends its initial events. A stream that resumes from a version would
+   * not send it.
+   */
   readonly awaitsMarker?: boolean;
   /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
@@ -134,7 +137,7 @@ export class Progress {
 
   /**
    * The version from which another backend can continue, so that no event is missing or repeated; undefined: none. If
-   * more events of the newest version may follow, it is the version before that.
+   * more events of the newest version may follow, the result is the version before the newest.
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
@@ -153,14 +156,20 @@ export class Progress {
     if (this.phase !== "ended") this.phase = "opaque";
   }
 
-  /** True if the client has not received this event. `mark`: the latest events of the stream that has delivered it. */
+  /**
+   * True if the client has not received this event. `mark`: the latest events of the stream that has delivered this
+   * event.
+   */
   isAhead({ version }: Pick<WatchEvent, "version">, { mark }: Reading): boolean {
     const ahead = compareVersions(version, this.#cursor);
     if (ahead !== 0) return ahead > 0;
     return !this.#isComplete && mark.version === version && mark.count >= this.#delivered.count;
   }
 
-  /** True if the stream has delivered the client's latest events. If it has skipped them, it never will. */
+  /**
+   * True if the stream has delivered the client's latest events. A stream that has skipped them will not deliver them
+   * later.
+   */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
   }
@@ -173,7 +182,10 @@ export class Progress {
     else if (isExpected) this.lastBookmarkAt = now;
   }
 
-  /** Called when the second stream becomes the first. Forgets the last bookmark: the next may come much later. */
+  /**
+   * Called when the second stream becomes the first. Forgets the previous stream's bookmarks, because the first
+   * bookmark of the new stream may come much later than a minute.
+   */
   promoted(): void {
     this.lastBookmarkAt = -1;
   }
@@ -184,7 +196,7 @@ export class Progress {
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
     if (fate === "forward") this.#count();
-    // client-go starts its counts only at a bookmark that it gets.
+    // client-go starts its counts at this bookmark, but does not get the bookmark if only the proxy requested it.
     if (event.endsInitialEvents && !this.#isInjected) this.#endInitialEvents(now);
     return fate;
   }
@@ -252,9 +264,9 @@ export class Progress {
   }
 
   /**
-   * True if the initial events are over. An ADDED proves it only if it is newer than each initial event; any other
+   * True if the initial events are over. An ADDED proves this only if it is newer than each initial event; any other
    * event always does (watch.md §3). If the client waits for the bookmark that ends the initial events, only that
-   * bookmark proves it, because live events may come before it.
+   * bookmark counts, because live events may precede it.
    */
   #goLive(event: WatchEvent, reading: Reading): boolean {
     const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
@@ -330,9 +342,9 @@ export class Progress {
 }
 
 /**
- * The latest delivered events, which have one version: nearly always a single event, but an etcd lease that expires
- * deletes up to a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same order. So the
- * number of its delivered events and a hash of their names identify a position in the batch.
+ * The latest delivered events, which all have the same version: nearly always a single event, but an etcd lease that
+ * expires deletes up to a thousand objects at once (watch.md §5.3). All backends deliver such a batch in the same
+ * order. So the number of its delivered events and a hash of their names identify a position in the batch.
  */
 export class Mark {
   version = "";
@@ -370,7 +382,10 @@ export class Reading {
   bookmark = "";
   /** Number of whole events, bookmarks included. */
   events = 0;
-  /** No initial event is newer than this version. "": requested, but not known; undefined: not requested. */
+  /**
+   * No initial event is newer than this version. undefined: the list that shows this version was not requested; "": the
+   * list has not returned it.
+   */
   #initialUpTo: string | undefined;
 
   constructor(from: string, isOurs: boolean) {
@@ -383,7 +398,7 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if a list was requested whose version limits the initial events (initial-events.ts). */
+  /** True if the list was requested whose version is an upper limit for the initial events (initial-events.ts). */
   get isBoundRequested(): boolean {
     return this.#initialUpTo !== undefined;
   }

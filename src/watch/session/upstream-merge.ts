@@ -41,7 +41,10 @@ export class UpstreamMerge implements EventTaker {
     this.#parts = parts;
   }
 
-  /** Returns the backend of the stream that is the first one after `input`; without a stream, the lost backend. */
+  /**
+   * Returns the backend of the stream that will be the first one after `input`; without such a stream, the lost
+   * backend.
+   */
   nextBackend(input: WatchInput): string {
     const stream = input === "promote" ? this.other : this.first;
     return stream?.attempt.backend ?? this.#parts.retry.from;
@@ -83,7 +86,7 @@ export class UpstreamMerge implements EventTaker {
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
-    // If the client is slow, the second stream is dropped, because a slow client's watch must not keep two.
+    // If the client is slow, the second stream is dropped, because a slow client's watch must not keep two streams.
     const { isBlocked } = this.#parts.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
@@ -107,7 +110,10 @@ export class UpstreamMerge implements EventTaker {
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
-  /** Makes the second stream the first. Returns what `releaseAhead` returns. */
+  /**
+   * Makes the second stream the first. Returns false if an event that waited for the first stream does not follow the
+   * client's latest event.
+   */
   promote(): boolean {
     this.first?.cancel();
     this.first = this.other;
@@ -118,7 +124,10 @@ export class UpstreamMerge implements EventTaker {
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
-  /** Forwards the events that waited for the first stream. False if one does not follow the client's latest event. */
+  /**
+   * Forwards the events that waited for the first stream. Returns false if one of them does not follow the client's
+   * latest event.
+   */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
       const fate = this.take(next.event, stream);
@@ -170,8 +179,8 @@ export class UpstreamMerge implements EventTaker {
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // The event is newer than the client's latest event. If the second stream has not delivered that one, it has
-      // skipped it.
+      // The event is newer than the client's latest event. If the second stream has not delivered the client's latest
+      // event before, it has skipped that event.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
@@ -204,7 +213,7 @@ export class UpstreamMerge implements EventTaker {
 
   /**
    * Reports that the events of two backends differ. Ignores watches with a selector, because two Kubernetes releases
-   * may evaluate it differently.
+   * may evaluate a selector differently.
    */
   #reportUnlike(version: string): void {
     const { asked, anomalies } = this.#parts;

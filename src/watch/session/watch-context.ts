@@ -52,7 +52,7 @@ export type WatchContext = {
 
 /**
  * Names each field instead of spreading objects: V8 stores the result of a spread in two parts, and each of 50,000
- * watches has one.
+ * watches keeps such a context.
  */
 export function watchContextOf(
   target: string,
@@ -95,10 +95,10 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
 }
 
 /**
- * Lets the proxy request bookmarks for the watch, if possible: with one bookmark a minute, the resume version never
- * grows too old (watch.md §6.5). Aggregated servers and `events` may have no bookmarks. Requests none for CBOR, from
- * which the proxy cannot remove bookmarks, and for Tables, whose bookmarks may have the column definitions that the
- * client needs (apiserver endpoints/handlers/response.go, NoHeaders).
+ * Makes the proxy request bookmarks for the watch: with one bookmark a minute, the resume version never grows too old
+ * (watch.md §6.5). Makes no such request to an aggregated server or for `events`, which may have no bookmarks; for
+ * CBOR, from which the proxy cannot remove bookmarks; and for Tables, whose first bookmark may contain the column
+ * definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
@@ -130,7 +130,7 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
 
 /**
  * Durations in ms. ageMs: since the client's request. leftMs: until the client's deadline; undefined: none. liveMs:
- * since the watch's initial events ended.
+ * since the watch's initial events ended; until then, since the client's request.
  */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 

@@ -1,12 +1,15 @@
 /**
- * The latest state changes of all watches, for the history of one watch in the admin API. They are in a ring of fixed
- * size: each new change overwrites the oldest one, whichever watch it belongs to.
+ * The latest state changes of all watches, for the history of one watch in the admin API. They are in a ring buffer:
+ * each new change overwrites the oldest one, whichever watch that one belongs to.
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import { type WatchState, watchStates } from "./watch-state.ts";
 
-/** A change of a watch's state. `backend`: of the first or the lost stream. `version`: reached by the watch. */
+/**
+ * A change of a watch's state. `backend`: that of the first stream, or of the lost stream. `version`: the newest
+ * version that the client had received.
+ */
 export type LifeEntry = {
   readonly at: number;
   readonly state: WatchState;

@@ -78,7 +78,10 @@ type WatchMigrations = {
   };
   follow(stream: WatchStream, asked: WatchContext): void;
   boundInitialEvents(watch: WatchSession, stream: WatchStream): void;
-  /** Queues the watch for another backend, at the latest after `inMs`. Returns a function that removes it again. */
+  /**
+   * Queues the watch for another backend, at the latest after `inMs`. Returns a function that removes the watch from
+   * the queue.
+   */
   resume(watch: WatchSession, inMs: number): () => void;
   hedge(watch: WatchSession, attempt: Attempt): void;
   leave(watch: WatchSession, reason: LeaveReason): void;
@@ -99,9 +102,12 @@ export type WatchHost = {
    * no longer valid.
    */
   learnt(status: number): void;
-  /** Called when the watch continues on this backend. */
+  /** Called when the watch continues on another stream, on the backend `move.to`. */
   goesOn(move: Move): void;
-  /** Ends the client's stream between two events. `isWhole`: true if the backend or the client's deadline ended it. */
+  /**
+   * Ends the client's stream between two events. `isWhole`: true if the backend or the client's deadline ended the
+   * watch.
+   */
   endsHere(isWhole: boolean): void;
   /** Resets the client's stream, because its bytes could not be decoded or the client has to list again. */
   breaksOff(): void;
@@ -233,7 +239,8 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // A second stream on another backend is harmless. If it delivers more events, the first stream hangs.
+      // A second stream on another backend is harmless. If the second stream delivers more events, the first one has
+      // hung.
       const { first } = this.#merge;
       const silentMs = this.#now - this.progress.lastEventAt;
       if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
@@ -264,9 +271,9 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Leaves a backend whose etcd has another history than clients have seen. `version`: the newest version of that
-   * history. If the client has received events of that history, resets its stream, so that client-go lists again.
-   * Otherwise moves the watch.
+   * Leaves a backend whose etcd has a history that differs from the one that clients have seen. `version`: the newest
+   * version of the backend's history. If the client has received events of the backend's history, resets the client's
+   * stream, so that client-go lists again. Otherwise moves the watch.
    */
   leaveHistory(backend: string, version: string): void {
     const { first, other } = this.#merge;
@@ -540,7 +547,7 @@ export class WatchSession implements AttemptOwner {
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 
-  /** Records a 404 to the latest attempt. True if no backend serves the resource any more. */
+  /** Records that the backend answered 404. Returns true if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
     this.#retry.unserved(backend);
     return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
@@ -588,7 +595,10 @@ export class WatchSession implements AttemptOwner {
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
 
-  /** Begins the search for the next backend now, because a sentinel's second stream (D13) was requested long ago. */
+  /**
+   * If the watch continues on a sentinel's second stream (D13), the search for the next backend begins now. That stream
+   * was requested long ago, and the duration of the move must not include that time.
+   */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
       this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from, true);
@@ -621,7 +631,8 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // If the stream for comparison (D13) was refused only temporarily, a hedge must be possible at once.
+    // If only the stream for comparison (D13) was refused, and only temporarily, no pause begins: a hedge must be
+    // possible at once.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -633,7 +644,7 @@ export class WatchSession implements AttemptOwner {
   #broken(stream: WatchStream): void {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     this.#drop(stream);
-    // The client has received no event of a stream for comparison (D13). So the watch continues without that stream.
+    // The client has received no event of a stream for comparison (D13), so the watch continues without that stream.
     if (isCompared) return;
     if (this.#merge.first === undefined) this.#end("out_of_order");
     else this.#decline(false);

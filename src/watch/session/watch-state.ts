@@ -46,6 +46,7 @@ export const watchInputs = [
   "ask",
   /** The second stream becomes the first. */
   "promote",
+  /** The second stream is over, or is no longer needed. */
   "drop",
   /** The first stream is over. */
   "lose",
@@ -102,7 +103,10 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
   return table[state][input];
 }
 
-/** True if a second stream may be requested. An open stream for a bookmark or a comparison is dropped for it. */
+/**
+ * True if a second stream may be requested. If a stream for a bookmark or a comparison is open, the new second stream
+ * replaces that one.
+ */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";
 }

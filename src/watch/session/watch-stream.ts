@@ -22,7 +22,9 @@ export type EventTaker = {
   release(held: Buffer): void;
 };
 
-/** Where reading ended. all: at the end. opaque: at undecodable bytes. else: at an event with this `Fate`. */
+/**
+ * Where reading ended. all: at the end. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`.
+ */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
 /** The `Reading` that a stream has until its request is sent. */
@@ -45,7 +47,10 @@ export class WatchStream {
   #isWhole = false;
   /** Clock reading at which the response was accepted; 0: not accepted yet. */
   acceptedAt = 0;
-  /** The bytes of a 410 to the client's own request. The client gets them if no other backend has the version. */
+  /**
+   * The bytes of an ERROR event that refuses the client's own request. The client gets them if no other backend accepts
+   * the request.
+   */
   refusal: Buffer | undefined;
 
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
@@ -55,7 +60,7 @@ export class WatchStream {
     this.#buffered = buffered;
   }
 
-  /** Called when the request is sent, because its version is not known earlier. */
+  /** Called when the request is sent, because the version that the request names is not known earlier. */
   open(reading: Reading): void {
     this.#reading = reading;
   }
@@ -96,7 +101,9 @@ export class WatchStream {
     this.scopeCache?.showEvent(version, now);
   }
 
-  /** True if no event of the stream is newer than `version`: all may belong to the etcd history that ends there. */
+  /**
+   * True if no event of the stream is newer than `version`: all may belong to the etcd history that ends at `version`.
+   */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
     const shown = compareVersions(mark.version, bookmark) > 0 ? mark.version : bookmark;
