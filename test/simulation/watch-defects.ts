@@ -217,7 +217,7 @@ const ofRequests: readonly WatchDefect[] = [
   }),
   defect("bookmarks that only the proxy asked for go on", ["bookmarkable"], {
     file: progress,
-    find: 'if (this.#isInjected) return "drop";',
+    find: 'if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;',
     replace: "",
   }),
   defect("a watch moves without its client's credential", ["identity"], {

@@ -195,9 +195,11 @@ export class Progress {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
+    // Also if the version is not trusted: the client did not request the bookmark.
+    if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
     if (fate === "forward") this.#count();
-    // client-go starts its counts at this bookmark, but does not get the bookmark if only the proxy requested it.
-    if (event.endsInitialEvents && !this.#isInjected) this.#endInitialEvents(now);
+    // client-go starts its counts at this bookmark.
+    if (event.endsInitialEvents) this.#endInitialEvents(now);
     return fate;
   }
 
@@ -297,7 +299,6 @@ export class Progress {
     if (ahead < 0) return "drop";
     this.#cursor = version;
     this.#isComplete = true;
-    if (this.#isInjected) return "drop";
     return ahead === 0 && isMerged ? "drop" : "forward";
   }
 

@@ -102,7 +102,8 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;
-  const mayAsk = !request.hasBookmarks && !origin.isForeign && !isRepeating;
+  const isForeign = origin.isKnown && origin.isForeign;
+  const mayAsk = !request.hasBookmarks && !isForeign && !isRepeating;
   const isKept = fields.some(({ name, value }) => name === "accept" && keepsBookmarks.test(value));
   return mayAsk && !isKept ? { ...asked, isInjected: true } : asked;
 }

@@ -160,6 +160,19 @@ test("the bookmark after the initial events ends them also if only the proxy req
   assert.equal([empty.phase, empty.resumeVersion, empty.events], ["live", "12", 0]);
 });
 
+test("a bookmark that only the proxy requested does not go to the client, whichever server assigns the versions", () => {
+  const origin = { isForeign: true };
+  for (const words of ["+9 +3 =12$", "+9 =", "~9 =7"]) {
+    const { fate } = fed({ ...state, isInjected: true, origin }, words);
+    assert.is(fate, "drop", words);
+  }
+  // The origin becomes known only after the response.
+  const { progress } = fed({ ...state, isInjected: true, origin }, "+9 +3 =12$");
+  assert.equal([progress.phase, progress.resumeVersion], ["live", undefined]);
+  origin.isForeign = false;
+  assert.is(progress.resumeVersion, "12");
+});
+
 test("an ERROR in place of initial events may answer the proxy's bookmarks, so the client does not get it", () => {
   assert.is(fed({ ...state, isInjected: true }, "!500").fate, "refused");
   assert.is(fed({ ...state, isInjected: true }, "+9 !500").fate, "forward");
