@@ -52,7 +52,10 @@ export class ReceiveWindow {
     return this.#open >= 0;
   }
 
-  /** Called after `count` bytes were forwarded. Returns the increment to announce now; 0: still too small. */
+  /**
+   * Called after `count` bytes were forwarded. Returns the increment to announce now; 0: the accumulated credit is
+   * still too small.
+   */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;
