@@ -4,10 +4,14 @@ const KiB = 1024;
 export const balanceLimits = {
   /** Share of the clients that may be bound to another backend per second (F16). */
   rebalanceShare: 0.01,
+  /** Milliseconds between two checks of the balance. */
   balanceMs: 5000,
   /** Clients are moved once a backend's load deviates from an even load by more than this share of the even load. */
   rebalanceSlack: 0.12,
-  /** Once clients move, they move until the load deviates by less than this. Small changes then cause no new moves. */
+  /**
+   * Once clients are moved, the moves continue until the load deviates by less than this share. Small changes of the
+   * load then cause no new moves.
+   */
   restSlack: 0.06,
   /**
    * Ms until a client that was moved may be moved again. Doubles with each further move up to `restMostMs`, so that a
