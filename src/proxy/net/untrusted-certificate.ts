@@ -27,7 +27,10 @@ export function reword(reason: Error, { source }: Trusted): void {
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/** Returns Node's error about a certificate's names with another message, same code; undefined: the name is right. */
+/**
+ * Changes the message of Node's error about a wrong name in a certificate, and returns the error; undefined: the name
+ * is right.
+ */
 export function wrongName(
   reason: Error | undefined,
   { serverName, source }: Trusted,

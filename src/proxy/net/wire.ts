@@ -19,6 +19,6 @@ export type WireOwner = {
   /** The chunk is valid during the call only: the owner must copy what it keeps. */
   receive(chunk: Buffer): void;
   drained(): void;
-  /** Called once, whichever side has ended the wire. */
+  /** Called when either side has ended the wire. May be called a second time, when the socket is closed. */
   closed(failure: Failure | undefined): void;
 };
