@@ -20,11 +20,13 @@ export type SpanRecord = {
   readonly startMs: number;
   endMs: number;
   readonly backend: string;
-  /** What the part is: "hedge" or "retry" for an attempt, the reason for a move; "": the first attempt, or a wait. */
+  /**
+   * "hedge" or "retry" for an attempt that is not the first; the reason for a move; "" for the first attempt or a wait.
+   */
   readonly reason: string;
   /** The backend that a move left; "" for other parts. */
   readonly from: string;
-  /** Why the attempt gave no response; "": it did. */
+  /** Why an attempt got no response; "": it got one, or this part is not an attempt. */
   error: string;
 };
 
