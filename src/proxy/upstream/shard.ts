@@ -46,9 +46,9 @@ export function retireOutdated({ connections }: Shard): void {
 
 /**
  * Returns the idle connections to close now, and whether the shard needs a new connection first. Connections beyond the
- * `keep` warm ones close soon, except for the last one: without warm connections, it closes after a minute. A warm
- * connection is replaced before it is closed. The reason: an apiserver ends a session after 90 s without a stream, and
- * if all sessions ended at once, the backend would look as if it were draining.
+ * `keep` warm ones close soon, except for the shard's last one. If `keep` is 0, the last one closes after a minute. A
+ * warm connection is replaced before it is closed. The reason: an apiserver ends a session after 90 s without a stream,
+ * and if all sessions ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
