@@ -27,7 +27,10 @@ export const h2Limits = {
    */
   resetBurst: 200,
   resetsPerSecond: 33,
-  /** Initial receive window of a stream in bytes. It grows while the proxy can forward as fast as it receives (D2). */
+  /**
+   * Initial receive window of a stream in bytes. The window grows while the proxy can forward as fast as it receives
+   * (D2).
+   */
   streamWindowBytes: 256 * KiB,
   /** Maximum number of consecutive streams refused because too many are open. One more ends the session (A3). */
   refusedStreams: 100,

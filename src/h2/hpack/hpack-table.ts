@@ -1,6 +1,9 @@
 import { Field } from "../core/field.ts";
 
-/** The static table (RFC 7541 appendix A) from index 1 on: a name, or a name, a blank and a value. */
+/**
+ * The static table (RFC 7541 appendix A) from index 1 on. Each line is a name, or a name and a value with a blank
+ * between.
+ */
 const appendixA = [
   ":authority",
   ":method GET",

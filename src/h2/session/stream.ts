@@ -326,7 +326,7 @@ export class Stream implements StreamWriter {
     this.receiveWindow.shrink(size);
   }
 
-  /** Sends what the windows allow, at most one quantum. Returns true if the stream can send more at once. */
+  /** Sends what the windows allow, at most one quantum. Returns true if the stream can send more immediately. */
   pump(): boolean {
     let left = quantumBytes;
     for (;;) {

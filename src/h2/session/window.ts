@@ -41,7 +41,7 @@ export class ReceiveWindow {
     return this.#open;
   }
 
-  /** Number of received bytes for which no credit has been returned: the proxy buffers these bytes. */
+  /** Number of received bytes that were not forwarded yet. The proxy buffers these bytes. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }
