@@ -22,7 +22,10 @@ export const admissionLimits = {
    * takes 100 ms.
    */
   unprovenPerSource: 256,
-  /** Maximum number of concurrent requests with one unproven token that need not wait for a response to another one. */
+  /**
+   * This many requests with one unproven token may be sent at the same time. The token's other requests are held until
+   * a backend answers one of these.
+   */
   unprovenPerBearer: 2,
   /**
    * Maximum ms that a request is held until a backend answers another request with its token. A healthy apiserver
@@ -51,7 +54,7 @@ export const admissionLimits = {
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Maximum count of 401s of one address, so that the address is no longer *rejected* a minute after its flood. */
+  /** Maximum count of 401s of one address, so that the address is no longer *rejected* a minute after its last 401. */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
@@ -199,8 +202,8 @@ export class Admission {
   }
 
   /**
-   * Called when an admitted request has ended, or the client has given up a waiting request. Admits waiting requests
-   * instead.
+   * Called when an admitted request has ended, or the client has given up a waiting request. Then admits waiting
+   * requests.
    */
   leave(entry: Entry): void {
     if (entry.state === "over") return;
