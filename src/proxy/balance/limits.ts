@@ -15,7 +15,8 @@ export const balanceLimits = {
   restSlack: 0.06,
   /**
    * Ms until a client that was moved may be moved again. Doubles with each further move up to `restMostMs`, so that a
-   * client whose load varies is not moved to and fro. All rests end when a backend comes or goes.
+   * client whose load varies is not moved to and fro. When a backend becomes ready, or a ready one fails, every client
+   * may be moved again.
    */
   restMs: 120_000,
   restMostMs: 3_600_000,

@@ -130,7 +130,7 @@ export class Rests<T extends object> {
   #rests = new WeakMap<T, { readonly ms: number; readonly until: number }>();
   #backends = "";
 
-  /** Ends all rests if the backends are not the same as before, because any client may then have to move. */
+  /** Ends all rests if these ready backends are not the same as before, because any client may then have to move. */
   among(backends: readonly string[]): void {
     const names = backends.toSorted().join();
     if (names !== this.#backends) this.#rests = new WeakMap();
