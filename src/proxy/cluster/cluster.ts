@@ -211,8 +211,8 @@ export class Cluster {
   }
 
   /**
-   * Prepares another configuration, and uses its certificates at once, because clients of a new listener may need them.
-   * Returns a function that applies the rest.
+   * Prepares another configuration. Puts the proxy's own certificates for backends into use immediately, because
+   * requests from a new listener may need them. Returns a function that applies the rest.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);

@@ -72,7 +72,7 @@ import { SlowStart } from "../upstream/slow-start.ts";
 export type PathSettings = OriginRules & {
   /** True if the proxy requests bookmarks even if clients did not; default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** Whether stale reads are ignored, reported or prevented; default: "Observe". */
+  /** Whether stale reads are ignored, reported or prevented; default: "Observe" (reported). */
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
@@ -80,7 +80,7 @@ export type PathSettings = OriginRules & {
   readonly avoidUnreachableAPIs?: boolean;
   /** The limits of the configuration; default: none. */
   readonly limits?: readonly LimitConfig[];
-  /** Settings of the shield of weak backends; default: no shield. */
+  /** Settings of the shield, which limits lists at weak backends; default: no shield. */
   readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
