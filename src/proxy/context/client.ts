@@ -108,8 +108,8 @@ export class Client {
   }
 
   /**
-   * True in `isOpen` while the client is connected. A separate object, because observers keep it after the client
-   * itself may be freed.
+   * `isOpen` is true while the client is connected. A separate object, because observers keep it even when the client
+   * itself could be freed.
    */
   get connection(): { readonly isOpen: boolean } {
     return this.#connection;
