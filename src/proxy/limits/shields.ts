@@ -7,7 +7,7 @@ import { shieldLimits } from "./limits.ts";
 import { Shield, type ShieldedLoad, type ShieldedRequest, type ShieldPlace } from "./shield.ts";
 
 export type ShieldsParts = {
-  /** A clock that stops while the event loop is blocked, so that a stall does not refuse waiting requests. */
+  /** A clock that stops while the event loop is blocked, so that no waiting request is refused because of a stall. */
   readonly clock: Clock;
   readonly loads: {
     readonly of: (backend: string) => ShieldedLoad | undefined;
