@@ -38,7 +38,7 @@ export const loadLimits = {
    * steps in a row (balance.ts).
    */
   leastCapacityStep: 0.01,
-  /** After this many steps with full capacity (10 minutes), the steps are large again. */
+  /** After this many checks with full capacity (10 minutes), the next step is large again (`capacityStep`). */
   calmSteps: 40,
   /** Minimum capacity. Even if the comparison was wrong, the backend still gets this share of its weight. */
   leastCapacity: 0.25,
