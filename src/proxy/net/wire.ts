@@ -4,7 +4,7 @@ import type { Failure } from "../../base/failure.ts";
 export type Wire = {
   /**
    * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait to be sent; `drained` is then called
-   * later. `written` is called when the buffers may be used again, and never if the wire breaks before.
+   * later. `written` is called when the buffers may be used again, but not if the wire breaks before that.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
   /** Number of bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
