@@ -102,7 +102,7 @@ export class ApiFailures {
     const grey = this.#grey.get(key);
     if (grey === undefined) return;
     grey.successes += 1;
-    // The backend may reach the API again, so the next request tests it immediately.
+    // The backend may reach the API again, so the next request tests the backend, without another pause.
     grey.until = this.#clock.now();
     if (grey.successes < apiFailureLimits.trials) return;
     this.#grey.delete(key);

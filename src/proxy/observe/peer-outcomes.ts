@@ -88,7 +88,7 @@ export class PeerOutcomes {
     return this.#subjects.keys();
   }
 
-  /** Counts a failure. If the failures are conspicuous, returns the counts of the backend and of a healthy one. */
+  /** Counts a failure. If far more requests fail at this backend than at another one, returns the counts of both. */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
     // Makes this subject the newest entry, because it has failed last.
