@@ -122,7 +122,7 @@ export class AttemptPair extends Retries {
     return this.#other;
   }
 
-  /** Replaces an attempt that still waits for an upstream connection by one at `backend`. */
+  /** Replaces an attempt that still waits for an upstream connection by an attempt at `backend`. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);

@@ -28,7 +28,7 @@ export type HedgeParts = {
   readonly isAggregated: (info: RequestInfo) => boolean;
 };
 
-/** All hedges of a cluster. They share one budget. */
+/** All hedges of a cluster. Hedges of suspect attempts share one budget, and hedges of slow attempts another one. */
 export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
@@ -121,7 +121,7 @@ export class Hedges {
   /**
    * Handles an attempt whose backend answers PINGs, but not this request. Probes the readiness of the backend now: it
    * must answer the request from its own storage (`isOwn`), so /readyz may show the cause. Hedges only reads of one
-   * object that no cache may answer, because a large LIST is slow on a healthy backend, too.
+   * object that the apiserver must answer from etcd, because a large LIST is slow on a healthy backend, too.
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     this.#parts.expediteProbe(attempt.backend);
