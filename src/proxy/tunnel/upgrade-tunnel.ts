@@ -169,8 +169,8 @@ export class Tunnel {
     this.#upgrades = [];
     this.#received = this.#early = nothing;
     backend.off("data", this.#receive);
-    // Forwards the 101 byte for byte, because old clients may depend on its exact spelling. That is safe, because it
-    // was parsed strictly.
+    // Forwards the 101 byte for byte, because old clients may depend on its exact spelling. That is safe, because the
+    // 101 was parsed strictly.
     client.write(bytes);
     if (received.length > 0) client.write(received);
     if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);
