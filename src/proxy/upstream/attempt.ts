@@ -51,8 +51,8 @@ export class Attempt implements ConnectionUser, Waiter {
   #connection: Connection | undefined;
   #isSuspect = false;
   /**
-   * Clock reading at which the head was sent; negative if it was not sent, or the backend refused it unprocessed. Whole
-   * ms, because V8 stores integers in the object itself.
+   * Clock reading at which the head was sent; negative if the head was not sent, or the backend refused the request
+   * unprocessed. Whole ms, because V8 stores integers in the object itself.
    */
   #sentAt = -1;
   /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */

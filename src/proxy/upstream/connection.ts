@@ -177,9 +177,10 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Resets a stream whose client has given up, at once (D17). A connection that has reset many unanswered streams takes
-   * no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while five times as many
-   * handlers as allowed streams still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
+   * Immediately resets a stream whose client has given up (D17). A connection that has reset many unanswered streams
+   * takes no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while five times as
+   * many handlers as allowed streams still run (x/net http2, scheduleHandler). Resets alone do not have that effect
+   * (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
@@ -239,8 +240,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Calls `slowed` of each attempt that has lasted for `ms`, but not for `upstreamLimits.slowToldMs` longer. Called at
-   * every tick.
+   * Called at every tick. Reports the latest answered PING to each attempt. Calls `slowed` of attempts that have lasted
+   * for `ms`, but not for `upstreamLimits.slowToldMs` longer.
    */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();

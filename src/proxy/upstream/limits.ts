@@ -4,9 +4,10 @@ const MiB = 1024 * KiB;
 
 export const upstreamLimits = {
   /**
-   * Number of resets of unanswered streams after which an upstream connection takes no new streams. Its 80 open streams
-   * may still be reset. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets
-   * of requests whose handlers still ran (measured).
+   * Token bucket for resets of unanswered streams, which gains `h2Limits.resetsPerSecond`. Once it is empty, an
+   * upstream connection takes no new streams, but its 80 open streams may still be reset. A backend that is another
+   * watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets of requests whose handlers still ran
+   * (measured).
    */
   connectionResetBurst: 120,
   /** Maximum receive window of a backend's stream in bytes, for a fast client and a distant backend. */
@@ -43,8 +44,8 @@ export const upstreamLimits = {
    */
   connectionPatienceMs: 5000,
   /**
-   * Backends that fall silent within this many ms share one cause, most likely the proxy's own network. If another
-   * backend answers a PING that was sent later, only the silent backend is affected (D14).
+   * Backends that fall silent within this many ms of each other probably have a common cause, such as the proxy's own
+   * network. If another backend answers a PING that was sent later, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
   /**
@@ -87,9 +88,9 @@ export const upstreamLimits = {
   /** Share of its full load that a backend gets in the first second after it has become ready again. */
   slowStartLeast: 1 / 30,
   /**
-   * A backend of another zone gets clients only if the load of the own zone's backends exceeds `spillRatio` times that
-   * backend's load by `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in their
-   * zone.
+   * A backend of another zone gets clients only if the load of the backends in the proxy's own zone exceeds
+   * `spillRatio` times that backend's load by `spillFloor` streams. A proxy on a node has a few dozen streams, so its
+   * clients stay in their zone.
    */
   spillRatio: 2,
   spillFloor: 100,

@@ -6,7 +6,10 @@ import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
-/** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. No method throws. */
+/**
+ * An attempt that waits for a connection. Exactly one of `ready` and `refused` is called, unless the attempt is removed
+ * before. No method throws.
+ */
 export type Waiter = {
   readonly key: PoolKey;
   /** Returns the key that applies now. The key changes if the credential is proven while the attempt waits. */
