@@ -1,8 +1,14 @@
-/** Counts all bytes that this process buffers, against one limit. HTTP/2 windows limit only single streams (D2). */
+/**
+ * Counts all bytes that this process buffers, against one limit. Flow-control windows limit each stream and each
+ * session, but not their total (D2).
+ */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
-  /** Called when an addition raises the total above the limit. It must end the exchange that buffers the most bytes. */
+  /**
+   * Called after each addition that leaves the total above the limit. Must end the exchange that buffers the most
+   * bytes.
+   */
   onOver: () => void = () => {};
 
   constructor(limitBytes: number) {

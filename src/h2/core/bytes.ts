@@ -56,7 +56,10 @@ export function putFrameHeader(
   putU32(bytes, at + 5, id);
 }
 
-/** Methods of Buffer that its published type lacks: twice as fast as toString("latin1") and write(text, "latin1"). */
+/**
+ * Methods of Buffer that its published type lacks. They are twice as fast as toString("latin1") and write(text,
+ * "latin1").
+ */
 type Latin1 = {
   latin1Slice(start: number, end: number): string;
   latin1Write(text: string, at: number, length: number): number;

@@ -3,7 +3,10 @@
  * Field object for each repetition of a field, so the derived properties (role, fault, key) are computed once.
  */
 
-/** The meaning of a field's name when a message is checked (RFC 9113 §8); `ordinary`: no special meaning. */
+/**
+ * The role of a field, which its name determines. The rules for messages (RFC 9113 §8) depend on it. `ordinary`: no
+ * special rule.
+ */
 export const role = {
   ordinary: 0,
   method: 1,
@@ -22,8 +25,8 @@ export const role = {
   expect: 14,
   /**
    * `credential`: a field besides `authorization` that authenticates a client. `identity`: a field that asserts an
-   * identity. Such a field must not enter an HPACK table, because other clients use the same table and could guess the
-   * field's value (RFC 7541 §7.1.3).
+   * identity. Fields of both roles must not enter an HPACK table, because other clients use the same table and could
+   * guess the fields' values (RFC 7541 §7.1.3).
    */
   credential: 15,
   identity: 16,
@@ -63,8 +66,9 @@ const roles = new Map<string, Role>([
 ]);
 
 /**
- * Header names with which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`). Any
- * character may stand for `-`, because some servers read other characters, such as `_`, as `-` (A39).
+ * Header names with which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`). In
+ * place of `-`, matches any character except letters and digits, because some servers read `_` and other characters as
+ * `-` (A39).
  */
 const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
@@ -73,7 +77,7 @@ const goodName = /^[!#$%&'*+\-.^_`|~0-9a-z]+$/;
 /** Matches text without control characters except HTAB. Bytes above 0x7f are allowed (RFC 9110 §5.5). */
 const goodValue = /^[\t\x20-\x7e\x80-\xff]*$/;
 
-/** Number of Field objects created so far. */
+/** The id of the last Field that was created. */
 let count = 0;
 
 export class Field {
@@ -86,7 +90,10 @@ export class Field {
   nameIndex: number;
   /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
   readonly size: number;
-  /** True if no hop may put this field into an HPACK table (RFC 7541 §7.1.3): a secret, or marked so by its sender. */
+  /**
+   * True if no hop may put this field into an HPACK table (RFC 7541 §7.1.3), because it is a secret or its sender
+   * marked it as never indexed.
+   */
   readonly isNeverIndexed: boolean;
   #key = "";
   /** The result of `fault`; null: not computed yet. */

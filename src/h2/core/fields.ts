@@ -1,8 +1,9 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
- * dropped or merged, because the backend would then get another request than the client sent (A10, A27-A32). Only
- * blanks around a regular field's value are removed: clients send `Bearer ` with an empty token, and kube-apiserver
- * accepts it. An error text names the violated rule, but no value. No regular expression here can backtrack (A59).
+ * dropped or merged, because the backend would then get another request than the client sent (A10, A27-A32). There is
+ * one exception: blanks around a regular field's value are removed, because clients send `Bearer ` with an empty token,
+ * which kube-apiserver accepts. An error text names the violated rule, but no value. No regular expression here can
+ * backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -66,7 +67,7 @@ export class RequestReader {
     return head;
   }
 
-  /** True if all fields but the path are the same objects. */
+  /** True if all fields except the path are the same objects as in the previous head. */
   #isAlike(fields: readonly Field[], last: readonly Field[]): boolean {
     const { length } = fields;
     if (length !== last.length) return false;
@@ -75,7 +76,9 @@ export class RequestReader {
   }
 }
 
-/** Largest request head in bytes that is remembered: it stays in memory while its session is idle (A26). */
+/**
+ * Maximum size in bytes of a head that is remembered, because the head stays in memory while its session is idle (A26).
+ */
 const rememberedBytes = 4096;
 
 function isPlainPath(field: Field): boolean {
@@ -114,7 +117,9 @@ export function trailersFault(fields: Field[]): string | undefined {
 
 type FoundByRole = (string | undefined)[];
 
-/** All heads share this array, which is safe because a head is read synchronously. */
+/**
+ * The values found in the head that is being read. One array serves all heads, because a head is read synchronously.
+ */
 const foundByRole: FoundByRole = Object.values(role).map(() => undefined);
 
 function noneFound(): FoundByRole {
@@ -172,7 +177,10 @@ const trailerRules = rulesOf(
   [headOnly, role.contentLength, role.host, role.expect, role.authorization, role.credential, role.identity],
 );
 
-/** Trims and checks each field, and fills `found`. Returns the first violation; undefined: none. */
+/**
+ * Trims and checks each field. Stores the values of fields that may occur only once in `found`. Returns the first
+ * violation; undefined: none.
+ */
 function scan(fields: Field[], rules: readonly Rule[], found: FoundByRole): string | undefined {
   let hasRegular = false;
   trim(fields);

@@ -1,4 +1,4 @@
-/** Flushes all writers that have output once per turn of the event loop, after the turn's input was read. */
+/** Once per turn of the event loop, after the turn's input was read, flushes every writer that has output. */
 import type { Clock } from "../../base/clock.ts";
 
 type Flushable = { flush(): void };

@@ -1,30 +1,43 @@
-/** Limits of HTTP/2 sessions, each with its reason (see src/base/limits.ts). */
+/**
+ * Limits of HTTP/2 sessions, each with its reason (see src/base/limits.ts). Two fields `…Burst` and `…PerSecond`
+ * describe a token bucket: its size, and the number of tokens that it gains per second. If a peer exhausts a bucket,
+ * its session ends.
+ */
 const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const h2Limits = {
   /** Maximum number of compressed bytes of a header block (A5). A longer block ends the session. */
   headerBlockBytes: 144 * KiB,
+  /** Maximum number of CONTINUATION frames of a header block (A5). One more ends the session. */
   continuationFrames: 8,
   /** Milliseconds that may pass from a header block's first byte to its last (A6). */
   headerBlockMs: 10_000,
   /** Size of an HPACK table in bytes: the default of RFC 7541. A larger table would only help an attacker (A9). */
   hpackTableBytes: 4096,
+  /** Maximum number of table size updates at the beginning of a header block (RFC 7541 §4.2). */
   hpackSizeUpdates: 2,
   /** Size in bytes of the largest field that enters an HPACK table. A larger field would evict half of the table. */
   hpackIndexedBytes: 2048,
   /** Maximum number of streams that a client may have open: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
-  /** Budget for a client's resets before the response head. client-go may cancel 100 watches at once (A1, A2). */
+  /**
+   * Token bucket for the streams that a client resets before their response head, and for malformed requests, which the
+   * proxy resets. client-go may cancel 100 watches at once (A1, A2).
+   */
   resetBurst: 200,
   resetsPerSecond: 33,
-  /** Initial receive window of a stream in bytes. It grows while the proxy can forward as fast as it receives (D2). */
+  /**
+   * Initial receive window of a stream in bytes. The window grows while the proxy can forward as fast as it receives
+   * (D2).
+   */
   streamWindowBytes: 256 * KiB,
   /** Maximum number of consecutive streams refused because too many are open. One more ends the session (A3). */
   refusedStreams: 100,
   /**
-   * For each request that a backend has answered, the client may send this many control frames more than the budgets
-   * below allow (D16). The most active client sends four for each request; eight leave room for unanswered requests.
+   * For each request that a backend has answered, the client may send this many control frames more than the token
+   * buckets below allow (D16). The most active client sends four for each request; eight leave room for unanswered
+   * requests.
    */
   framesPerAnswer: 8,
   /**
@@ -32,37 +45,50 @@ export const h2Limits = {
    * requests at once.
    */
   earnedFrames: 390,
-  /** Each open stream of a client adds this many control frames to the budgets below. */
+  /**
+   * Each open stream of a client adds this many frames to the token buckets for PING, empty DATA and WINDOW_UPDATE
+   * frames.
+   */
   framesPerStream: 4,
-  /** A frame of an unknown type costs as much as one control frame for each 256 bytes. GREASE frames are smaller. */
+  /**
+   * Once its bucket is empty, a frame of an unknown type uses up one of the `earnedFrames` for every 256 bytes. GREASE
+   * frames are smaller.
+   */
   unknownFrameBytes: 256,
-  /** Budget for SETTINGS and PING frames (A12, A14). */
+  /** Token bucket for SETTINGS, PING and GOAWAY frames (A12, A14). */
   controlBurst: 100,
   controlPerSecond: 10,
+  /** Maximum number of parameters in a SETTINGS frame. A longer frame ends the session. */
   settingsEntries: 32,
-  /** Budget for PRIORITY frames, which the proxy parses and ignores (A15). */
+  /** Token bucket for PRIORITY frames, which the proxy parses and ignores (A15). */
   priorityBurst: 100,
   priorityPerSecond: 10,
-  /** Budget for WINDOW_UPDATE frames. An open stream adds four, and a DATA frame that the proxy sends adds 20 (A15). */
+  /**
+   * Token bucket for WINDOW_UPDATE frames. Each open stream adds four tokens, and each DATA frame that the proxy sends
+   * adds 20 (A15).
+   */
   updateBurst: 1000,
   updatesPerSecond: 100,
   /**
-   * A DATA frame with fewer bytes than this does not raise the budget for WINDOW_UPDATE if the peer's window was the
-   * reason for its size. Well-behaved receivers do not open their windows in such small steps (A19).
+   * A DATA frame that the proxy sends adds no tokens for WINDOW_UPDATE frames if it has fewer bytes than this because
+   * the peer's window allowed no more. Well-behaved receivers do not open their windows in such small steps (A19).
    */
   crumbBytes: 256,
-  /** Budget for empty DATA frames without END_STREAM (A16). */
+  /** Token bucket for empty DATA frames without END_STREAM from a client (A16). */
   emptyDataBurst: 100,
   emptyDataPerSecond: 10,
-  /** Budget for useless frames of a backend: empty DATA frames, and frames for closed streams (A60). */
+  /** Token bucket for useless frames of a backend: empty DATA frames, and frames for closed streams (A60). */
   connectionFramesBurst: 10_000,
   connectionFramesPerSecond: 1000,
   /** Maximum number of bytes that a peer may still send on streams that the proxy has reset: 80 windows of 4 MiB. */
   strayBytes: 320 * MiB,
-  /** Budget for the bytes in frames of unknown types: 1 MiB at once, then 1 MiB per 10 s (A17). */
+  /** Token bucket for the bytes of frames of unknown types: 1 MiB at once, then 1 MiB per 10 s (A17). */
   unknownBurst: MiB,
   unknownPerSecond: MiB / 10,
-  /** Receive window of a client's session in bytes: the maximum that the proxy buffers of the client's uploads (A19). */
+  /**
+   * Receive window of a client's session in bytes. The proxy never buffers more than this of the client's uploads
+   * (A19).
+   */
   downstreamWindowBytes: MiB,
   /**
    * Receive window of an upstream connection, in bytes. Flow-control credit is returned as soon as bytes arrive, so the

@@ -15,7 +15,10 @@ export const errorCode = {
   INADEQUATE_SECURITY: 12,
   HTTP_1_1_REQUIRED: 13,
 } as const;
-/** Given to a StreamListener in place of an error code if the session ended. The peer may have processed the stream. */
+/**
+ * Passed to a StreamListener in place of an error code if the session has ended. The peer may have processed the
+ * request.
+ */
 export const lost = -1;
 export type ErrorCode = (typeof errorCode)[keyof typeof errorCode];
 
@@ -23,7 +26,7 @@ type Scope = "stream" | "session";
 
 /**
  * A protocol violation by the peer, thrown and caught only inside h2: streams.ts answers it with RST_STREAM, session.ts
- * with GOAWAY. The message goes to the log and into GOAWAY, so it has rules and numbers but no field values.
+ * with GOAWAY. The message goes to the log and into GOAWAY, so it names rules and numbers but contains no field value.
  */
 export class ProtocolError extends Error {
   readonly code: ErrorCode;

@@ -7,7 +7,10 @@ import type { Field } from "./field.ts";
 
 /** Sends to one side of an exchange: the client or the backend. */
 export type StreamWriter = {
-  /** Sends a head, an interim head (1xx) or trailers; order and `:status` distinguish them. `end`: no body follows. */
+  /**
+   * Sends a head, an interim head (1xx) or trailers; the order of the calls and `:status` distinguish them. `end`: no
+   * body follows.
+   */
   sendHeaders(fields: readonly Field[], end: boolean): void;
   /** Sends `bytes[start, end)`, which are valid only during the call. Bytes that cannot be sent yet are copied. */
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void;
@@ -26,8 +29,11 @@ export type StreamListener = {
   headers(fields: Field[], end: boolean): void;
   /** Called for body bytes, which are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called when the stream ends early, by reset, violation or loss of its session (`lost`). No other call follows. */
+  /**
+   * Called when the stream ends early: by a reset, by a protocol violation, or with its session (`code` is then
+   * `lost`). No other call follows.
+   */
   reset(code: number): void;
-  /** Called when `count` bytes given to `sendData` have left the stream's queue. */
+  /** Called when `count` of the bytes given to `sendData` have been written into DATA frames. */
   sent(count: number): void;
 };

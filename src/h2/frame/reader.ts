@@ -16,7 +16,10 @@ import {
   type StreamFrames,
 } from "./frame.ts";
 
-/** If no more than this has arrived of a DATA frame, it is held until more arrives: many tiny pieces cost more time. */
+/**
+ * A DATA frame of which this many bytes or fewer have arrived is held until more arrive. Passing on many tiny pieces
+ * would take more time.
+ */
 const pieceBytes = 2048;
 
 function sizeError(what: string): ProtocolError {
@@ -49,7 +52,10 @@ export class FrameReader {
     return this.#carry !== undefined || this.#piece !== undefined || this.#block.id !== 0;
   }
 
-  /** Grows with each complete frame, header block and piece of DATA. Each growth restarts the session's deadline. */
+  /**
+   * Grows with each complete frame, complete header block and piece of DATA, but not with a part of a header block.
+   * When it grows, the session restarts its deadline for an incomplete frame.
+   */
   get progress(): number {
     return this.#progress;
   }
@@ -63,7 +69,7 @@ export class FrameReader {
     this.#isStopped = true;
   }
 
-  /** Parses a chunk. Throws a ProtocolError that ends the session, or any exception of a callback. */
+  /** Parses a chunk. Throws a ProtocolError if the session must end, and passes on the exceptions of callbacks. */
   receive(chunk: Buffer): void {
     let at = this.#preface(chunk, 0);
     at = this.#resumePiece(chunk, at);

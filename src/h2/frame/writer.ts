@@ -13,11 +13,14 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 
 const poolBufferBytes = 65_536;
 /**
- * Size of the buffer for the beginning of a session's output in one turn: enough for a response of 2 kB. With large
- * buffers only, a turn in which 256 clients get a response would need 16 MiB.
+ * Size of the buffer in which the output of a session's turn begins. It is enough for a response of 2 kB. If all
+ * buffers were large, a turn in which 256 clients get a response would need 16 MiB.
  */
 const smallBufferBytes = 4096;
-/** Number of unused buffers that each pool keeps. The sessions that write in one turn seldom need more. */
+/**
+ * Maximum number of unused large buffers, and of unused small buffers, that are kept for reuse. The sessions that write
+ * in one turn seldom need more.
+ */
 const pooledBuffers = 32;
 const pooledSmallBuffers = 512;
 const pool: Buffer[] = [];
@@ -30,7 +33,10 @@ export class FrameWriter {
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
-  /** Position and stream of a DATA frame at the end of the buffer, to which more DATA can be added; id 0: none. */
+  /**
+   * Position and stream id of the DATA frame that is the last frame in the buffer. More DATA can be added to this
+   * frame. Id 0: the last frame is another one.
+   */
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
@@ -161,13 +167,16 @@ export class FrameWriter {
     return this.#dataId === id;
   }
 
-  /** Writes DATA. Extends the last frame in the buffer if it is DATA of the same stream: tiny frames become one (A16). */
+  /**
+   * Writes DATA. Extends the last frame in the buffer if it is DATA of the same stream, so that tiny frames become one
+   * (A16).
+   */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const length = end - start;
     if (id === this.#dataId && this.#joins(bytes, start, end, endStream)) return;
     this.#room(frameHeaderBytes + length);
     this.#dataAt = this.#at;
-    // A frame with END_STREAM must stay the stream's last one, so nothing is added to it.
+    // A frame with END_STREAM is the last one of its stream, so no DATA may be added to it.
     if (!endStream) this.#dataId = id;
     putFrameHeader(this.#out, this.#at, length, frameType.DATA, endStream ? flag.END_STREAM : 0, id);
     bytes.copy(this.#out, this.#at + frameHeaderBytes, start, end);

@@ -14,7 +14,10 @@ import { decodedBound, huffmanDecode } from "./huffman.ts";
 
 /** Bytes that a table entry counts in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
-/** Maximum number of bytes of an integer after its prefix. They hold 28 bits, a small integer in V8 (A9). */
+/**
+ * Maximum number of bytes of an integer after its prefix. They hold 28 bits, which V8 can store as a small integer
+ * (A9).
+ */
 const maxContinuationBytes = 4;
 
 /** Buffer for decoded Huffman codes. All decoders share it, because no decode() runs inside another. */

@@ -1,10 +1,10 @@
 /**
- * Encodes fields into header blocks (RFC 7541 §6). A repeated field costs one Map lookup.
+ * Encodes fields into header blocks (RFC 7541 §6). A repeated field costs at most two Map lookups.
  *
  * Two kinds of fields never enter the table. The first are credentials and identities (`Field.isNeverIndexed`): clients
  * share upstream connections, and the size of a block would reveal to a client whether it has guessed another client's
- * value (RFC 7541 §7.1, as in CRIME). They are sent as 'never indexed', so that no later hop indexes them. The second
- * are fields that do not repeat: in the table, they would replace fields that repeat.
+ * value (RFC 7541 §7.1, as in CRIME). These fields are sent as 'never indexed', so that no later hop indexes them. The
+ * second are fields that do not repeat: in the table, they would replace fields that repeat.
  *
  * Strings are sent without Huffman coding, because it costs more time than it saves. It would save 19 of the 67 bytes
  * of a typical path in 165 ns, and 192 of the 896 bytes of a token in 2.9 µs; decoding takes another two thirds of that
@@ -38,14 +38,15 @@ const defaultTableBytes = 4096;
 const updateBound = 6;
 
 /**
- * Number of fields that an encoder finds without a Map lookup; a power of two. An apiserver's responses repeat about as
- * many fields. On an upstream connection, the encoder handles the fields of many clients.
+ * Number of fields that an encoder finds without a Map lookup; a power of two. A client's session needs 16, because
+ * responses of an apiserver repeat about as many. An upstream connection needs 512, because it carries the requests of
+ * many clients.
  */
 const rememberedFields = 16;
 export const rememberedFieldsOfMany = 512;
 
 export class HpackEncoder {
-  /** The fields that were last found in a table, by the lowest bits of their ids. */
+  /** The fields that were last found in a table, indexed by the lowest bits of their ids. */
   readonly #remembered: (Field | undefined)[] = [];
   /** For each field in `#remembered`: its number in the dynamic table, or its index in the static table, negated. */
   readonly #rememberedNumbers: number[] = [];
@@ -67,7 +68,10 @@ export class HpackEncoder {
     if (this.#wantedTableBytes < this.#table.limitBytes) this.#table.resize(this.#wantedTableBytes);
   }
 
-  /** Upper bound of encode()'s output: a field's prefixes take less than the 32 extra bytes in its `size`. */
+  /**
+   * Returns an upper bound of the bytes that encode() writes. The length prefixes of a field take fewer bytes than the
+   * 32 extra bytes in its `size`.
+   */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;
     for (const field of fields) bytes += field.size;
@@ -150,7 +154,10 @@ function putString(out: Buffer, at: number, text: string): number {
   return putLatin1(out, next, text);
 }
 
-/** Writes an integer (§5.1): into the bits of `mask` or, if too large, seven bits per following byte, lowest first. */
+/**
+ * Writes an integer (§5.1). A value that does not fit into the bits of `mask` continues in the following bytes, seven
+ * bits in each, lowest bits first.
+ */
 function putInteger(out: Buffer, at: number, pattern: number, mask: number, value: number): number {
   if (value < mask) {
     out[at] = pattern | value;

@@ -1,6 +1,9 @@
 import { Field } from "../core/field.ts";
 
-/** The static table (RFC 7541 appendix A) from index 1 on: a name, or a name, a blank and a value. */
+/**
+ * The static table (RFC 7541 appendix A) from index 1 on. Each line is a name, or a name and a value with a blank
+ * between.
+ */
 const appendixA = [
   ":authority",
   ":method GET",
@@ -91,8 +94,8 @@ function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
 const firstRoom = 16;
 
 /**
- * The dynamic table: a ring buffer that grows as needed, so that an idle session's table takes little memory, and an
- * eviction moves no entry. Entries are numbered from 0 in the order of insertion and keep their numbers.
+ * The dynamic table, as a ring buffer. The ring grows as needed, so that the table of an idle session takes little
+ * memory. An eviction moves no entry. Entries are numbered from 0 in the order of insertion and keep their numbers.
  */
 export class DynamicTable {
   #ring: (Field | undefined)[] = Array.from({ length: firstRoom });
@@ -127,7 +130,10 @@ export class DynamicTable {
     return number < this.#oldest ? undefined : this.#ring[number & (this.#ring.length - 1)];
   }
 
-  /** Adds an entry and evicts the oldest ones. A field larger than the table empties it and is not added (§4.4). */
+  /**
+   * Evicts the oldest entries until there is room, then adds the field. A field larger than the table empties the table
+   * and is not added (§4.4).
+   */
   add(field: Field): void {
     this.#evictDownTo(this.#limitBytes - field.size);
     if (field.size > this.#limitBytes) return;

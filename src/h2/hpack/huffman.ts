@@ -1,4 +1,6 @@
-/** Decodes Huffman codes (RFC 7541 §5.2), one byte per step. hpack-encoder.ts explains why there is no encoder. */
+/**
+ * Decodes Huffman codes (RFC 7541 §5.2), one input byte per step. hpack-encoder.ts explains why there is no encoder.
+ */
 import { u8 } from "../core/bytes.ts";
 
 const endOfString = 256;
@@ -113,7 +115,10 @@ for (let node = 0, depth = 0; depth < 8; depth++) {
   node = children[2 * node + 1] ?? 0;
 }
 
-/** Returns the buffer size for decoding `count` bytes. Codes have five bits or more; the decoder needs one byte more. */
+/**
+ * Returns the buffer size for decoding `count` bytes. Codes have five bits or more. The decoder needs one more byte,
+ * because it always writes two.
+ */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;
 }

@@ -1,9 +1,9 @@
 /**
  * Limits frames of a peer that cause work but no progress of a request: control frames, resets, empty frames. Each kind
- * has its own budget. An exhausted budget ends the session with ENHANCE_YOUR_CALM; the message names the kind for the
- * operator. Some clients send control frames with every request, for example PRIORITY (RFC 7540). So for each request
- * that a backend has answered, the peer may send a few more frames of any kind except resets (D16). A request that the
- * proxy itself answers does not count, because it costs a client as little as the frames.
+ * has its own budget, a token bucket. An exhausted budget ends the session with ENHANCE_YOUR_CALM; the message names
+ * the kind for the operator. Some clients send control frames with every request, for example PRIORITY (RFC 7540). So
+ * for each request that a backend has answered, the peer may send a few more frames of any kind except resets (D16). A
+ * request that the proxy itself answers does not count, because a client can send it as cheaply as the frames.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -24,7 +24,10 @@ export class Floods {
     this.#clock = clock;
   }
 
-  /** Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are. */
+  /**
+   * Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are.
+   * `bonus` adds to the budget for this call only.
+   */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", `Too many frames: ${kind}`);
@@ -45,8 +48,8 @@ export class Floods {
   }
 
   /**
-   * Raises the budget for WINDOW_UPDATE by 20, as Envoy does, because a DATA frame was sent. Go's client updates the
-   * windows of stream and session for every 4 KiB that it reads: eight updates for 16 KiB.
+   * Called for each DATA frame that was sent. Raises the budget for WINDOW_UPDATE by 20, as Envoy does. Go's client
+   * updates the windows of stream and session for every 4 KiB that it reads: eight updates for 16 KiB.
    */
   earnUpdates(): void {
     (this.#budgets.update ?? this.#budget("update")).earn(20, 20 * h2Limits.updateBurst);

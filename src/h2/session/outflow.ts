@@ -5,7 +5,7 @@ import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
 export type WaitingStream = {
-  /** Sends at most one quantum (64 KiB) within the windows. Returns true if the stream could send more at once. */
+  /** Sends at most one quantum (64 KiB) within the windows. Returns true if the stream can send more immediately. */
   pump(): boolean;
 };
 

@@ -1,8 +1,8 @@
 /**
- * One HTTP/2 session without its socket: it takes received chunks and returns buffers to write, once per turn of the
- * event loop. As a server it accepts a client's requests. As a client, on an upstream connection, it opens streams.
- * streams.ts handles the streams; this file handles SETTINGS, PING, GOAWAY and deadlines. Only this file ends the
- * session after a ProtocolError.
+ * One HTTP/2 session without its socket. It takes received chunks. Once per turn of the event loop, it passes the
+ * buffers to be written to its owner. As a server it accepts a client's requests. As a client, on an upstream
+ * connection, it opens streams. streams.ts handles the streams; this file handles SETTINGS, PING, GOAWAY and deadlines.
+ * Only this file ends the session after a ProtocolError.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -95,7 +95,10 @@ export class Session implements SessionFrames {
     this.#writer.windowUpdate(0, this.#streams.firstUpdate);
   }
 
-  /** Client role: true if another stream can be opened: neither side has sent GOAWAY, and ids are left. */
+  /**
+   * Client role: true if another stream can be opened, because neither side has sent GOAWAY and unused stream ids are
+   * left.
+   */
   get isOpen(): boolean {
     return !this.#isOver && !this.#isGoing && !this.#isPeerGoing && this.#streams.hasIds;
   }
@@ -234,7 +237,10 @@ export class Session implements SessionFrames {
     this.#writer.ping(bytes, start, true);
   }
 
-  /** Handles the answer to a PING. A client's answers cost budget: the proxy sends each client only one PING. */
+  /**
+   * Handles the answer to a PING. Answers from a client are charged to a budget, because the proxy sends each client
+   * only one PING.
+   */
   pong(bytes: Buffer, start: number): void {
     if (this.#role === "server") this.#chargeControl();
     this.#owner.ponged(bytes.readUInt32BE(start + 4));

@@ -35,7 +35,10 @@ export function applySettings(into: PeerSettings, bytes: Buffer, start: number, 
   into.hasArrived = true;
 }
 
-/** Validates and stores one parameter. MAX_FRAME_SIZE is ignored: the proxy sends only frames of the smallest size. */
+/**
+ * Validates and stores one parameter. MAX_FRAME_SIZE is not stored, because the proxy sends no frame that is longer
+ * than the smallest allowed maximum.
+ */
 function applyOne(into: PeerSettings, id: number, value: number): void {
   const [least, most] = ranges.get(id) ?? [0, 0xffff_ffff];
   if (value < least || value > most) {

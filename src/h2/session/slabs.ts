@@ -2,7 +2,7 @@
  * Allocates memory for DATA that waits to be sent: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are
  * returned to the kernel. With separate Buffers, the memory would never be returned: malloc returns only the end of its
  * heap to the kernel, and some small allocation always remains there. The limit on buffered bytes (buffered.ts) also
- * limits the blocks, because a block is at least half full.
+ * limits the blocks, because the blocks of a long queue are at least half full on average.
  */
 import { frameBytes } from "../frame/frame.ts";
 

@@ -40,7 +40,10 @@ type Piece = {
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/** Waiting DATA of fewer bytes gets a separate Buffer: it is mostly one watch event, and a block would be wasted. */
+/**
+ * If a stream's queue is empty, DATA of fewer bytes than this gets a separate Buffer. It is mostly one watch event,
+ * which would waste most of a block.
+ */
 const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
@@ -282,7 +285,10 @@ export class Stream implements StreamWriter {
     this.#owed += count;
   }
 
-  /** Returns and clears the number of bytes without credit: the session returns the credit of a closed stream. */
+  /**
+   * Returns the number of received bytes whose credit is still to be returned, and sets it to 0. Called for a closed
+   * stream, whose credit the session returns.
+   */
   settle(): number {
     const owed = this.#owed;
     this.#owed = 0;
@@ -305,7 +311,10 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Raises the receive window to `size` bytes at once, for a receiver that is fast but has a long round-trip time. */
+  /**
+   * Raises the receive window to `size` bytes at once. This speeds up a transfer whose receiver is fast and whose
+   * round-trip time is long.
+   */
   growReceiveWindow(size: number): void {
     if (size <= this.receiveWindow.size || this.#state === "closed") return;
     const increment = this.receiveWindow.grow(size);
@@ -317,7 +326,7 @@ export class Stream implements StreamWriter {
     this.receiveWindow.shrink(size);
   }
 
-  /** Sends what the windows allow, at most one quantum. Returns true if the stream can send more at once. */
+  /** Sends what the windows allow, at most one quantum. Returns true if the stream can send more immediately. */
   pump(): boolean {
     let left = quantumBytes;
     for (;;) {

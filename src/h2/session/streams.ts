@@ -130,14 +130,17 @@ export class Streams implements StreamHost, StreamFrames {
     }
   }
 
-  /** Ends streams above a GOAWAY's last id. The peer has not processed them: a retry is safe (§6.8). */
+  /** Ends the streams above a GOAWAY's last stream id. The peer has not processed them, so a retry is safe (§6.8). */
   refuseAbove(lastId: number): void {
     for (const stream of this.open.all()) {
       if (stream.id > lastId) this.#end(stream, errorCode.REFUSED_STREAM);
     }
   }
 
-  /** DATA that a tiny window of the peer has cut (`isCrumb`) does not raise the budget for WINDOW_UPDATE (A19). */
+  /**
+   * DATA that is short because of a tiny window of the peer (`isCrumb`) does not raise the budget for WINDOW_UPDATE
+   * (A19).
+   */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
     if (!isCrumb) this.#floods.earnUpdates();
@@ -236,8 +239,8 @@ export class Streams implements StreamHost, StreamFrames {
     const stream = this.open.get(id);
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
-      // The client's first reset of a stream in `#resetIds`, which the proxy has reset, is free. Any other late reset
-      // costs budget (A15).
+      // A client's first reset of a stream that the proxy has reset (`#resetIds`) is free. Any other reset of a closed
+      // stream costs budget (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
@@ -405,7 +408,10 @@ export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
-  /** Returns the error for a stream beyond the limit (A3), which permits a retry; undefined: within the limit. */
+  /**
+   * Returns the error for a stream beyond the limit (A3); undefined: within the limit. The client may retry such a
+   * stream.
+   */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
       this.#inRow = 0;

@@ -41,7 +41,7 @@ export class ReceiveWindow {
     return this.#open;
   }
 
-  /** Number of received bytes for which no credit has been returned: the proxy buffers these bytes. */
+  /** Number of received bytes that were not forwarded yet. The proxy buffers these bytes. */
   get held(): number {
     return this.#size - this.#open - this.#saved;
   }
@@ -52,7 +52,10 @@ export class ReceiveWindow {
     return this.#open >= 0;
   }
 
-  /** Called after `count` bytes were forwarded. Returns the increment to announce now; 0: still too small. */
+  /**
+   * Called after `count` bytes were forwarded. Returns the increment to announce now; 0: the accumulated credit is
+   * still too small.
+   */
   grant(count: number): number {
     const kept = Math.min(count, this.#excess);
     this.#excess -= kept;

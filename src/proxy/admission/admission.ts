@@ -1,12 +1,14 @@
 /**
  * Bounds the active requests without a bearer token, or with a token that no backend has accepted yet (*unproven*,
- * D15): in all, for each client address and for each token. A request counts until it ends or its token is accepted.
- * Requests above a limit wait in the proxy, and client addresses take turns. The more of the queue is in use, the fewer
- * requests of one address may wait, so that no address fills the queue.
+ * D15): in all, for each client address and for each token. A request that may go to a backend is *admitted*. It counts
+ * until it ends or its token is accepted. Requests above a limit wait in the proxy, and are admitted from each client
+ * address in turn. The fuller the queue is, the fewer requests of one address may wait, so that no address fills the
+ * queue.
  *
- * Only a few requests with a new token are sent before the token's first response. The token's other requests wait for
- * that response: once the token is accepted, they use connections that no 401 ends. But the first request may hang, so
- * after a short time they queue for a place, behind the first requests of all other tokens from the same address.
+ * Only a few requests with a new token are sent before a backend answers one of them, the token's *first response*. The
+ * token's other requests are *held* until then, because requests with an accepted token use other connections, which no
+ * 401 ends. The first request may hang, so after a short time the held requests wait for admission, too, behind the
+ * first requests of all other tokens from the same address.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
@@ -15,37 +17,51 @@ import { keyOf } from "./sources.ts";
 export const admissionLimits = {
   /** Maximum number of concurrent unproven requests over all backends. */
   unprovenRequests: 2560,
-  /** Maximum number of concurrent unproven requests from one client address: 2,560 a second if each takes 100 ms. */
+  /**
+   * Maximum number of concurrent unproven requests from one client address. This allows 2,560 requests a second if each
+   * takes 100 ms.
+   */
   unprovenPerSource: 256,
-  /** Maximum number of concurrent requests with one unproven token. More wait for the token's first response. */
+  /**
+   * This many requests with one unproven token may be sent at the same time. The token's other requests are held until
+   * a backend answers one of these.
+   */
   unprovenPerBearer: 2,
-  /** Maximum ms that requests wait for the first response to their token. A healthy apiserver rarely takes longer. */
+  /**
+   * Maximum ms that a request is held until a backend answers another request with its token. A healthy apiserver
+   * rarely takes longer.
+   */
   unprovenHeldMs: 250,
   /**
-   * Maximum ms that a request waits for a place. The wait is long, because after a refusal client-go would only send
+   * Maximum ms that a request waits for admission. The wait is long, because after a refusal client-go would only send
    * the request again.
    */
   unprovenWaitMs: 60_000,
   /** Milliseconds between checks of the queue. */
   unprovenLookMs: 50,
-  /** Maximum number of requests that wait for a place. */
+  /** Maximum number of requests that wait for admission, or are held. */
   unprovenWaiting: 62_500,
   /**
-   * Maximum ratio of one address's waiting requests to the queue's free room. One address alone may fill 50,000 places
-   * (5,000 pods at one address start with ten watches each) and leaves 12,500; a second address then leaves 2,500.
+   * Maximum ratio of one address's waiting requests to the queue's free room. One address alone may have 50,000 waiting
+   * requests (5,000 pods at one address start with ten watches each), which leaves room for 12,500. A second address
+   * may then have 10,000.
    */
   unprovenWaitingShare: 4,
   /**
-   * An address with more 401s than this is *rejected*. The count falls with time and with each accepted token. A node
-   * with a few expired tokens stays below it; a flood exceeds it at once.
+   * A client address with more 401s than this is *rejected* (see `Rejections`). The count falls by one each second, and
+   * by one for each accepted token. A node with a few expired tokens stays below it; a flood of invalid tokens exceeds
+   * it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Maximum count of 401s of one address, so that the address is no longer *rejected* a minute after its flood. */
+  /** Maximum count of 401s of one address, so that the address is no longer *rejected* a minute after its last 401. */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
-  /** Maximum number of requests of a rejected address that wait; not 0, so that expired tokens still get a 401. */
+  /**
+   * Maximum number of waiting requests of a rejected address. It is not 0, so that a request with an expired token
+   * still gets a 401 from a backend.
+   */
   rejectedWaiting: 8000,
 } as const;
 
@@ -53,21 +69,24 @@ export type Applicant = {
   readonly address: string;
   /** Hash of the request's bearer token; "": the request has none. */
   readonly bearer: string;
-  /** Called in a later tick when a request that had to wait gets a place, or its token is accepted. */
+  /** Called in a later tick when a request that had to wait is admitted, or its token is accepted. */
   readonly place: () => void;
-  /** Called instead of `place` if no place became free in time. After `leave`, neither is called. */
+  /** Called instead of `place` if the request was not admitted in time. After `leave`, neither is called. */
   readonly refuse: () => void;
 };
 
 /** The requests of one client address, or with one token. */
 class Group {
   open = 0;
-  /** For a token: number of its requests that have a place, or wait for one in their address's queue. */
+  /** For a token: number of its requests that need not wait for its first response (`Entry.isFirst`). */
   firsts = 0;
   readonly all = new Set<Entry>();
-  /** Waiting requests, oldest first. For an address: its tokens' first requests. For a token: its other requests. */
+  /**
+   * Waiting requests, oldest first. For an address: requests that wait for admission. For a token: requests that wait
+   * for its first response.
+   */
   readonly queue = new Set<Entry>();
-  /** For an address: requests that wait behind `queue`, because their token already has requests with a place. */
+  /** For an address: requests that were held for `unprovenHeldMs`. They are admitted only when `queue` is empty. */
   readonly later = new Set<Entry>();
   readonly key: string;
   readonly #home: Map<string, Group>;
@@ -95,11 +114,14 @@ class Group {
   }
 }
 
-/** A request that has a place or waits. */
+/** A request that is admitted or waits. */
 export class Entry {
-  /** held: waits for its token's first response. queued: waits for a place. open: has a place. */
+  /**
+   * held: waits for the first response to a request with its token. queued: waits for admission. open: admitted. over:
+   * has ended, or its token is accepted.
+   */
   state: "held" | "queued" | "open" | "over" = "held";
-  /** True if the request need not wait for its token's first response. */
+  /** True if the request need not wait for the first response to another request with its token. */
   isFirst = true;
   readonly applicant: Applicant;
   readonly source: Group;
@@ -125,7 +147,9 @@ export class Admission {
   #open = 0;
   #isLooking = false;
 
-  /** `clock` stands still while the proxy's event loop is stalled, so that a stall refuses no request. */
+  /**
+   * `clock` stands still while the proxy's event loop is stalled, so that no request is refused because of the stall.
+   */
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#rejections = new Rejections(clock);
@@ -139,7 +163,7 @@ export class Admission {
     return this.#waitingSince.size;
   }
 
-  /** Number of addresses and tokens with requests that have a place or wait. */
+  /** Number of addresses and tokens with requests that are admitted or wait. */
   get groups(): number {
     return this.#sources.size + this.#bearers.size;
   }
@@ -149,7 +173,7 @@ export class Admission {
     return this.#rejections.isRejected(keyOf(address));
   }
 
-  /** Counts a request, which gets a place (`open`) at once or waits; undefined: too many requests wait already. */
+  /** Counts a request, which is admitted at once (`open`) or waits; undefined: too many requests wait already. */
   enter(applicant: Applicant): Entry | undefined {
     const source = Group.in(this.#sources, keyOf(applicant.address));
     const bearer = applicant.bearer === "" ? undefined : Group.in(this.#bearers, applicant.bearer);
@@ -173,24 +197,29 @@ export class Admission {
     const free = admissionLimits.unprovenWaiting - this.#waitingSince.size;
     const waiting = all.size - open;
     if (!this.#rejections.isRejected(key)) return waiting <= free * admissionLimits.unprovenWaitingShare;
-    // Also, all rejected addresses together never get more than half of the queue.
+    // A request of a rejected address may wait only while the queue is less than half full.
     return waiting <= admissionLimits.rejectedWaiting && free > admissionLimits.unprovenWaiting / 2;
   }
 
-  /** Frees the place of a request that has ended, or ends the wait of a request that its client has given up. */
+  /**
+   * Called when an admitted request has ended, or the client has given up a waiting request. Then admits waiting
+   * requests.
+   */
   leave(entry: Entry): void {
     if (entry.state === "over") return;
     this.#remove(entry);
     this.#next();
   }
 
-  /** Records a response: counts a 401. Any other status proves the token, so all its waiting requests are sent. */
+  /**
+   * Counts a 401. Any other status proves that the token is valid, so all waiting requests with this token are sent.
+   */
   answered({ bearer, source, state }: Entry, status: number): void {
     if (status === 401) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
-    // Only the first accepted response of a token is counted, because after it the token's entries are over.
+    // Only the first accepted response of a token is counted, because it sets all entries of the token to `over`.
     if (state !== "over") this.#rejections.accepted(source.key);
-    // The queue is emptied first. Otherwise `#remove` would give a place to another request with this token.
+    // The queue is emptied first. Otherwise `#remove` would queue another request with this token for admission.
     bearer.queue.clear();
     for (const entry of Array.from(bearer.all)) {
       if (entry.state !== "open") this.#clock.soon(entry.applicant.place);
@@ -231,7 +260,7 @@ export class Admission {
     this.#turns.add(entry.source);
   }
 
-  /** Gives free places to waiting requests, one to each address in turn. */
+  /** Admits as many waiting requests as the limits allow, one of each address in turn. */
   #next(): void {
     for (const source of this.#turns) {
       if (this.#open >= admissionLimits.unprovenRequests) return;
@@ -280,8 +309,8 @@ type RejectionCount = { count: number; at: number };
 
 /**
  * Counts the 401s of each client address, minus its accepted tokens. The count falls with time. An address with a high
- * count is *rejected*: fewer of its requests may wait, and they get connections of their own, because each 401 ends the
- * connection on which it came.
+ * count is *rejected*: fewer of its requests may wait. Its requests also get separate connections, because each 401
+ * ends the connection on which it came.
  */
 export class Rejections {
   readonly #clock: Pick<Clock, "now">;

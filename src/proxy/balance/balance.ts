@@ -1,7 +1,7 @@
 /**
  * Evens the load out after a backend has come back (F16), or if some clients cause more work than others. Binds clients
- * to another backend, the heaviest first, and each second at most 1 % of all clients. The watches of a client move
- * before its next requests go to the new backend (D2). No client moves while a backend is still warming up.
+ * to another backend, those with the most load first, and at most 1 % of all clients each second. The watches of a
+ * client move before its next requests go to the new backend (D2). No client moves while a backend is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -25,10 +25,13 @@ export type BalanceParts = {
 export type BalanceShares = {
   /** Returns the share of each ready backend (backend-shares.ts). */
   readonly of: () => ReadonlyMap<string, number>;
-  /** True if clients of other backends may move to the backend: it is not warming up, and has not asked for a pause. */
+  /**
+   * True if clients of other backends may move to the backend: it is not warming up, and has not asked the proxy for a
+   * pause.
+   */
   readonly mayGet: (backend: string) => boolean;
   readonly isNear: (backend: string) => boolean;
-  /** Receives the part of a backend's load that the number of open streams does not show, converted to streams. */
+  /** Called with the part of a backend's load that short requests cause, converted to a number of open streams. */
   readonly measured: (backend: string, activity: number) => void;
 };
 
@@ -122,7 +125,10 @@ export class Balance extends Interval {
     };
   }
 
-  /** Ends a client's move if all its watches have moved or the new backend is gone. Otherwise tries again. */
+  /**
+   * Ends a client's move if all its watches have moved or the new backend is gone. Otherwise tries again to move the
+   * watches.
+   */
   #finish(streams: ClientStreams, shares: ReadonlyMap<string, number>): void {
     const { client, watches } = streams;
     const { rebound } = client;

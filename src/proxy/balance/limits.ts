@@ -4,14 +4,19 @@ const KiB = 1024;
 export const balanceLimits = {
   /** Share of the clients that may be bound to another backend per second (F16). */
   rebalanceShare: 0.01,
+  /** Milliseconds between two checks of the balance. */
   balanceMs: 5000,
   /** Clients are moved once a backend's load deviates from an even load by more than this share of the even load. */
   rebalanceSlack: 0.12,
-  /** Once clients move, they move until the load deviates by less than this. Small changes then cause no new moves. */
+  /**
+   * Once clients are moved, the moves continue until the load deviates by less than this share. Small changes of the
+   * load then cause no new moves.
+   */
   restSlack: 0.06,
   /**
    * Ms until a client that was moved may be moved again. Doubles with each further move up to `restMostMs`, so that a
-   * client whose load varies is not moved to and fro. All rests end when a backend comes or goes.
+   * client whose load varies is not moved to and fro. When a backend becomes ready, or a ready one fails, every client
+   * may be moved again.
    */
   restMs: 120_000,
   restMostMs: 3_600_000,

@@ -35,10 +35,10 @@ export function sharesByZone(
 }
 
 /**
- * Returns at most `most` moves, each from the backend with the most load above its share to the one with the least. No
- * move makes the load less even. If no client of a backend fits, because one client is its whole load, the other backends
- * even out among themselves. `shares`: share of the load of each backend that takes clients (slow-start.ts). `slack`: share
- * of an even load by which a backend's load may deviate.
+ * Returns at most `most` moves, each from the backend with the most load above its share to the backend with the least.
+ * No move makes the load less even. If every client of a backend is too large to move, the moves leave out this backend
+ * and even out the others. `shares`: for each backend that takes clients, its share of the load (slow-start.ts).
+ * `slack`: share of an even load by which a backend's load may deviate.
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -82,7 +82,9 @@ function backendLoads(
   return [...backends.values()];
 }
 
-/** Returns the backends with the most and the least load above their shares. `gap`: what may move between them. */
+/**
+ * Returns the backends with the most and the least load above their shares. `gap`: the load that may move between them.
+ */
 function largestGap(
   backends: readonly BackendLoad[],
 ): { readonly from: BackendLoad; readonly to: BackendLoad; readonly gap: number } | undefined {
@@ -128,7 +130,7 @@ export class Rests<T extends object> {
   #rests = new WeakMap<T, { readonly ms: number; readonly until: number }>();
   #backends = "";
 
-  /** Ends all rests if these are other backends than before: all clients may have to move then. */
+  /** Ends all rests if these ready backends are not the same as before, because any client may then have to move. */
   among(backends: readonly string[]): void {
     const names = backends.toSorted().join();
     if (names !== this.#backends) this.#rests = new WeakMap();

@@ -32,7 +32,7 @@ export type BackendSetParts = {
   readonly onChange: (names: readonly string[]) => void;
   /** True if the backend is ready. Discovery asks ready backends for the list of all backends. */
   readonly isReady: (name: string) => boolean;
-  /** True if the backend is neither dead nor draining. */
+  /** True if the backend is ready or suspect. */
   readonly answers: (name: string) => boolean;
 };
 
@@ -105,7 +105,10 @@ export class BackendSet {
     return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
   }
 
-  /** Returns the CA bundle for a configuration. If it names the same file, the present bundle is reloaded and kept. */
+  /**
+   * Returns the CA bundle for a configuration. If its file and reload interval are unchanged, reloads and returns the
+   * present bundle.
+   */
   async #caBundleFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, caBundle } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
@@ -165,7 +168,10 @@ export class BackendSet {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
 
-  /** The apiservers to ask for the list of backends: the ready ones; if none is ready, all, because some may answer. */
+  /**
+   * The apiservers that discovery asks for the list of backends: all ready backends with TLS. If none is ready, all
+   * backends with TLS, because some may answer.
+   */
   get access(): Access {
     const { isReady } = this.#parts;
     const addresses = Array.from(this.#addresses.values()).filter(({ tls }) => tls !== undefined);
@@ -178,7 +184,10 @@ export class BackendSet {
     };
   }
 
-  /** Checks periodically whether the fallback backend is needed, because nothing reports a changed health state. */
+  /**
+   * Checks periodically whether the fallback backend is needed, because a backend set is not notified when a health
+   * state changes.
+   */
   #lookAtFallback(): void {
     if (this.#settings.config.cluster.discovery?.fallback === undefined) return;
     this.#stopLooking = this.#parts.clock.after(fallbackCheckMs, () => {

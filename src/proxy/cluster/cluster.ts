@@ -202,14 +202,17 @@ export class Cluster {
     this.backends.start();
   }
 
-  /** Resolves with true when a backend is ready, or with false after `limits.settleMs`. */
+  /**
+   * Resolves when all backends have a known state and one is ready, or after `limits.settleMs`. True if a backend is
+   * ready.
+   */
   settled(): Promise<boolean> {
     return waitUntilReady(() => this.path.backends.views, wallClock, limits.settleMs);
   }
 
   /**
-   * Prepares another configuration, and uses its certificates at once, because clients of a new listener may need them.
-   * Returns a function that applies the rest.
+   * Prepares another configuration. Puts the proxy's own certificates for backends into use immediately, because
+   * requests from a new listener may need them. Returns a function that applies the rest.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
     const take = await this.backends.prepare(config);
@@ -254,12 +257,17 @@ export class Cluster {
     return this.path.backends.stateOf(backend) === "ready";
   }
 
-  /** True if the backend is ready or suspect: after an outage of etcd, a backend answers while it is still suspect. */
+  /**
+   * True if the backend is ready or suspect. A suspect backend may answer, too, for example after an outage of etcd.
+   */
   answers(backend: string): boolean {
     return this.isReady(backend) || this.path.backends.stateOf(backend) === "suspect";
   }
 
-  /** When certificates expire: "backend-ca", "client" (the proxy's own), "backend" and "backend-loopback". */
+  /**
+   * The expiry times of certificates, with the purposes "backend-ca", "client" (the proxy's own), "backend" and
+   * "backend-loopback".
+   */
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,

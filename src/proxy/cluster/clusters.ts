@@ -16,7 +16,10 @@ import type { Sheddable } from "../overload/load-shedding.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
 
-/** Share of the heap that buffers of slow clients may use. Above half of it, flow-control windows shrink (D2). */
+/**
+ * Share of the maximum heap size that buffers for slow peers may use. Above half of it, flow-control windows shrink
+ * (D2).
+ */
 const bufferShare = 0.25;
 
 /** A removed cluster whose clients have not left yet. `stay` cancels the removal. */
@@ -83,7 +86,10 @@ export class Clusters {
     return this.all.find((cluster) => cluster.has(backend));
   }
 
-  /** Returns the gate of a cluster (see `Gate`). While a reload is prepared: the gate after the reload. */
+  /**
+   * Returns what a listener needs to serve a cluster (`Gate`). While a reload is being prepared, returns the gate that
+   * applies after the reload.
+   */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
     if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
@@ -99,7 +105,7 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each cluster has a ready backend or `limits.settleMs` has passed; true if any backend is ready. */
+  /** Resolves when each cluster has settled (see `Cluster.settled`). True if any backend is ready. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);

@@ -72,7 +72,7 @@ import { SlowStart } from "../upstream/slow-start.ts";
 export type PathSettings = OriginRules & {
   /** True if the proxy requests bookmarks even if clients did not; default: true. */
   readonly alwaysRequestBookmarks?: boolean;
-  /** Whether stale reads are ignored, reported or prevented; default: "Observe". */
+  /** Whether stale reads are ignored, reported or prevented; default: "Observe" (reported). */
   readonly staleReadGuard?: GuardMode;
   /** Which requests are journaled when they end; default: "None". */
   readonly accessLog?: AccessLogLevel;
@@ -80,7 +80,7 @@ export type PathSettings = OriginRules & {
   readonly avoidUnreachableAPIs?: boolean;
   /** The limits of the configuration; default: none. */
   readonly limits?: readonly LimitConfig[];
-  /** Settings of the shield of weak backends; default: no shield. */
+  /** Settings of the shield, which limits lists at weak backends; default: no shield. */
   readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
@@ -93,8 +93,8 @@ export type PathOptions = PathSettings & {
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
   /**
-   * How backends are compared (D13). "watches": by sentinels, which have streams on two backends. "all" (default): also
-   * by lists.
+   * What is compared between backends (D13). "watches": the events that sentinels get; a sentinel is a watch with
+   * streams on two backends. "all" (default): also lists.
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
@@ -114,15 +114,21 @@ export type PathOptions = PathSettings & {
 
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
-  /** Ms since the oldest write that the backend's watches lack; undefined: no watch shows all writes to a resource. */
+  /**
+   * Ms for which a write has been missing on the backend's watches; 0: none is missing; undefined: the backend has no
+   * watch of a whole resource.
+   */
   readonly watchLagMs: number | undefined;
-  /** The longest delay of a write on watches in the last 10 to 20 s. */
+  /**
+   * The longest delay of a write on the backend's watches, if it is still missing or was delivered in the last 10 to 20
+   * s.
+   */
   readonly watchDelay: BackendDelay | undefined;
   /** Aggregated API groups whose server the backend cannot reach, although another backend can. */
   readonly unreachableApis: readonly string[];
   readonly pingP99Ms: number;
   readonly suspectMs: number;
-  /** Seconds that each answered PING took; undefined: the backend has been removed. */
+  /** Round-trip times of PINGs in seconds; undefined: the backend has been removed. */
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
   readonly load: LoadFacts & {
@@ -288,7 +294,7 @@ export class DataPath {
       ping,
       learn: (evidence) => {
         backends.learn(backend, evidence);
-        // If all its connections are silent or lost, the backend is probed at once.
+        // If all connections to the backend are silent or lost, it is probed at once.
         if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
       },
       probeLargePackets: () => this.probers?.of(backend)?.probeLargePackets(),
@@ -365,7 +371,10 @@ export class DataPath {
     });
   }
 
-  /** Returns the limits that count an Upgrade until its response, or the refusal of an Upgrade above a limit. */
+  /**
+   * Returns the limits that count an Upgrade until its response. If the Upgrade exceeds a limit, returns the refusal
+   * instead.
+   */
   limitsOfUpgrade(
     request: RequestHead,
     client: Client,
@@ -375,7 +384,7 @@ export class DataPath {
     return limitsOfUpgrade({ clock, limits, ledgerTap, trust: this.#trust }, request, client, asserted);
   }
 
-  /** Applies other settings at once. Health states, connections and open requests stay. */
+  /** Applies changed settings immediately. Health states, connections and open requests stay. */
   configure(settings: PathSettings, probeTimes: ProbeTimes): void {
     const { ping, connections, staleReadGuard = defaultMode, avoidUnreachableAPIs = true } = settings;
     this.#settings = settings;
@@ -409,13 +418,16 @@ export class DataPath {
       else periodic.stop();
   }
 
-  /** Ends all requests and connections, as the process ends. */
+  /** Ends all requests and connections when the process ends. */
   close(): void {
     for (const exchange of this.exchanges.live) exchange.cut();
     this.#closeRest();
   }
 
-  /** Ends a removed cluster while others are served: in slices, because ending 50,000 watches takes 0.6 s. */
+  /**
+   * Ends all requests and connections of a removed cluster. Works in slices, because ending 50,000 watches takes 0.6 s,
+   * during which the proxy could not serve the other clusters.
+   */
   closeInSlices(): void {
     inSlices(this.clock, this.exchanges.live, cutLive, () => this.#closeRest());
   }

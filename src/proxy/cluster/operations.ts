@@ -54,12 +54,12 @@ export class Operations {
     return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /** Moves each watch with this audit id that can move. A client may use one id for several requests. */
+  /** Moves those watches with this audit id that can move. A client may use one id for several requests. */
   move(auditId: string, operator: Operator): Outcome {
     return this.#journaled("move", auditId, operator, this.#move(auditId));
   }
 
-  /** Limits requests. `body`: an entry of `clusters[].limits` without a name, and the limit's `duration`. */
+  /** Limits requests. `body`: an entry of `clusters[].limits` without a name, but with the limit's `duration`. */
   limit(body: Readonly<Record<string, unknown>>, operator: Operator): Outcome {
     const { duration, reason: _reason, ...wanted } = body;
     return this.#journaled("limit", "", operator, this.#limit(duration, wanted, operator));
@@ -91,7 +91,8 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // New requests would still go to this backend, and the operator, who sees it drained, might stop it.
+    // Without another ready backend, new requests would still go to this one. The operator, who sees it drained, might
+    // then stop it.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });

@@ -16,7 +16,10 @@ export type DrainParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
-  /** Returns the number of bytes buffered for slow clients, also of responses whose requests are over. */
+  /**
+   * Returns the number of bytes buffered for slow clients. Responses of requests that the proxy has finished count,
+   * too.
+   */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
   readonly close: () => void;

@@ -26,7 +26,10 @@ export type ClientOptions = {
   readonly ends?: Ends;
 };
 
-/** The caller of the latest request, and the key by which it was found. The next request mostly has the same caller. */
+/**
+ * The caller of the latest request, and the key (`word`, `userAgent`) by which the caller was found. Remembered,
+ * because the next request mostly has the same caller.
+ */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
   readonly userAgent: string;
@@ -64,7 +67,7 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** Work since `#workSince`, and its average per second before that. */
+  /** Work in bytes since `#workSince`, and the average work per second before that (see `averageWork`). */
   #work = 0;
   #workPerSecond = 0;
   #workSince = 0;
@@ -104,7 +107,10 @@ export class Client {
     this.#connection.isOpen = false;
   }
 
-  /** A separate object, because observers keep it longer than the rest of the client. */
+  /**
+   * `isOpen` is true while the client is connected. A separate object, because observers keep it even when the client
+   * itself could be freed.
+   */
   get connection(): { readonly isOpen: boolean } {
     return this.#connection;
   }
@@ -117,7 +123,10 @@ export class Client {
     this.#caller = caller;
   }
 
-  /** The backend that gets the client's requests (D2). It rarely changes, because the caches of backends differ. */
+  /**
+   * The backend that gets the client's requests (D2). It rarely changes, because another backend's caches may be
+   * behind, so that the client would read older versions.
+   */
   get backend(): string | undefined {
     return this.#backend;
   }
@@ -141,7 +150,7 @@ export class Client {
     return this.#work;
   }
 
-  /** Returns the client's work per second, as an average over `ms`. `now`: a clock reading. */
+  /** Returns the client's work per second, as a moving average with the time constant `ms`. `now`: a clock reading. */
   averageWork(now: number, ms: number): number {
     const sinceMs = now - this.#workSince;
     if (sinceMs > 0) {

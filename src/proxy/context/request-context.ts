@@ -55,7 +55,10 @@ function isSafeMethod(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 
-/** True if the apiserver reads the response from etcd, not from a cache: a GET without a version (storage/cacher). */
+/**
+ * True for a GET of one object without `resourceVersion`, which the apiserver answers from etcd, not from a cache
+ * (storage/cacher).
+ */
 export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
   if (!isObjectRead || !isBodiless) return false;
   return !targetIn(fields).includes("resourceVersion=");

@@ -30,7 +30,10 @@ export type Identified = {
 
 const https = new Field(":scheme", "https");
 const anyAuditId = new Field("audit-id", "");
-/** A random part for each process: ids of several proxies never collide. A counter follows (RFC 9562, version 4). */
+/**
+ * The beginning of this process's audit ids (RFC 9562, version 4). It is random, so that the ids of several proxies
+ * never collide. A counter follows.
+ */
 const idPrefix = randomBytes(9)
   .toString("hex")
   .replace(/^(.{8})(.{4})(.{3})(.{3})$/, "$1-$2-4$3-a$4-");
@@ -85,7 +88,7 @@ function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): Cl
 
 /**
  * Returns the identity in the client's certificate, which takes precedence over a bearer token. If the certificate is
- * invalid or has expired, the token is used, as at the apiserver.
+ * invalid or has expired, a bearer token is used instead, as at the apiserver.
  */
 function assertedIn(
   fields: readonly Field[],

@@ -17,6 +17,7 @@ import type { RequestHandler } from "../request/handler.ts";
  * proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
  */
 export const goAwayGraceMs = 1000;
+/** Ms from the first GOAWAY to the second GOAWAY if the client does not answer the PING. */
 const goAwayPongWaitMs = 3000;
 
 export type DownstreamParts = {
@@ -111,8 +112,8 @@ export class Downstream implements WireOwner {
   }
 
   /**
-   * Sends the second GOAWAY `goAwayGraceMs` after the client has answered the PING. An immediate one would refuse
-   * queued requests: a client with nghttp2 answers the PING before it sends them.
+   * Sends the second GOAWAY `goAwayGraceMs` after the client has answered the PING. If it were sent at once, it would
+   * refuse requests that the client has queued, because nghttp2 answers the PING before it sends queued requests.
    */
   #ponged(): void {
     if (this.#drainingSince === undefined) return;

@@ -16,7 +16,10 @@ import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 
-/** Maximum number of idle HTTP/1.1 parsers that Node keeps (default: 1,000). Each keeps the longest head it parsed. */
+/**
+ * Maximum number of idle HTTP/1.1 parsers that Node keeps (Node's default: 1,000). Each parser keeps the memory of the
+ * longest head that it has parsed.
+ */
 const h1IdleParsers = 16;
 /** Maximum number of parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
@@ -40,7 +43,7 @@ export class Http1Connection implements H1End {
   readonly #parts: H1Parts;
   readonly #socket: Socket;
   readonly client: Client;
-  /** Clock reading at the end of the latest response; before any response, at which the connection was accepted. */
+  /** Clock reading at the end of the latest response. Before the first response: when the connection was accepted. */
   idleSince: number;
   readonly #waiting: PendingExchange[] = [];
   /** The writer of the present response, or of the previous one while its request's upload continues (A26). */
@@ -255,7 +258,8 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
     connections.get(request.socket)?.take(request, response);
   server.on("request", take);
-  // Without these listeners Node would answer 100 or 417 itself, which only the backend can decide (RFC 9110 §10.1.1).
+  // Without these listeners, Node itself would answer `Expect` with 100 or 417. Only the backend can decide on the
+  // answer (RFC 9110 §10.1.1).
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
   server.on("upgrade", (request, socket, head) => connections.get(socket)?.upgrade(request, head));

@@ -16,8 +16,8 @@ import { sendLocalReply } from "../request/local-reply.ts";
 const h1HeldBytes = 32 * 1024;
 
 /**
- * State of the response. waiting: no final head was sent. answering: the body is being sent. ended: passed to Node as a
- * whole. gone: the socket is gone.
+ * State of the response. waiting: no final head was sent. answering: the body is being sent. ended: the whole response
+ * was passed to Node. gone: the socket is gone.
  */
 type State = "waiting" | "answering" | "ended" | "gone";
 
@@ -131,11 +131,12 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   /**
-   * Sends a response in place of a reset, which HTTP/1.1 does not have. Some clients (curl) repeat even a write if a
-   * reused connection ends without a response.
+   * Sends a response in place of a reset, which HTTP/1.1 does not have. Without it, some clients (curl) would repeat
+   * even a write: they do so if a reused connection ends without a response.
    */
   #answerReset(code: number): void {
-    // Go's HTTP/2 server resets a request that its parser refuses (`%zz` in a path); its HTTP/1.1 server sends 400.
+    // Go's HTTP/2 server resets a request that its parser refuses (`%zz` in a path). Its HTTP/1.1 server sends 400, so
+    // the client gets 400 here.
     if (code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend rejected the request as malformed");
     const failure =

@@ -1,13 +1,17 @@
 /**
  * Accepts new clients only while the process has enough file descriptors (A24) and memory (A26). While either is short,
- * and for some time after, /readyz fails, so that a load balancer does not remove and add this proxy again and again.
+ * /readyz fails. It also fails for some time after that, so that a load balancer does not remove and add this proxy
+ * again and again.
  */
 import { readFileSync } from "node:fs";
 import type { Clock } from "../../base/clock.ts";
 
 /** Share of the process's file descriptor limit that client sockets may use. An Upgrade takes two descriptors (A24). */
 export const connectionShare = 0.45;
-/** /readyz succeeds again below this share of the maximum, once no client was refused for `intakeCalmMs`. */
+/**
+ * /readyz succeeds again when fewer client sockets than this share of the maximum are open, and no client was refused
+ * in the last `intakeCalmMs`.
+ */
 const intakeEasy = 0.9;
 export const intakeCalmMs = 10_000;
 

@@ -29,7 +29,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** Ms between the last responses on cut connections and the end of their sockets. */
+/** Ms from the last responses on the connections that `cut` ends until their sockets are closed. */
 const cutGraceMs = 50;
 
 /** The way into one cluster: what a listener needs to pass sockets and requests to it. */
@@ -74,7 +74,10 @@ export class Listener {
   #stopChecks: () => void = () => {};
   #checkedAt = 0;
   #isDraining = false;
-  /** The listening port. If the kernel chose it (0 in the configuration), the listener keeps it when it binds again. */
+  /**
+   * The listening port. If the kernel chose the port (0 in the configuration), the listener binds the same port again
+   * after a failed reload.
+   */
   #port: number;
   /** Descriptor of an inherited listening socket, which is used if it has this listener's address. */
   #inherited: number | undefined;
@@ -203,7 +206,8 @@ export class Listener {
   }
 
   #accept(socket: net.Socket): void {
-    // A socket above the limit is closed at once. In the accept queue, it would take the next free descriptor (A24).
+    // A socket above the limit is closed at once. If it stayed in the accept queue, it would take the next free
+    // descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
     socket.on("close", leave);

@@ -16,8 +16,8 @@ export type ProxyProtocolRules = {
 };
 
 /**
- * Calls `done` when the header is read, or at once if none is expected. Never calls it if the peer ends the connection
- * or sends nothing.
+ * Calls `done` when the header is read, or at once if none is expected. Never calls `done` if the peer ends the
+ * connection or sends nothing.
  */
 export function readProxyHeader(
   socket: net.Socket,

@@ -43,7 +43,10 @@ class Length implements BodyEnd {
 /** What follows in a chunked body. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
-/** Eight digits are enough for a chunk of 4 GiB. Extensions of a chunk are forwarded (RFC 9112 §7.1.1). */
+/**
+ * Matches a chunk-size line. Eight digits are enough for a chunk of 4 GiB. Chunk extensions are forwarded (RFC 9112
+ * §7.1.1).
+ */
 const sizeLine = /^([0-9A-Fa-f]{1,8})(?:[ \t]*;[\t\x20-\x7e\x80-\xff]*)?\r\n$/;
 const trailerLine = /^[!#$%&'*+\-.^_`|~0-9A-Za-z]+:[\t\x20-\x7e\x80-\xff]*\r\n$/;
 
@@ -80,7 +83,7 @@ class Chunks implements BodyEnd {
     return skipped;
   }
 
-  /** Returns false if the line is not valid at its place. */
+  /** Returns false if the line is not the expected one. */
   #endLine(): boolean {
     const line = this.#line;
     this.#line = "";

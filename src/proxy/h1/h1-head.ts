@@ -30,7 +30,10 @@ export function writeHead(
   return Buffer.from([...before, ...lines, ...after, "", ""].join("\r\n"), "latin1");
 }
 
-/** Returns the head of a bodiless request for `upgrades`. `readRequest` must have accepted the fields before. */
+/**
+ * Returns the head of a bodiless request for an Upgrade to one of the protocols `upgrades`. `readRequest` must have
+ * accepted the fields before.
+ */
 export function writeUpgrade(request: RequestHead, upgrades: readonly string[]): Buffer {
   return writeHead(
     [`${request.method} ${request.path} HTTP/1.1`, `host: ${request.authority}`],
@@ -60,7 +63,7 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-/** Folded lines and a blank before the colon are refused (RFC 9112 §5). */
+/** Matches neither a folded line nor a blank before the colon, so both are refused (RFC 9112 §5). */
 const fieldLine = /^([^\s:]+):(.*)$/;
 
 function readFields(lines: readonly string[]): Field[] | string {

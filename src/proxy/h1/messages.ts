@@ -2,7 +2,7 @@
  * Counts the messages of a websocket in one direction (RFC 6455 §5.2): an apiserver sends each watch event in a message
  * of its own (watch.md §1.2). Only frame headers are read; payloads are skipped by their length.
  *
- *   fin · · · opcode | mask length7 | length of 2 or 8 bytes, if length7 is 126 or 127 | mask's 4 | payload
+ *   fin · · · opcode | mask length7 | length of 2 or 8 bytes, if length7 is 126 or 127 | 4 bytes of mask | payload
  */
 const finalFragment = 0x80;
 /** Opcodes of at least this value are control frames: close, ping, pong. */
@@ -15,7 +15,9 @@ const lengthBytes = new Map([
 
 export class Messages {
   count = 0;
-  /** Number of bytes of this frame's header that have not arrived; 2 at the start of a frame. */
+  /**
+   * Number of header bytes still to read: first the two bytes that every header has, then those of an extended length.
+   */
   #headerLeft = 2;
   #first = 0;
   /** True after the first two bytes of a header were read, while the extended length may follow. */
@@ -59,7 +61,7 @@ export class Messages {
     if (this.#headerLeft === 0) this.#beginPayload();
   }
 
-  /** Adds the mask's four bytes to the payload's length, so that they are skipped with it. */
+  /** Adds the mask's four bytes to the payload's length, so that the mask is skipped with the payload. */
   #beginPayload(): void {
     this.#payloadLeft = this.#length + (this.#isMasked ? 4 : 0);
   }

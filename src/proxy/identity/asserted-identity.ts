@@ -51,7 +51,10 @@ export type Asserted = Common & {
   readonly trust: AssertedTrust;
   /** The fields that assert the identity. They follow all fields of the client. */
   readonly fields: readonly Field[];
-  /** True for fields that `strips` selects, and for Authorization, because the certificate takes precedence over it. */
+  /**
+   * True for fields that `strips` selects, and for Authorization, because the certificate takes precedence over a
+   * token.
+   */
   readonly drops: FieldRule;
   /** True for an impersonation field that the apiserver could not authorize for this client. */
   readonly isPresumptuous: FieldRule;
@@ -174,7 +177,8 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
   fields.push(...groupFields(groupName, groups));
-  // A header field's name may have no slash. This key has one, so it is percent-encoded; the apiserver decodes it.
+  // A header field's name may have no slash. This key has one, so the slash is percent-encoded; the apiserver decodes
+  // it.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
   // The apiserver gets the client's identity, so it checks itself whether the client may impersonate another user.
   return { user: name, groups, trust: "front-proxy", fields, isPresumptuous: () => false };

@@ -1,6 +1,7 @@
 /**
- * Reads from a bearer token when it expires. The proxy checks this before it sends a client's token again: an expired
- * token gets 401, after which the apiserver would close the whole upstream connection (watch.md §8, W7).
+ * Reads the expiry of a bearer token from the token itself. The proxy checks the expiry before it sends a client's
+ * token again: an expired token gets 401, after which the apiserver would close the whole upstream connection (watch.md
+ * §8, W7).
  */
 import { isRecord, parseJson } from "../../base/json.ts";
 import { type Field, role } from "../../h2/core/field.ts";

@@ -9,7 +9,9 @@ export type Subject = {
   /** The last common name; "" if the subject has none. */
   readonly commonName: string;
   readonly organizations: readonly string[];
-  /** Values of Kubernetes' own certificate attribute (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
+  /**
+   * Values of Kubernetes' certificate attribute for the user's uid (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth).
+   */
   readonly uids: readonly string[];
 };
 
@@ -78,8 +80,8 @@ function elementsOf(der: Uint8Array, { start, end }: Element): Element[] {
 }
 
 /**
- * In DER, a length below 128 is one byte. Otherwise the first byte states how many bytes of length follow (X.690
- * §8.1.3, §10.1).
+ * Returns the element at a position; undefined: it is malformed or cut off. In DER, a length below 128 is one byte.
+ * Otherwise the first byte states how many bytes of length follow (X.690 §8.1.3, §10.1).
  */
 function elementAt(der: Uint8Array, at: number): Element | undefined {
   const [tag, first] = [der[at], der[at + 1]];

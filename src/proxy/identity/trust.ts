@@ -25,8 +25,10 @@ const bearerLeewayMs = 60_000;
 export const endedBearerMs = 5000;
 
 /**
- * front-proxy and impersonate are the classes of clients whose identity the proxy asserts. Their upstream connections
- * carry the proxy's own credential, so any other request on such a connection would have the proxy's rights (D9).
+ * proven: requests with a token that a backend has accepted. unproven: requests with another token, or without one.
+ * private: the requests of one client, on connections of its own. front-proxy and impersonate: requests of clients
+ * whose identity the proxy asserts. Their upstream connections carry the proxy's own credential, so any other request
+ * on such a connection would have the proxy's rights (D9).
  */
 export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;
 export type TrustClass = (typeof trustClasses)[number];
@@ -56,7 +58,7 @@ export type Bearer = {
 /** The bearer token of a request; undefined: anonymous. */
 export type Credential = Bearer | undefined;
 
-/** True if the token is proven as far as this object knows. A newer object of the same token may have a later proof. */
+/** True if the token is proven according to this object. A newer object of the same token may be proven for longer. */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }

@@ -1,7 +1,7 @@
 /**
- * A queue of requests of many users. Users take turns: each in turn gets the next free place. When the queue is full,
- * the user with the most waiting requests loses one of them. So no user can fill the queue, and a user with fewer
- * waiting requests than another user always gets in.
+ * A queue of requests of many users. The caller decides when another request may be *admitted*; the queue then chooses
+ * one, from each user in turn. When the queue is full, the user with the most waiting requests loses one of them. So no
+ * user can fill the queue, and a user with fewer waiting requests than another user always gets in.
  */
 
 export type Waiting = {
@@ -9,7 +9,7 @@ export type Waiting = {
   readonly user: string;
 };
 
-/** The requests of one user that wait, and the number of those that have a place. */
+/** The waiting requests of one user, and the number of its admitted requests (`placed`). */
 class Group<T extends Waiting> {
   readonly user: string;
   /** The user's waiting requests, oldest first. */
@@ -40,7 +40,7 @@ export class FairQueue<T extends Waiting> {
     return this.#size;
   }
 
-  /** Number of users with a request that waits or has a place. */
+  /** Number of users with a request that waits or is admitted. */
   get users(): number {
     return this.#groups.size;
   }
@@ -53,7 +53,8 @@ export class FairQueue<T extends Waiting> {
     if (this.#size <= this.#most) return undefined;
     const longest = this.#bySize.get(this.#largest);
     const [other] = longest?.has(group) === true ? [group] : (longest ?? []);
-    // Removes the added request, or the oldest one of another user: that user's newest one cannot be found at once.
+    // If the user of the added request has the most requests, removes the added request. Otherwise removes the oldest
+    // request of the user with the most, because that user's newest request cannot be found at once.
     const [oldest = request] = other === group ? [request] : (other?.waiting ?? []);
     this.remove(oldest);
     return oldest;
@@ -69,8 +70,8 @@ export class FairQueue<T extends Waiting> {
   }
 
   /**
-   * Removes the next request from the queue, gives it a place, and returns it. `mostEach`: number of places that one
-   * user may have while other users wait.
+   * Removes the next request from the queue, counts it as admitted, and returns it. `mostEach`: maximum number of
+   * admitted requests of one user while other users wait.
    */
   next(mostEach: number): T | undefined {
     for (const group of this.#turns) {
@@ -86,12 +87,12 @@ export class FairQueue<T extends Waiting> {
     return undefined;
   }
 
-  /** Counts a place for a request that did not have to wait. */
+  /** Counts a request of the user that was admitted without waiting. */
   place(user: string): void {
     this.#groupOf(user).placed += 1;
   }
 
-  /** Frees the place of one of the user's requests. */
+  /** Called when an admitted request of the user has ended. */
   leave(user: string): void {
     const group = this.#groups.get(user);
     if (group === undefined) return;

@@ -124,7 +124,8 @@ export class Limit {
   get isOpen(): boolean {
     this.#divide();
     const { maxInFlight } = this.config;
-    // Rounded down, so that the replicas together stay below the limit, but never below 1: 0 would refuse all requests.
+    // Rounded down, so that the replicas together do not exceed the limit; but at least 1, because 0 would refuse all
+    // requests.
     if (maxInFlight !== undefined && this.inFlight >= Math.max(1, Math.floor(maxInFlight / this.#divisor)))
       return false;
     return this.#bucket?.isOpen !== false;

@@ -43,13 +43,21 @@ export type GateOwner = {
   turnAway(failure: Failure): void;
 };
 
-/** A DNS subdomain (the group) has at most 253 characters, and a DNS label (the resource) 63. */
+/**
+ * Maximum length of `group/resource`. A group is a DNS subdomain (253 characters), and a resource is a DNS label (63).
+ */
 const maxKindLength = 253 + 1 + 63;
 
-/** A watch whose initial events do not end with a bookmark counts as listed after this many ms without an event. */
+/**
+ * If no bookmark will mark the end of a watch's initial events, they count as complete after this many ms without an
+ * event.
+ */
 const initialPauseMs = 250;
 
-/** Leases are exempt, because leader election and the health of nodes depend on them. */
+/**
+ * True for lists, and for watches with initial events. Leases are exempt, because leader election and the health of
+ * nodes depend on them.
+ */
 export function isShielded(
   { verb, kind, isResource, group, resource }: RequestInfo,
   start: GateRequest["start"],
@@ -64,9 +72,12 @@ export class RequestGate {
   readonly #isShielded: boolean;
   #limits: readonly Limit[];
   #place: ShieldPlace | undefined;
-  /** The request's place in the admission of unproven credentials. */
+  /** The request's entry in the admission of unproven credentials; undefined: it has not entered. */
   #entry: Entry | undefined;
-  /** Clock reading at which a waiting request got its place in the admission; retries are timed from it. 0: no wait. */
+  /**
+   * Clock reading at which a request that had to wait was admitted; 0: it did not wait. The time limit of retries
+   * begins at this reading.
+   */
   admittedAt = 0;
 
   constructor(parts: GateParts, request: GateRequest, limits: readonly Limit[]) {
@@ -76,7 +87,7 @@ export class RequestGate {
     this.#isShielded = isShielded(request.info, request.start);
   }
 
-  /** False if the request must wait for a place among the unproven requests, or was refused. */
+  /** False if the request has an unproven credential and must wait for its admission, or was refused. */
   isAdmitted(owner: GateOwner): boolean {
     const { applicant } = this.#request;
     if (applicant === undefined || this.#entry?.state === "open") return true;
@@ -93,14 +104,17 @@ export class RequestGate {
     return this.#entry?.state === "open";
   }
 
-  /** Returns the backend whose place the request has or waits for; else `bound`, the backend of its client. */
+  /**
+   * Returns the backend whose shield has admitted the request or makes it wait; otherwise `bound`, the backend of its
+   * client.
+   */
   boundTo(bound: string | undefined): string | undefined {
     return this.#place?.shield.backend ?? bound;
   }
 
   /**
-   * Returns the backends from which one is chosen. A list of a client without a backend gets those where it need not
-   * wait.
+   * Returns the backends from which one is chosen. For a list of a client that is bound to no backend, these are the
+   * backends where it need not wait, if there are any.
    */
   choice(views: readonly BackendView[], bound: string | undefined): readonly BackendView[] {
     return this.#isLimited && this.boundTo(bound) === undefined ? this.#parts.shields.roomy(views) : views;
@@ -114,7 +128,7 @@ export class RequestGate {
     );
   }
 
-  /** False if the request has to wait for its turn at the backend, or was refused. */
+  /** False if the backend's shield makes the request wait, or has refused it. */
   mayAsk(backend: string, owner: GateOwner): boolean {
     if (!this.#isLimited) return true;
     if (this.#place?.shield.backend === backend && this.#place.state === "placed") return true;

@@ -77,8 +77,8 @@ export class RequestLimits {
   }
 
   /**
-   * Counts a request that begins. Returns the limits that count the request until `endAll` is called with them, or the
-   * refusal. Called only if limits are in force.
+   * Counts a request that begins. Returns the limits that count the request until `endAll` is called with them. If a
+   * limit is exceeded, returns the refusal instead. Called only if limits are in force.
    */
   begin(request: LimitedRequest): readonly Limit[] | Failure {
     const applying = this.#applyingTo(request);

@@ -1,8 +1,8 @@
 /**
  * The shield of one backend that has just started, or that is overloaded. A list, or a watch with initial events, costs
  * an apiserver as much as hundreds of other requests, and after a restart thousands of clients list at once. While the
- * shield is up, only a limited number of these requests (the cap) is under way at the backend. The others wait in the
- * proxy, where they cost the apiserver nothing.
+ * shield is up, only a limited number of these requests (the cap) is *admitted*, that is, under way at the backend at
+ * the same time. The others wait in the proxy, where they cost the apiserver nothing.
  *
  * The cap adapts as a TCP congestion window does: it begins small and grows with every list, until a list is slow or
  * gets 429. Then it shrinks, and from then on grows by one with every `cap` lists.
@@ -18,18 +18,21 @@ export type ShieldedRequest = {
   readonly kind: string;
   /** True until the list, or the watch's initial events, have arrived. */
   readonly isListing: () => boolean;
-  /** Called in a later tick when a request that had to wait gets a place, or should choose a backend again. */
+  /** Called in a later tick when a waiting request is admitted, or should choose a backend again. */
   readonly place: () => void;
-  /** Called instead of `place` if the request had to wait for too long, or other users need its place in the queue. */
+  /**
+   * Called instead of `place` if the request has waited for too long, or was removed from the full queue for another
+   * user.
+   */
   readonly refuse: () => void;
 };
 
-/** A request that waits at a backend or has a place there. */
+/** A request that waits for a shielded backend, or is admitted there (state "placed"). */
 export class ShieldPlace {
   readonly shield: Shield;
   readonly request: ShieldedRequest;
   state: "waiting" | "placed" | "over" = "waiting";
-  /** Clock reading at which the request began to wait, or got its place. */
+  /** Clock reading at which the request began to wait or, if it is admitted, at which it was admitted. */
   since: number;
 
   constructor(shield: Shield, request: ShieldedRequest, now: number) {
@@ -73,7 +76,10 @@ export class Shield {
   #usualMs = 0;
   /** Number of requests that this shield has refused since the start. */
   refused = 0;
-  /** True if the backend must start before it can be ready: it was down, or it was added while the proxy ran. */
+  /**
+   * True if the backend will have just started when it becomes ready, because it was down or was added while the proxy
+   * ran.
+   */
   isStarting: boolean;
 
   /** `soon` runs a function in a later tick. */
@@ -95,7 +101,7 @@ export class Shield {
     return this.#placed.size;
   }
 
-  /** Number of users with a request that waits or has a place. */
+  /** Number of users with a request that waits or is admitted. */
   get users(): number {
     return this.#queue.users;
   }
@@ -110,7 +116,7 @@ export class Shield {
 
   /**
    * Puts the shield up if the backend has just started. A backend that is ready when the proxy itself starts gets no
-   * shield: it has probably been up for long.
+   * shield, because it has probably run for a long time.
    */
   warm(now: number): void {
     if (!this.isStarting) return;
@@ -149,7 +155,7 @@ export class Shield {
     return isKnown && this.#usualMs > 0 && ms >= Math.max(slowTimes * this.#usualMs, slowMs);
   }
 
-  /** Gives the request a place, or lets it wait. Returns undefined if the request is refused at once. */
+  /** Admits the request or makes it wait. Returns undefined if the request is refused at once. */
   enter(request: ShieldedRequest, now: number): ShieldPlace | undefined {
     const place = new ShieldPlace(this, request, now);
     if (this.hasRoom) {
@@ -177,7 +183,7 @@ export class Shield {
     this.#soon(place.request.refuse);
   }
 
-  /** Frees the place of a request that has ended, or removes it from the queue. */
+  /** Called when a request has ended or no longer waits. If it was admitted, admits another one. */
   leave(place: ShieldPlace, now: number): void {
     const { state } = place;
     place.state = "over";
@@ -211,7 +217,7 @@ export class Shield {
     this.#cap = Math.max(shieldLimits.leastCap, this.#cap * factor);
   }
 
-  /** Gives free places to waiting requests. While several users wait, none of them gets more than half of the places. */
+  /** Admits waiting requests up to the cap. While several users wait, none of them gets more than half of the cap. */
   #next(now: number): void {
     while (this.#placed.size < this.cap) {
       const place = this.#queue.next(Math.max(1, this.cap >> 1));
@@ -221,7 +227,10 @@ export class Shield {
     }
   }
 
-  /** Refuses requests that have waited for `queueMs`, and frees the places of requests whose list is complete. */
+  /**
+   * Refuses requests that have waited for `queueMs`, and stops counting admitted requests whose list is complete or
+   * takes too long.
+   */
   look(now: number, queueMs: number): void {
     for (const place of Array.from(this.#placed))
       if (now - place.since >= shieldLimits.placeMs || !place.request.isListing()) this.leave(place, now);

@@ -7,7 +7,7 @@ import { shieldLimits } from "./limits.ts";
 import { Shield, type ShieldedLoad, type ShieldedRequest, type ShieldPlace } from "./shield.ts";
 
 export type ShieldsParts = {
-  /** A clock that stops while the event loop is blocked, so that a stall does not refuse waiting requests. */
+  /** A clock that stops while the event loop is blocked, so that no waiting request is refused because of a stall. */
   readonly clock: Clock;
   readonly loads: {
     readonly of: (backend: string) => ShieldedLoad | undefined;
@@ -66,7 +66,7 @@ export class Shields extends Interval {
     return this.#shields.get(backend);
   }
 
-  /** Number of requests that were refused since the start, also at removed backends. */
+  /** Number of requests that were refused since the start, including those at removed backends. */
   get refused(): number {
     let sum = this.#refusedBefore;
     for (const { refused } of this.#shields.values()) sum += refused;
@@ -108,7 +108,10 @@ export class Shields extends Interval {
     return free.length > 0 ? free : views;
   }
 
-  /** Returns the place of a list at a backend, "free" if no shield is up there, or undefined if it is refused. */
+  /**
+   * Passes a list to a backend's shield, which admits it or makes it wait. Returns "free" if the shield is down, and
+   * undefined if the list is refused.
+   */
   enter(backend: string, request: ShieldedRequest): ShieldPlace | "free" | undefined {
     const shield = this.#shields.get(backend);
     const now = this.#clock.now();

@@ -55,31 +55,34 @@ export class ReadTimes {
 
 /** What is measured of one backend's load, for metrics and the JSON API. */
 export type LoadFacts = {
-  /** Plain requests that are placed at the backend and have not ended. */
+  /**
+   * Number of plain requests (neither watches nor long-running ones) that are assigned to the backend and have not
+   * ended.
+   */
   readonly requestsActive: number;
   readonly requestsPerSecond: number;
-  /** Average ms until the head of the response; 0: not measured. */
+  /** Average ms until the response head, of reads of one object (`getMs`) and of lists (`listMs`); 0: not measured. */
   readonly getMs: number;
   readonly listMs: number;
-  /** Load that is not in the number of open streams, expressed as a number of streams. */
+  /** Load by short requests, which the number of open streams does not show, converted to a number of streams. */
   readonly activity: number;
   /** The utilisation that the backend reports; undefined: it reports none. */
   readonly utilization: number | undefined;
-  /** Share of its weight that the backend can serve. */
+  /** The part of its weight that the backend can serve, at most 1 (capacity.ts). */
   readonly capacity: number;
   readonly refusals: number;
 };
 
 export class BackendLoad {
-  /** Number of plain requests that are placed at the backend and have not ended. */
+  /** Number of plain requests that are assigned to the backend and have not ended. */
   requestsActive = 0;
   /** Plain requests per second, as an average. */
   requestsPerSecond = 0;
   /** Number of 429s since the process started, except those of evictions. */
   refusals = 0;
   /**
-   * Load that is not in the number of open streams, expressed in streams: requests per second, and bytes of responses
-   * and events.
+   * Load that the number of open streams does not show, converted to a number of streams. Short requests cause it, and
+   * the bytes of responses and events.
    */
   #activity = 0;
   capacity = new Capacity();
@@ -138,7 +141,7 @@ export class BackendLoad {
     return now - this.#reportedAt < loadLimits.reportMs ? this.#utilization : undefined;
   }
 
-  /** Forgets the comparison of the backend with the others. */
+  /** Forgets the read times, and the capacity that was derived from them. */
   forget(): void {
     this.capacity = new Capacity();
     this.gets = new ReadTimes();
@@ -224,8 +227,9 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Returns how many times longer reads take here than at the other backends, at least 1. A backend is slow only if
-   * both its reads of one object and its lists are slow: longer lists alone may come from one client with large lists.
+   * Returns the ratio of this backend's read times to those of the other backends, but at least 1. A backend is slow
+   * only if both its reads of one object and its lists are slow: slow lists alone may come from one client with large
+   * lists.
    */
   slowness(backend: string): number {
     const load = this.#loads.get(backend);
@@ -235,7 +239,9 @@ export class BackendLoads extends Interval implements RequestObserver {
     return Math.max(1, Math.min(gets ?? lists ?? 1, lists ?? gets ?? 1));
   }
 
-  /** Compares with the median of the other backends; undefined: too few reads. */
+  /**
+   * Returns the ratio of the backend's average to the median of the other backends' averages; undefined: too few reads.
+   */
   #ratio(load: BackendLoad, timesOf: (load: BackendLoad) => ReadTimes): number | undefined {
     const own = timesOf(load);
     const others = Array.from(this.#loads.values(), timesOf).filter(
@@ -246,7 +252,7 @@ export class BackendLoads extends Interval implements RequestObserver {
     return own.ms - median < loadLimits.slowReadMs ? 1 : own.ms / median;
   }
 
-  /** Returns the part of its weight that a backend can serve. */
+  /** Returns which part of its weight a backend can serve. */
   capacity(backend: string): number {
     return this.#loads.get(backend)?.capacity.share ?? 1;
   }
@@ -269,8 +275,9 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Compares utilisations if all warm backends report them, because these include the load of other proxies' clients;
-   * otherwise the duration of reads.
+   * Returns how many times more loaded a backend is than the other warm backends. Compares utilisations if all of them
+   * report one, because a utilisation includes the load by clients of other proxies. Otherwise compares the durations
+   * of reads.
    */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();

@@ -1,8 +1,9 @@
 /**
  * Estimates which part of its weight a backend can serve, by comparing it with the other backends. If a backend is
  * slower than the others (above `highPressure`), its capacity shrinks step by step; if it is as fast (below
- * `lowPressure`), its capacity grows; in between, it stays. Each time the direction changes, the steps become smaller.
- * So the capacity settles, even if moved clients change the backend's speed a minute later. No I/O.
+ * `lowPressure`), its capacity grows; in between, its capacity stays the same. Each time the direction changes, the
+ * steps become smaller. So the capacity settles, even if moved clients change the backend's speed a minute later. No
+ * I/O.
  */
 import { loadLimits } from "./limits.ts";
 
@@ -10,7 +11,7 @@ export class Capacity {
   #share = 1;
   #step: number = loadLimits.capacityStep;
   #direction = 0;
-  /** Number of calls of `regulate` since the capacity was last below 1. */
+  /** Number of consecutive calls of `regulate` in which the capacity was 1 and stayed 1. */
   #calm = 0;
 
   /** The share of its weight that the backend can serve: at least `leastCapacity`, at most 1. */
@@ -18,7 +19,9 @@ export class Capacity {
     return this.#share;
   }
 
-  /** Changes the capacity. `pressure`: how many times slower, or more utilised, the backend is than the others. */
+  /**
+   * Changes the capacity. `pressure`: ratio of the backend's read times, or of its utilisation, to the other backends'.
+   */
   regulate(pressure: number): void {
     const direction = this.#directionFor(pressure);
     this.#calm = direction === 0 && this.#share === 1 ? this.#calm + 1 : 0;

@@ -3,33 +3,48 @@
 export const loadLimits = {
   /** Ms between two updates of the averages. */
   lookMs: 1000,
-  /** Ms in which an average follows two thirds of a change. The value is so large that one slow LIST changes little. */
+  /**
+   * Time constant of the averages in ms: after this time, an average has followed two thirds of a change. It is so
+   * large that one slow LIST changes an average only a little.
+   */
   averageMs: 10_000,
   /** If a period of `lookMs` has at least this many reads, their mean has its full weight in the average. */
   fullReads: 5,
   /** Averages of fewer reads than this are not compared with those of other backends. */
   comparedReads: 20,
-  /** A read that takes at most this many ms more than at other backends is not slow: the backend may be far away. */
+  /**
+   * A read that takes at most this many ms more than at other backends is not slow, because the backend may be far
+   * away.
+   */
   slowReadMs: 5,
   /** A utilisation that differs by less than this from the other backends' utilisation counts as equal. */
   alikeUtilization: 0.1,
-  /** Number of `lookMs` between two changes of a capacity. In this time, moved clients have changed the averages. */
+  /**
+   * Number of periods of `lookMs` between two changes of a capacity. After this time, the averages show the effect of
+   * moved clients.
+   */
   capacityLooks: 15,
-  /** A backend whose reads take this many times longer than at the others has too many clients (capacity.ts). */
+  /** A backend whose reads take this many times as long as at the others has too many clients (capacity.ts). */
   highPressure: 2,
   /** Below this pressure, a backend may get more clients. Between `lowPressure` and `highPressure`, nothing changes. */
   lowPressure: 1.25,
-  /** Share by which the first steps change a capacity. Until the next step, clients can follow: 1 % move per second. */
+  /**
+   * The first steps change a capacity by this share. 15 % of the clients can move in the 15 s until the next step,
+   * because 1 % may move per second.
+   */
   capacityStep: 0.15,
-  /** Smallest step. It is so small that the balance ignores the effect of several steps in a row (balance.ts). */
+  /**
+   * Smallest share by which a step changes a capacity. It is so small that the balance ignores the effect of several
+   * steps in a row (balance.ts).
+   */
   leastCapacityStep: 0.01,
-  /** After this many steps with full capacity (10 minutes), the steps are large again. */
+  /** After this many checks with full capacity (10 minutes), the next step is large again (`capacityStep`). */
   calmSteps: 40,
   /** Minimum capacity. Even if the comparison was wrong, the backend still gets this share of its weight. */
   leastCapacity: 0.25,
   /** Maximum ms for which a Retry-After keeps new clients away from its backend. kube-apiserver says 1 s. */
   mostPauseMs: 30_000,
-  /** Ms after which a load report is too old: the backend gets no requests, or no longer reports. */
+  /** Ms after which a load report is no longer used. Its backend then gets no requests, or has stopped reporting. */
   reportMs: 30_000,
   /** Minimum ms between two load reports that are parsed, because each response may carry one. */
   reportPauseMs: 250,

@@ -1,20 +1,23 @@
 /**
- * Observers that get each request's begin, response and end at a backend. The request path does not depend on what they
- * measure.
+ * Observers that are notified when a request begins, is answered and ends at a backend. The request path does not
+ * depend on what the observers measure.
  */
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 
 /** The methods run for every request, so they must be cheap and must not throw. */
 export type RequestObserver = {
-  /** Called when the request is placed at a backend, or its watch moves there. The request may wait for a connection. */
+  /**
+   * Called when the request is assigned to a backend, or its watch moves there. The request may still wait for a
+   * connection.
+   */
   began(backend: string, info: RequestInfo): void;
   /**
    * Called with each final head that a backend sends, even if the client gets another backend's response. `ms`: time
    * since the request was sent. The first field of `head` is `:status`.
    */
   answered(backend: string, info: RequestInfo, ms: number, head: readonly Field[]): void;
-  /** Called once for each `began`, when the request has ended or is placed at another backend. */
+  /** Called once for each `began`, when the request has ended or is assigned to another backend. */
   ended(backend: string, info: RequestInfo): void;
 };
 

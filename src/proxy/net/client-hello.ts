@@ -19,7 +19,7 @@ export type WholeHello = {
   readonly state: "whole";
   /** Number of bytes up to the end of the ClientHello's last record. */
   readonly length: number;
-  /** In lower case, without a trailing dot. Undefined for clients that dial an IP address. */
+  /** The server name in lower case, without a trailing dot. Undefined for clients that dial an IP address. */
   readonly serverName: string | undefined;
   /** True if the client may send a request before the server has answered (0-RTT). */
   readonly hasEarlyData: boolean;
@@ -51,7 +51,7 @@ export function readHello(seen: Buffer): Hello {
   }
 }
 
-/** Returns the contents of the ClientHello's records, and where the last ends; undefined: bytes are missing. */
+/** Returns the contents of the ClientHello's records, and where the last record ends; undefined: bytes are missing. */
 function findMessage(seen: Buffer): { readonly pieces: Buffer[]; readonly length: number } | undefined {
   const pieces: Buffer[] = [];
   const header: number[] = [];

@@ -8,7 +8,10 @@ import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
-/** Maximum number of cached TLS contexts: for each of 16 clusters, the CA alone and with each client certificate. */
+/**
+ * Maximum number of cached TLS contexts: three for each of 16 clusters, with the CA alone and with each of two client
+ * certificates.
+ */
 const tlsContexts = 48;
 
 export type BackendAddress = {
@@ -135,7 +138,7 @@ export function connectConnection(
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 
-/** Opens a TCP socket for a passthrough connection. Reports every failure as "close". */
+/** Opens a TCP socket for a passthrough connection. Failures are reported only by the event "close". */
 export function connectThrough(address: BackendAddress, ends: Ends, keepalive: Keepalive): net.Socket {
   const socket = openTcp(address, { ends, allowHalfOpen: true });
   socket.on("error", () => {});

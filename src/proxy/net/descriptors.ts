@@ -49,7 +49,10 @@ export class Descriptors {
   }
 }
 
-/** Returns the sockets passed to process `pid`. Removes the variables, so that no child process uses them. */
+/**
+ * Returns the sockets passed to process `pid`. Removes the environment variables that describe them, so that no child
+ * process uses the sockets.
+ */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
   for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])

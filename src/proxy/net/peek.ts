@@ -57,7 +57,10 @@ export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done:
   socket.resume();
 }
 
-/** Appends a chunk. A full buffer doubles its size, so that even single bytes are copied only about twice. */
+/**
+ * Appends a chunk. A full buffer doubles its size, so that each byte is copied only about twice, even if the bytes
+ * arrive one by one.
+ */
 function joined(room: Buffer, length: number, chunk: Buffer): Buffer {
   const needed = length + chunk.length;
   const own = room.length >= needed && length > 0 ? room : Buffer.alloc(Math.max(needed, 2 * length));

@@ -29,7 +29,10 @@ const signature2 = Buffer.from("\r\n\r\n\0\r\nQUIT\n");
 const longestLine = 107;
 const fixedBytes = 16;
 
-/** Version 2, by IP family: bytes of one address, and of both addresses with both ports. Other families are ignored. */
+/**
+ * Sizes in version 2 by IP family: of one address, and of the block with both addresses and both ports. Other families
+ * are ignored.
+ */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
   [2, { addressBytes: 16, blockBytes: 36 }],
@@ -109,7 +112,10 @@ function readBlock(block: Buffer, { family, transport }: { family: number; trans
 
 export type HeaderVersion = "V1" | "V2";
 
-/** Commands of version 2. LOCAL: a connection of the sender itself; PROXY: a client's connection. */
+/**
+ * The 13th and 14th byte of version 2. The 13th has the version and a command: LOCAL for the sender's own connections,
+ * PROXY for a client's connection. The 14th (`tcp4`, `tcp6`) has the address family and the transport.
+ */
 const local = 0x20;
 const proxied = 0x21;
 const tcp4 = 0x11;

@@ -73,7 +73,7 @@ export function wireOf(
 /** Writes to a socket: through a TlsWriter after the TLS handshake, otherwise through Node's stream. */
 class Output implements Wire {
   readonly #socket: net.Socket;
-  /** True for a client: the proxy stops reading from it while it leaves too many bytes unread. */
+  /** True if the peer is a client. The proxy stops reading from a client that leaves too many bytes unread. */
   readonly #isClient: boolean;
   readonly #onDrained: () => void;
   #writer: TlsWriter | undefined;

@@ -1,7 +1,7 @@
 /**
  * Writes to a TLS socket's handle without Node's stream. OpenSSL encrypts the bytes during the call, so the caller may
  * reuse its buffer at once. A stream would keep the buffer until the kernel has taken the bytes, and would copy several
- * buffers into a new ArrayBuffer. Its code is also a third of all JavaScript that runs for a small response.
+ * buffers into a new ArrayBuffer. The stream's code is also a third of all JavaScript that runs for a small response.
  *
  * Node has no public way to do this, so this file makes the internal call that Node's stream makes, with the same
  * request object. In a Node version with other internals, the proxy writes to the stream and is only slower.
@@ -15,12 +15,14 @@ type WriteRequest = { oncomplete: (status: number) => void };
 type Handle = { writeBuffer(request: WriteRequest, bytes: Buffer): number };
 
 /**
- * A shorter buffer is copied if it must wait, because the caller's buffer is part of a pooled 64 KiB buffer: 10,000
- * slow readers would otherwise hold 64 KiB each (A16). A copy of a longer buffer would cost more than the memory that
- * it saves.
+ * A buffer shorter than this is copied if it must wait, because the caller's buffer is part of a pooled 64 KiB buffer:
+ * 10,000 slow readers would otherwise hold 64 KiB each (A16). A copy of a longer buffer would cost more than the memory
+ * that it saves.
  */
 const copiedBytes = 16_384;
-/** Waiting buffers are joined up to this size, as a TLS handle takes one write in each turn of the event loop. */
+/**
+ * Waiting buffers are joined up to this size, because a TLS handle takes only one write in each turn of the event loop.
+ */
 const joinedBytes = 65_536;
 
 function zero(): number {
@@ -105,7 +107,10 @@ export class TlsWriter {
     return this.#writingBytes + this.#queuedBytes;
   }
 
-  /** Writes the buffers in order. `written` is called when the caller may reuse them, mostly before the return. */
+  /**
+   * Writes the buffers in order. `written` is called when the caller may reuse the buffers, usually before this method
+   * returns.
+   */
   write(buffers: readonly Buffer[], written: (() => void) | undefined): void {
     for (const buffer of buffers) {
       // A write without bytes is skipped: Node would abort the process at the next write.
@@ -125,7 +130,7 @@ export class TlsWriter {
 
   #submit(bytes: Buffer): void {
     if (this.#socket.destroyed) return;
-    // Set before the write, because a failed write ends during the call.
+    // Set before the write, because a write that fails may be completed during the call.
     this.#writingBytes = bytes.length;
     const request = this.#request;
     this.#request = this.#otherRequest;

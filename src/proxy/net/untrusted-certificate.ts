@@ -15,7 +15,9 @@ const unsigned: readonly string[] = [
   "CERT_SIGNATURE_FAILURE",
 ];
 
-/** Maximum length of certificate names in a message: a hostile backend can put any text into its certificate. */
+/**
+ * Maximum length of certificate names in a message, because a hostile backend can put any text into its certificate.
+ */
 const mostChars = 160;
 
 /** Replaces Node's message about an untrusted certificate by one with the configuration's keys. Other errors stay. */
@@ -23,11 +25,14 @@ export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)
     reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
-  // Cuts Node's message at the semicolon: what follows is advice about Node's command line.
+  // Cuts Node's message at the semicolon, because what follows is advice about Node's command line.
   else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
-/** Returns Node's error about a certificate's names with another message, same code; undefined: the name is right. */
+/**
+ * Changes the message of Node's error about a wrong name in a certificate, and returns the error; undefined: the name
+ * is right.
+ */
 export function wrongName(
   reason: Error | undefined,
   { serverName, source }: Trusted,

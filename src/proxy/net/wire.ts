@@ -4,7 +4,7 @@ import type { Failure } from "../../base/failure.ts";
 export type Wire = {
   /**
    * Writes in order. Returns false if more than `limits.socketBacklogBytes` wait to be sent; `drained` is then called
-   * later. `written` is called when the buffers may be used again, and never if the wire breaks before.
+   * later. `written` is called when the buffers may be used again, but not if the wire breaks before that.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
   /** Number of bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
@@ -19,6 +19,6 @@ export type WireOwner = {
   /** The chunk is valid during the call only: the owner must copy what it keeps. */
   receive(chunk: Buffer): void;
   drained(): void;
-  /** Called once, whichever side has ended the wire. */
+  /** Called when either side has ended the wire. May be called a second time, when the socket is closed. */
   closed(failure: Failure | undefined): void;
 };

@@ -1,6 +1,6 @@
 /**
- * Finds backends that are ready, but cannot reach what other backends reach: the server of an aggregated API, or a
- * webhook (a "grey" apiserver). Requests are counted only from a first failure on, so a healthy cluster costs nothing.
+ * Finds *grey* backends. A grey backend is ready, but cannot reach the server of an aggregated API, or a webhook, that
+ * other backends reach. Requests are counted only after a first failure, so a healthy cluster costs nothing.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -18,9 +18,9 @@ export const apiFailureLimits = {
   trialMs: 10_000,
   /** Ms without any request of the API after which a backend's failures are forgotten, and its incident ends. */
   forgetMs: 300_000,
-  /** Number of consecutive requests that must reach the API through the backend before it is no longer avoided. */
+  /** A backend is avoided until this many consecutive requests have reached the API through the backend. */
   trials: 3,
-  /** Maximum number of pairs of backend and API that are avoided at once. */
+  /** Maximum number of pairs of a backend and an API for which the backend is avoided. */
   avoided: 64,
   /** Minimum ms between two journal entries about one API group or webhook at one backend. */
   reportMs: 10_000,
@@ -32,10 +32,16 @@ export const apiFailureLimits = {
   nameChars: 253,
 } as const;
 
-/** `refused`: the backend answers that it cannot reach the server. `unanswered`: the hedge was answered first. */
+/**
+ * `refused`: the backend answers that it cannot reach the server. `unanswered`: another backend answered the request's
+ * hedge before this backend answered.
+ */
 export type ApiFailure = "refused" | "unanswered";
 
-/** A backend that requests of an API avoid. `successes`: number of consecutive requests that have reached the API. */
+/**
+ * A backend that is avoided by the requests of one API. `successes`: number of consecutive requests that have reached
+ * the API.
+ */
 type Grey = { readonly backend: string; readonly api: string; until: number; successes: number };
 
 /**
@@ -50,7 +56,7 @@ export class ApiFailures {
   readonly #journal: Journal;
   readonly #groups = new PeerOutcomes();
   readonly #webhooks = new PeerOutcomes();
-  /** The backends that requests of an API group avoid, by backend and API group. */
+  /** The avoided backends, by backend and API group. */
   readonly #grey = new Map<string, Grey>();
   readonly #reportedAt = new Map<string, number>();
   #names: readonly string[] = [];
@@ -96,7 +102,7 @@ export class ApiFailures {
     const grey = this.#grey.get(key);
     if (grey === undefined) return;
     grey.successes += 1;
-    // The earlier failure may have been chance, so the next request tests the backend, too.
+    // The backend may reach the API again, so the next request tests the backend, without another pause.
     grey.until = this.#clock.now();
     if (grey.successes < apiFailureLimits.trials) return;
     this.#grey.delete(key);
@@ -122,7 +128,9 @@ export class ApiFailures {
       this.#journal.write({ kind: "backend.api_unreachable", api, failure, ...textsOf(outlier) });
   }
 
-  /** True if requests of this API do not go to the backend to which their client is bound. */
+  /**
+   * True if requests of this API avoid a backend, and thus may not go to the backend to which their client is bound.
+   */
   isAvoiding({ group }: Pick<RequestInfo, "group">): boolean {
     if (this.#grey.size === 0 || !this.mayAvoid) return false;
     const api = cleaned(group);
@@ -237,7 +245,7 @@ function keyOf(backend: string, group: string): string {
   return `${backend} ${cleaned(group)}`;
 }
 
-/** Cuts the name, and replaces all but visible ASCII by "?": a client may write anything into a path. */
+/** Cuts the name, and replaces all but visible ASCII by "?", because a client may write anything into a path. */
 function cleaned(name: string): string {
   return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
 }

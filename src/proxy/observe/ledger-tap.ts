@@ -105,12 +105,13 @@ export class LedgerTap {
     this.ledger = new Ledger(clock.now());
   }
 
-  /** Returns who sends the request. `word`: its bearer token, or the identity that the proxy asserts. */
+  /** Returns the caller that sends the request. `word`: its bearer token, or the identity that the proxy asserts. */
   callerOf(client: Client, fields: readonly Field[], word: Bearer | Asserted | undefined): Caller {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // If `word` is the same object as for the latest request, the caller is the same. Otherwise it is looked up.
+    // If `word` is the same object as for the latest request, the caller is the same. Otherwise the caller is looked
+    // up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =

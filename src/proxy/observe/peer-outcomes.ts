@@ -1,6 +1,6 @@
 /**
  * Counts how many requests of one subject, such as an API group, have failed and succeeded at each backend in a sliding
- * window, and finds a backend at which they fail although they succeed at another one. No I/O.
+ * window, and finds a backend at which these requests fail although they succeed at another backend. No I/O.
  */
 import { Lru } from "../../base/lru.ts";
 
@@ -13,12 +13,20 @@ export const outcomeLimits = {
    */
   partMs: 10_000,
   parts: 6,
-  /** Number of the latest parts that are also compared alone, so that an outage of all backends is soon forgotten. */
+  /**
+   * This many of the latest parts are also compared without the older ones, so that an outage of all backends is soon
+   * forgotten.
+   */
   recentParts: 2,
-  /** A backend is reported after this many failures, if they are at least this share of its requests. */
+  /**
+   * A backend is reported after `failures` failures, if at least the share `failingShare` of its requests has failed.
+   */
   failures: 4,
   failingShare: 0.7,
-  /** A backend is compared with another one with at least this many successes, and at most this share of failures. */
+  /**
+   * A backend is compared with another one that has at least `successes` successes, and at most the share
+   * `healthyShare` of failures.
+   */
   successes: 3,
   healthyShare: 0.1,
 } as const;
@@ -80,7 +88,7 @@ export class PeerOutcomes {
     return this.#subjects.keys();
   }
 
-  /** Counts a failure. Returns the backend's counts and those of a better one, if the difference is large enough. */
+  /** Counts a failure. If far more requests fail at this backend than at another one, returns the counts of both. */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
     // Makes this subject the newest entry, because it has failed last.

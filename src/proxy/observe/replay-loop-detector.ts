@@ -1,7 +1,7 @@
 /**
- * Reports clients that request the same watch from the same version again and again (incident 001), each at most once a
- * minute. An old event has made such a client go back to an old version, or the client cannot process the events that
- * it gets.
+ * Reports clients that request the same watch from the same version again and again (incident 001). Reports each client
+ * at most once a minute. An old event has made such a client go back to an old version, or the client cannot process
+ * the events that it gets.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -33,7 +33,8 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // A request that replaces no ended watch does not count: several informers of a client may open equal watches.
+    // A request that replaces no ended watch does not count, because several informers of a client may open equal
+    // watches.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;

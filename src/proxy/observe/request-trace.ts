@@ -1,6 +1,7 @@
 /**
  * The trace of one sampled request: its span, and a span for each wait, attempt and move of a watch. Requests that are
- * not sampled have none. When the request ends, a record of the trace goes to the sink, which exports it (admin/tracing).
+ * not sampled have no trace. When the request ends, a record of the trace goes to the sink, which exports it
+ * (admin/tracing).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -20,11 +21,13 @@ export type SpanRecord = {
   readonly startMs: number;
   endMs: number;
   readonly backend: string;
-  /** What the part is: "hedge" or "retry" for an attempt, the reason for a move; "": the first attempt, or a wait. */
+  /**
+   * "hedge" or "retry" for an attempt that is not the first; the reason for a move; "" for the first attempt or a wait.
+   */
   readonly reason: string;
   /** The backend that a move left; "" for other parts. */
   readonly from: string;
-  /** Why the attempt gave no response; "": it did. */
+  /** Why an attempt got no response; "": it got one, or this part is not an attempt. */
   error: string;
 };
 

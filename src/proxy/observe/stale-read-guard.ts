@@ -24,9 +24,11 @@ import type { Client } from "../context/client.ts";
 import { clientKey } from "../context/request-context.ts";
 
 export const staleReadLimits = {
-  /** Maximum number of remembered versions: one for each client and resource, at 250 bytes. A kubelet has five. */
+  /**
+   * Maximum number of remembered versions: one for each client and resource, which takes 250 bytes. A kubelet has five.
+   */
   seenVersions: 50_000,
-  /** After this many refusals in a row (504 after 3 s each), a client's requests demand no minimum version. */
+  /** After this many refusals in a row (each a 504 after 3 s), a client's requests demand no minimum version. */
   refusals: 3,
   /** Minimum time in ms between two reports of stale responses to one client. */
   reportMs: 60_000,
@@ -44,9 +46,9 @@ export class SeenVersion {
   #version = "";
   #latest: ClientConnection | undefined;
   /**
-   * Versions by connection, since the client first had two open connections: they may belong to several processes at
-   * one address. These versions are never merged into one again, because a new connection may belong to any of the
-   * processes. Undefined: the client never had two open connections.
+   * Versions by connection, recorded once the client has had two open connections, because these may belong to several
+   * processes at one address. These versions are never merged into one again, because a new connection may belong to
+   * any of the processes. Undefined: the client never had two open connections.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
   /** Number of refusals in a row, by backends that did not reach this version in time. */
@@ -63,7 +65,10 @@ export class SeenVersion {
     return this.#version;
   }
 
-  /** Records a request on this connection. If the previous connection is closed, both count as one process's. */
+  /**
+   * Records a request on this connection. If the previous connection is closed, both connections count as those of one
+   * process.
+   */
   meet(connection: ClientConnection): void {
     const before = this.#latest;
     if (before === connection) return;
@@ -178,7 +183,10 @@ export class GuardedRead {
     this.#seenVersion.raise(version, this.#connection);
   }
 
-  /** Records that the client gets a state of this version. Reports it if the client had received a newer version. */
+  /**
+   * Records that the client gets a list or an initial state of this version. Reports the response if the client had
+   * received a newer version.
+   */
   shown(version: string): void {
     this.#seenVersion.shown(version, this.#connection);
     if (version === "" || compareVersions(version, this.#before) >= 0) return;
@@ -271,8 +279,8 @@ function showsState(info: RequestInfo, target: string): boolean {
 
 /**
  * True if the query requests a list of a past state, by the rules of the apiserver (ShouldDelegateList in
- * storage/cacher/delegator): a later page, an exact version, or a version with a limit and without a match, which also
- * means that exact version.
+ * storage/cacher/delegator): a later page, an exact version, or a `resourceVersion` with a `limit` and without
+ * `resourceVersionMatch`, which also means exactly that version.
  */
 function asksForPast(query: string): boolean {
   if ((firstValue(query, "continue") ?? "") !== "") return true;
@@ -285,10 +293,10 @@ function asksForPast(query: string): boolean {
 }
 
 /**
- * True if the guard can demand a minimum version. Only for version "0" does the apiserver return its cache without a
- * check. A watch must also request the initial state itself, because the guard cannot add `sendInitialEvents`: servers
- * before 1.34 refuse it from clients that do not support it, and all servers refuse it without `resourceVersionMatch`.
- * Lists of events are exempt, because etcd answers them.
+ * True if the guard can demand a minimum version. Only for version "0" does the apiserver return its cache without
+ * comparing versions. A watch must also request the initial state itself, because the guard cannot add
+ * `sendInitialEvents`: servers before 1.34 refuse it from clients that do not support it, and all servers refuse it
+ * without `resourceVersionMatch`. Lists of events are exempt, because etcd answers them.
  */
 function takesAnyState(info: RequestInfo, target: string): boolean {
   const query = queryOf(target);

@@ -12,7 +12,7 @@ import { traceParentIn } from "./trace-parent.ts";
 export class Tracer {
   readonly #clock: Clock;
   readonly #sink: TraceSink;
-  /** Share of the requests without a client's span that is traced; undefined: no request is traced at all. */
+  /** If a request has no client's span, it is traced with this probability; undefined: no request is traced at all. */
   #share: number | undefined;
 
   constructor(clock: Clock, sink: TraceSink) {

@@ -17,7 +17,7 @@ const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
 export class WriteTap {
   readonly #clock: Clock;
   readonly #writes: ResourceWrites;
-  /** The newest version of the resource when the request was sent. */
+  /** The newest version of the resource that the proxy knew when the request was sent. */
   readonly #newest: string;
   #reading: ObjectVersion | undefined;
 

@@ -18,7 +18,7 @@ function roomBytes(): number {
 }
 
 export type HeapState = {
-  /** Share of the old generation that is live. */
+  /** Size of the live objects as a share of the old generation's maximum size. */
   readonly share: number;
   /** Number of bytes of the machine's memory that the heap takes. */
   readonly residentBytes: number;

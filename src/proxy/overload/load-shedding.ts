@@ -31,7 +31,7 @@ export const heapLimits = {
   heapPagesBytes: 48 * MiB,
   /** Minimum time in ms between two collections that return pages, because each stops the process for a moment. */
   heapPagesMs: 60_000,
-  /** Share of the idle sessions that one check drains, or of the requests that it cuts. */
+  /** Share of the idle sessions that one check drains, or of the requests that it cuts; but at least `shedLeast`. */
   shedShare: 0.1,
   shedLeast: 10,
 } as const;
@@ -55,7 +55,7 @@ export type LoadSheddingParts = {
   readonly journal: Journal;
   /** Stores the latest measurement, which decides whether new clients are accepted. */
   readonly load: HeapLoad;
-  /** The clients without an open request. The client that became idle latest comes first. */
+  /** The clients without an open request. The client that became idle most recently comes first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
   readonly exchanges: () => readonly Sheddable[];
   /** Runs a full collection that returns free pages to the kernel, and then calls `look` with the result. */

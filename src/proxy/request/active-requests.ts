@@ -142,7 +142,9 @@ export class ActiveRequests {
     return busy;
   }
 
-  /** Reports the request's end to its caller. A request without a status is an error unless its client gave it up. */
+  /**
+   * Reports the request's end to its caller. A request without a status is an error, unless the client itself ended it.
+   */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }

@@ -15,7 +15,10 @@ export class AttemptPair extends Retries {
   #first: Attempt | undefined;
   #other: Attempt | undefined;
   #backend = "";
-  /** A refusal that is held back while another attempt may succeed. Invariant: it answers `#first` or `#other`. */
+  /**
+   * A refusal that is held back, because another attempt or another backend may succeed. Invariant: its attempt is
+   * `#first` or `#other`.
+   */
   #held: HeldResponse | undefined;
   /** True if an attempt is over whose backend may have begun to process the request. */
   #hasLeft = false;
@@ -68,7 +71,7 @@ export class AttemptPair extends Retries {
     return this.#other;
   }
 
-  /** The backend that has answered; before a response, the one that was asked last. */
+  /** The backend that has answered; before a response, the backend of the latest attempt that is not a hedge. */
   get backend(): string {
     return this.#backend;
   }
@@ -78,7 +81,10 @@ export class AttemptPair extends Retries {
     if (this.#sending !== undefined) this.#sending = "queued";
   }
 
-  /** Records that an attempt was sent. Returns the earliest one's phase (overhead.ts), and undefined for all others. */
+  /**
+   * Records that an attempt was sent. For the first one, returns the phase (overhead.ts) of the time before; else
+   * undefined.
+   */
   sent(attempt: Attempt): "request" | "queued" | undefined {
     this.trace?.sent(attempt);
     const phase = this.#sending;
@@ -105,7 +111,9 @@ export class AttemptPair extends Retries {
     return this.#first;
   }
 
-  /** Adds a hedge (a second attempt), or replaces a suspect hedge: there are at most two attempts. */
+  /**
+   * Adds a hedge (a second attempt). Replaces an earlier hedge that is suspect, because there are at most two attempts.
+   */
   hedge(backend: string): Attempt {
     this.#hasLeft ||= this.#other?.mayHaveRun === true;
     this.#endOther();
@@ -114,7 +122,7 @@ export class AttemptPair extends Retries {
     return this.#other;
   }
 
-  /** Replaces an attempt that still waits for an upstream connection by one at `backend`. */
+  /** Replaces an attempt that still waits for an upstream connection by an attempt at `backend`. */
   move(attempt: Attempt, backend: string): Attempt {
     attempt.cancel(false);
     this.failed(attempt.backend);
@@ -122,7 +130,7 @@ export class AttemptPair extends Retries {
     return attempt === this.#other ? this.hedge(backend) : this.ask(backend);
   }
 
-  /** The backends that have been asked, also by attempts that have failed. */
+  /** The backends that have been asked, including those of failed attempts. */
   get asked(): readonly string[] {
     return [...this.tried, this.#backend, this.#other?.backend ?? ""];
   }

@@ -112,7 +112,9 @@ export class AvoidedApis {
     return this.#gaps.get(keyOf(info))?.get(backend)?.isConfirmed === true;
   }
 
-  /** True if some request of this API does not go to the backend to which its client is bound. */
+  /**
+   * True if requests of this API avoid a backend, and thus may not go to the backend to which their client is bound.
+   */
   isAvoiding(info: Resource): boolean {
     return this.failures.isAvoiding(info) || this.#missingAt(info).length > 0;
   }

@@ -3,16 +3,16 @@
  *
  *     state      input                                                      becomes
  *     placing    a backend is chosen                                        asking
- *                no backend can be asked, or no place is free               placing, in a queue
+ *                no backend can be asked, or no slot is free                placing, in a queue
  *                the wait is over, or the request is refused                ended, with a local reply
  *     asking     final head                                                 relaying
  *                attempt lost: another one is under way                     asking
  *                attempt lost: the request may be sent again                placing
- *                attempt lost: it may not                                   ended, with a local reply or a reset
+ *                attempt lost: it may not be sent again                     ended, with a local reply or a reset
  *     relaying   the answer is a watch whose events can be read             watching
  *                END_STREAM from the backend                                finishing
  *                attempt lost                                               ended, with a reset
- *     watching   its session ends it                                        ended
+ *     watching   the watch session ends the watch                           ended
  *     finishing  the request's body is over, or not wanted any more         ended
  *     any        the client resets its stream, or the exchange is cut       ended
  *
@@ -66,7 +66,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   readonly context: RequestContext;
   readonly down: StreamWriter;
   /**
-   * Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. Watch sessions have their own.
+   * Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. Watch sessions have their own
+   * attempts.
    */
   readonly attempts: AttemptPair;
   readonly #credential: Credential;
@@ -91,7 +92,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #waitsUntil = 0;
   /** Counts repeated requests of this watch; undefined: the watch does not start at an exact version. */
   #replayLoop: ReplayLoop | undefined;
-  /** True if a backend that was asked does not serve the API or cannot reach its server. */
+  /** True if a backend that was asked does not serve the API or cannot reach the API's server. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
@@ -184,7 +185,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       // 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // Ends an attempt that may have begun: the client's stream has no listener yet, so no reset would end it later.
+      // Ends an attempt that may have begun: the client's stream has no listener yet, so no reset by the client would
+      // end the attempt later.
       this.attemptFaulted(error);
     }
   }
@@ -209,7 +211,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { mayHaveRun } = this.attempts;
     this.attempts.cancel(isAnswered);
     if (isAnswered) return this.#resetDown(lost);
-    // Closes an HTTP/1.1 connection: it would keep the request's head, and short memory may be why the exchange is cut.
+    // Closes an HTTP/1.1 connection, because it would keep the request's head in memory. A lack of memory may be the
+    // reason why the exchange is cut.
     this.down.closeAfter?.();
     if (mayHaveRun) this.#reply(failureOfCut(isSafe(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
@@ -264,7 +267,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
     if (this.#gate?.mayAsk(backend, this) === false) return;
-    // If only this API is missing at the client's backend, only this request goes to another backend (k/k 59848).
+    // If only this API is missing at the client's backend, only this request goes to another backend, and the client
+    // stays bound to its own (k/k 59848).
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -528,7 +532,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   // --- a response that is held, because another backend may give a better one ---
 
-  /** Returns true if the refusal is held back, because the other attempt or another backend may succeed. */
+  /** Returns true if the refusal is not forwarded now: it is held back, or the request goes to another backend. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {

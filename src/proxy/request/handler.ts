@@ -138,7 +138,10 @@ function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefi
 /** A request with its caller in the ledger. */
 type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
 
-/** The sender of a request. Another request may prove the credential (a backend accepts it) while this one waits. */
+/**
+ * The sender of a request. While this request waits, a backend may accept its credential with another request, and thus
+ * prove it.
+ */
 type Sender = { readonly asserted: Asserted | undefined; readonly credential: Credential };
 
 /** What the request's header fields say about its sender. */
@@ -188,13 +191,14 @@ function gated(
     awaitsMarker: watch?.request.awaitsMarker === true,
     isSelected: target.includes("Selector="),
     caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
-    // Counts by proven token or by address: a client can invent a new token for each request, but not a new address.
+    // Counts by token if the token is proven, otherwise by address. A client can invent a new token for each request,
+    // but not a new address.
     credential: () =>
       credential !== undefined && isVerified(parts, sender) ? credential.key : keyOf(client.address),
   };
 }
 
-/** Returns the limits that count the request, or the refusal of a request above a limit. */
+/** Returns the limits that count the request. If it exceeds a limit, returns the refusal instead. */
 function limitsOf(
   parts: LimitParts,
   { info, client, caller }: Omit<LimitedRequest, "isVerified">,
@@ -204,7 +208,7 @@ function limitsOf(
   return parts.limits.begin({ info, client, caller, isVerified: isVerified(parts, sender) });
 }
 
-/** Returns the limits that count an Upgrade until its response, or the refusal of an Upgrade above a limit. */
+/** Returns the limits that count an Upgrade until its response. If it exceeds a limit, returns the refusal instead. */
 export function limitsOfUpgrade(
   parts: LimitParts,
   request: RequestHead,
@@ -261,8 +265,8 @@ function watchAsked(
 }
 
 /**
- * Returns the backends that a request avoids: those that cannot answer for the API, those whose watch cache of the
- * resource is stalled, and those whose cache begins after the version from which the watch starts.
+ * Returns the backends that a request avoids: those that do not serve the API or cannot reach its server, those whose
+ * watch cache of the resource is stalled, and those whose cache begins after the version from which the watch starts.
  */
 function avoidedBy(
   { caches, clock, avoidedApis }: HandlerParts,

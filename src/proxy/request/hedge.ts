@@ -1,7 +1,7 @@
 /**
  * Hedges requests without a response (D6). A request that still waits for an upstream connection moves to another
  * backend. A request that was sent, and may be sent twice, also goes to another backend, and the first response wins.
- * Connections call `suspected` at every tick, so a hedge that exceeds the budget is sent later.
+ * Connections call `suspected` at every tick, so a hedge that exceeds the budget is sent at a later tick.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -28,7 +28,7 @@ export type HedgeParts = {
   readonly isAggregated: (info: RequestInfo) => boolean;
 };
 
-/** All hedges of a cluster. They share one budget. */
+/** All hedges of a cluster. Hedges of suspect attempts share one budget, and hedges of slow attempts another one. */
 export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
@@ -85,7 +85,10 @@ export class Hedges {
     if (reads?.isDoubted === true) this.#learn(backend, reads.proven());
   }
 
-  /** Reports that the hedge was faster. The backend is the cause, because the attempt's connection answers PINGs. */
+  /**
+   * Reports that the hedge was faster than this attempt. The backend caused the delay if the attempt's connection
+   * answers PINGs.
+   */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
@@ -109,16 +112,16 @@ export class Hedges {
     return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
   }
 
-  /** Moves a request that waits for a connection to a backend that has not been asked yet. */
+  /** Handles a request that still waits for a connection. Moves it to a backend that has not been asked yet. */
   #goElsewhere(attempts: AttemptPair, attempt: Attempt): void {
     const other = this.another(attempts);
     if (other !== undefined) attempts.move(attempt, other).dial(this.#parts.pools);
   }
 
   /**
-   * Handles an attempt whose backend answers PINGs, but not this request. Because the apiserver itself has to answer
-   * the request (`isOwn`), probes its readiness now: /readyz may show the cause. Hedges only reads of one object that
-   * no cache may answer, because a large LIST is slow on a healthy backend, too.
+   * Handles an attempt whose backend answers PINGs, but not this request. Probes the readiness of the backend now: it
+   * must answer the request from its own storage (`isOwn`), so /readyz may show the cause. Hedges only reads of one
+   * object that the apiserver must answer from etcd, because a large LIST is slow on a healthy backend, too.
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     this.#parts.expediteProbe(attempt.backend);
@@ -154,8 +157,8 @@ export class Hedges {
   }
 
   /**
-   * Sends the request again on another connection to the same backend. If that one is silent, too, sends it to another
-   * backend: with a wrong path MTU, all connections to a backend lose the same response.
+   * Sends the request again on another connection to the same backend. If that connection is silent, too, sends the
+   * request to another backend, because with a wrong path MTU all connections to one backend lose the same response.
    */
   #askTwice(attempts: AttemptPair, attempt: Attempt): void {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
@@ -163,7 +166,8 @@ export class Hedges {
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
     const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
     const own = another === undefined ? prompt : undefined;
-    // If there is no other backend, a new connection to this one may work: perhaps only its present ones are silent.
+    // If there is no other backend, a new connection to this one may work: perhaps only its present connections are
+    // silent.
     const backend = another ?? (isSuspect ? undefined : attempt.backend);
     if (backend === undefined || !this.#budget.take()) return;
     this.#count(attempt);

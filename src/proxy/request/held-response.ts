@@ -1,7 +1,7 @@
 /**
- * Holds a refusal (429 or 5xx) back while another backend may give a better response. A short refusal is held until it
- * is complete, because its backend may die before that. A longer refusal gets no flow-control credit, so the stream's
- * window limits the held bytes.
+ * Holds a refusal (429, 5xx, or a 404 that may mean a missing API) back while another backend may give a better
+ * response. A short refusal is held until it is complete, because its backend may die before that. A longer refusal
+ * gets no flow-control credit, so the stream's window limits the held bytes.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -10,15 +10,17 @@ import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
 /**
- * The first alternative is the text for an unknown group or version (k8s.io/apiserver, server/handler.go). The second
- * is the message of the Status, in JSON or protobuf, for an unknown resource (endpoints/handlers/responsewriters,
- * through go-restful). For a missing object the message differs: it names the object.
+ * Matches the bodies of the 404s that the apiserver's router sends. The first alternative is the text for an unknown
+ * group or version (k8s.io/apiserver, server/handler.go). The second is the message of the Status, in JSON or protobuf,
+ * for an unknown resource (endpoints/handlers/responsewriters, through go-restful). For a missing object the message
+ * differs: it names the object.
  */
 const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
 /**
- * The text of kube-aggregator (apimachinery, util/proxy/upgradeaware.go). Its other text, "service unavailable", follows
- * from the status of the APIService, which all apiservers share.
+ * Matches kube-aggregator's text about a server that it cannot reach (apimachinery, util/proxy/upgradeaware.go). Its
+ * other text, "service unavailable", is not matched, because it follows from the status of the APIService, which all
+ * apiservers share.
  */
 const ofAggregator = /^error trying to reach service: /;
 

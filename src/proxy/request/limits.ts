@@ -3,10 +3,14 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const requestLimits = {
-  /** A request body up to this size is kept until the response: it can be sent again if a backend refuses it. */
+  /**
+   * A request body up to this size is kept until the response, so that the body can be sent again if a backend refuses
+   * the request.
+   */
   repeatableBodyBytes: 64 * KiB,
   /**
-   * A refusal with a body up to this size is held until complete, because its backend may be lost. A Status has 1 KiB.
+   * A refusal with a body up to this size is held back until it is complete, because its backend may be lost before
+   * that. A Status has 1 KiB.
    */
   shortRefusalBytes: 16 * KiB,
   /**
@@ -20,13 +24,14 @@ export const requestLimits = {
    */
   refusalHeldMs: 1000,
   /**
-   * Ms that a request waits while no backend is available. Together with a failed dial (2.25 s), less than the 5 s that
-   * a leader election allows for a request (half of its renew deadline of 10 s).
+   * Ms that a request waits while no backend is available. Together with the time of a failed dial (2.25 s), this is
+   * less than the 5 s that a leader election allows for a request (half of its renew deadline of 10 s).
    */
   pendingMs: 2500,
   /**
-   * Number of hedges at once for reads that are slow although their backend answers PINGs. The budget grows by one
-   * hedge for every twenty reads, so that a slow etcd does not get twice the load.
+   * Token bucket for hedges of reads that are slow although their backend answers PINGs: its size, its tokens per
+   * second, and the tokens that each answered read adds (one for twenty reads). With the bucket, a slow etcd does not
+   * get twice the load.
    */
   slowHedgeBurst: 50,
   slowHedgesPerSecond: 10,
@@ -40,15 +45,18 @@ export const requestLimits = {
   foreignHedgeMs: 2000,
   /** Maximum number of remembered resources that some backend does not serve. An upgrade adds a few dozen. */
   missingResources: 256,
-  /** Maximum number of requests at once that go to another backend after a 404, because any wrong path causes a 404. */
+  /**
+   * Token bucket for requests that go to another backend after a 404 or an unreachable API. Limited, because any wrong
+   * path causes a 404.
+   */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
   /**
-   * A short request counts as much work as this many bytes of a response. Measured at kube-apiserver 1.36
+   * A read counts as much work as this many bytes of a response. Measured at kube-apiserver 1.36
    * (test/real/skew/costs.ts): 830 to 900 µs for a GET, 10 µs for 1 KiB of a list.
    */
   requestWorkBytes: 80 * KiB,
-  /** The same for a write: 3,000 to 4,100 µs for a PATCH. */
+  /** A write counts as much work as this many bytes of a response. Measured as above: 3,000 to 4,100 µs for a PATCH. */
   writeWorkBytes: 320 * KiB,
   /** A client without long-lived streams is moved only if it causes this much work in bytes within 5 s (balance.ts). */
   busyBytes: 4 * MiB,

@@ -35,8 +35,9 @@ const none = Buffer.alloc(0);
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "limited", "draining"]);
 
 /**
- * Writes the whole response. Only a request that may be repeated gets Retry-After: client-go repeats any method on a
- * 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome must not be sent twice.
+ * Sends the whole response, and returns its status. Only a request that may be repeated gets Retry-After: client-go
+ * repeats any method on a 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome must not
+ * be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status, fields, body } = localReplyTo(method, failure);
@@ -85,8 +86,8 @@ export function honestCode(code: number, mayHaveRun: boolean): number {
 }
 
 /**
- * True if Go's transport sends a request of any method again after a reset with this code. It takes REFUSED_STREAM, and
- * PROTOCOL_ERROR from a peer (golang/go 47635), for "not processed" (x/net http2, `canRetryError`).
+ * True if Go's transport sends a request of any method again after a reset with this code. Go's transport understands
+ * REFUSED_STREAM, and PROTOCOL_ERROR from a peer (golang/go 47635), as "not processed" (x/net http2, `canRetryError`).
  */
 function isSentAgain(code: number): boolean {
   return code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR;
@@ -110,8 +111,8 @@ export function lostUnanswered(backend: string): Failure {
 }
 
 /**
- * Returns the failure that the client gets after its request was lost; undefined: the client's stream is reset as the
- * backend reset it. `mayRunTwice`: true if the method is safe, or no backend has begun to process the request.
+ * Returns the failure that the client gets after its request was lost; undefined: the client's stream is reset with the
+ * backend's code. `mayRunTwice`: true if the method is safe, or no backend has begun to process the request.
  */
 export function failureOfLost(
   { backend, isMalformed }: Attempt,

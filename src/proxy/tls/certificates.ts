@@ -18,7 +18,10 @@ export type CertificateOptions = Reloading & {
   readonly keyFile: string;
   /** The CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
-  /** True if clients may not resume TLS sessions: the listener verifies client certificates or selects by name. */
+  /**
+   * True if clients may not resume TLS sessions, because the listener verifies client certificates or has several
+   * hosts.
+   */
   readonly wholeOnly?: boolean;
   /** Called after a reload has replaced the pair or the client CA. `isOtherCa`: true if it was the client CA. */
   readonly onSwap?: (isOtherCa: boolean) => void;

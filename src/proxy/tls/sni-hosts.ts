@@ -91,9 +91,10 @@ export class Hosts {
    * Returns a function that decides to which authorities a session of `host` may send requests (421 otherwise). The
    * function refuses the names of a host that belongs to another cluster or has another policy (A42).
    *
-   * The default host's names are those in its certificate. A client that selected `host` by name may not use one that
-   * the certificate of `host` covers, too, because it would reuse its session for the default host (RFC 9113 §9.1.1).
-   * All other names pass, because clients dial by address, by a name in the cluster, or with `--tls-server-name`.
+   * The default host's names are those in its certificate. If the certificate of `host` covers such a name, too, a
+   * client that has named `host` before may not use it: the client would be reusing its session with `host` for the
+   * default host (RFC 9113 §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or
+   * with `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;

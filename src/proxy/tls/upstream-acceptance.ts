@@ -30,7 +30,10 @@ export async function proveCaBundle(
   return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
 }
 
-/** Returns undefined if a backend accepts the proxy's certificate, or none gives a result. `field`: a header line. */
+/**
+ * Returns undefined if a backend accepts the proxy's certificate, or none gives a result. `field`: a header line of the
+ * test request; "": none.
+ */
 export async function provePair(
   pair: ServingPair,
   { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },

@@ -11,7 +11,7 @@ import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
 import { Retries } from "../upstream/retry-policy.ts";
 
-/** A backend's socket. For a passthrough connection it is paused, and the backend's first bytes are unread. */
+/** A backend's socket. For a passthrough connection, the socket is paused, and the backend's first bytes are unread. */
 export type DialledSocket = { readonly socket: Socket; readonly backend: string };
 
 export type DialThroughParts = {
@@ -30,7 +30,7 @@ export type Opening = {
   readonly isRepeatable: boolean;
 };
 
-/** Resolves after at most `limits.attempts` dials or `limits.handshakeMs`. */
+/** Resolves after at most `limits.attempts` dials, and within `limits.handshakeMs`. */
 export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<DialledSocket | Failure> {
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }

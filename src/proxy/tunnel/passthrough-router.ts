@@ -71,7 +71,7 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Takes all received bytes, to forward them to the backend. */
+/** Consumes all received bytes, because they will be forwarded to the backend. */
 function helloIn(seen: Buffer): Decision<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };

@@ -3,9 +3,9 @@
  * that each backend has, and joins both sockets until one side ends.
  *
  * The proxy cannot send PINGs inside these connections, so they depend on their backend's health state (D6). If the
- * backend is dead, both sockets are reset, and client-go reconnects at once instead of after its own 45 s. A fault of
- * one connection alone shows in the kernel's socket table (stuck-sockets.ts). A connection is never ended because it is
- * silent (D7).
+ * backend is dead, both sockets are reset, and client-go reconnects at once instead of after its own timeout of 45 s. A
+ * fault of one connection alone shows in the kernel's socket table (stuck-sockets.ts). A connection is never ended
+ * because it is silent (D7).
  */
 
 import type { Socket } from "node:net";
@@ -76,7 +76,8 @@ export class Passthrough {
 
   /**
    * Ends the connections to backends that are no longer configured or discovered, after `graceMs`, because a removed
-   * backend has no health state. If the backend is back before that, its connections stay.
+   * backend has no health state, and its connections could hang unnoticed. If the backend is back before that, its
+   * connections stay.
    */
   reconcile(names: readonly string[], graceMs: number): void {
     for (const [name, stop] of this.#leaving)

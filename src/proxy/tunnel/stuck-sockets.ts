@@ -42,7 +42,8 @@ type WatchedTunnel = {
   readonly run: () => void;
   looks: number;
   /**
-   * Number of retransmissions while all connections to the backend were silent. They prove nothing about this socket.
+   * Number of retransmissions while all connections to the backend were silent. These prove nothing about this socket
+   * alone.
    */
   excused: number;
 };
@@ -111,7 +112,10 @@ export class HungTunnels {
  */
 const triesAfterHole = 2;
 
-/** For the client, only its own socket is considered, because nothing else shows whether the client still exists. */
+/**
+ * True if one of the tunnel's sockets is stuck. For the client, only its own socket is considered, because nothing else
+ * shows whether the client still exists.
+ */
 function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;

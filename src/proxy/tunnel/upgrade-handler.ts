@@ -38,7 +38,9 @@ export type UpgradeParts = {
         readonly asserted?: Asserted | undefined;
       }
     | Failure;
-  /** Returns the limits that count the Upgrade until its response, or the refusal of an Upgrade above a limit. */
+  /**
+   * Returns the limits that count the Upgrade until its response. If it exceeds a limit, returns the refusal instead.
+   */
   readonly limitsOf?: (
     request: RequestHead,
     client: Client,

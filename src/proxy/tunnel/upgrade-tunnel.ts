@@ -97,7 +97,10 @@ export class Tunnel {
     return this.#messages?.count;
   }
 
-  /** Ends the tunnel, because the backend is dead or the proxy stops: with FIN, so that the client notices at once. */
+  /**
+   * Ends the tunnel, because the backend is dead or the proxy stops. An open tunnel ends with a FIN, so that the client
+   * notices at once.
+   */
   cut(reason: TunnelEnd): void {
     if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
     else if (this.#state === "answering") this.#breakOff(reason);
@@ -166,7 +169,8 @@ export class Tunnel {
     this.#upgrades = [];
     this.#received = this.#early = nothing;
     backend.off("data", this.#receive);
-    // Forwards the 101 byte for byte: it was parsed strictly, and old clients may depend on its exact spelling.
+    // Forwards the 101 byte for byte, because old clients may depend on its exact spelling. That is safe, because the
+    // 101 was parsed strictly.
     client.write(bytes);
     if (received.length > 0) client.write(received);
     if (this.#isWatch && head.upgrades.includes("websocket")) this.#count(backend, received);

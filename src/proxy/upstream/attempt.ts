@@ -1,6 +1,6 @@
 /**
- * One attempt to get a response from one backend, for an exchange or a watch session (its owner): waits for an upstream
- * connection, opens a stream on it, and reports to the owner, which decides what the client gets.
+ * One attempt to get a response from one backend. It belongs to an exchange or a watch session, its owner. The attempt
+ * waits for an upstream connection, opens a stream on it, and reports to the owner, which decides what the client gets.
  */
 import { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -35,8 +35,8 @@ export type AttemptOwner = {
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
   /**
-   * Called when the backend answers a PING that was sent after the held head arrived. So the connection does not lose
-   * the backend's packets.
+   * Called when the backend has answered a PING that was sent after the held head arrived. The answer shows that the
+   * connection does not lose the backend's packets.
    */
   attemptPassed?(attempt: Attempt): void;
   /** Called when the connection takes no new streams, or the backend drains. Open streams still work for a while. */
@@ -51,8 +51,8 @@ export class Attempt implements ConnectionUser, Waiter {
   #connection: Connection | undefined;
   #isSuspect = false;
   /**
-   * Clock reading at which the head was sent; negative if it was not sent, or the backend refused it unprocessed. Whole
-   * ms, because V8 stores integers in the object itself.
+   * Clock reading at which the head was sent; negative if the head was not sent, or the backend refused the request
+   * unprocessed. Whole ms, because V8 stores integers in the object itself.
    */
   #sentAt = -1;
   /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */
@@ -142,8 +142,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Lets the owner forward a held head that had arrived before the answered PING was sent, at `answeredPingAt`:
-   * everything that the backend sent before the PING's answer has arrived.
+   * Called after the backend has answered a PING that was sent at `answeredPingAt`. If the held head arrived before
+   * that, lets the owner forward the head, because everything that the backend sent before its answer has arrived.
    */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
@@ -209,7 +209,10 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Marks the attempt as slow and notifies the owner, at each tick for `slowToldMs`. Another backend may be asked. */
+  /**
+   * Marks the attempt as slow and notifies the owner, which may ask another backend. Called at each tick for
+   * `slowToldMs`.
+   */
   slowed(): void {
     this.isSlow = true;
     this.#contain(() => this.#owner.attemptSuspected(this));

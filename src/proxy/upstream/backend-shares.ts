@@ -15,7 +15,7 @@ export type BackendTraits = {
 export type BackendSharesParts = {
   readonly slowStart: SlowStart;
   readonly traitsOf: (backend: string) => BackendTraits;
-  /** Returns the part of its weight that the backend can serve now: above 0, at most 1. */
+  /** Returns which part of its weight the backend can serve now: above 0, at most 1. */
   readonly capacityOf: (backend: string) => number;
   /** True if the backend has asked for a pause (429 with Retry-After). */
   readonly isPaused: (backend: string) => boolean;
@@ -30,7 +30,10 @@ export class BackendShares {
     this.#parts = parts;
   }
 
-  /** Returns the backend's share compared with a backend of weight 1 at full load: above 0. */
+  /**
+   * Returns the backend's share of the load, above 0. A backend of weight 1 that can serve its full load has the share
+   * 1.
+   */
   of(backend: string): number {
     const { slowStart, traitsOf, capacityOf } = this.#parts;
     return slowStart.shareOf(backend) * traitsOf(backend).weight * capacityOf(backend);

@@ -34,7 +34,9 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Starts a probe that shows whether large packets are lost: one connection is silent while another answers. */
+  /**
+   * Called if one connection is silent while another answers. Starts a probe that shows whether large packets are lost.
+   */
   readonly probeLargePackets: () => void;
   /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => BackendFacts;
@@ -62,7 +64,10 @@ export type PoolSettings = {
  */
 const revivalKey = poolKey("proven", "plain");
 
-/** The failure of a dial that the proxy itself restarts. It is no evidence, and the requests continue to wait. */
+/**
+ * The failure of a dial that the proxy itself restarts. It shows nothing about the backend, and the requests continue
+ * to wait.
+ */
 const dialledAgain = new Failure("backend-refused", "proxy", "Dial restarted: a newer socket was answered");
 
 export class ConnectionPool implements ConnectionOwner {
@@ -181,7 +186,10 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
-  /** Ms of silence after which a connection is suspect, and dead, for the backend's present round-trip time. */
+  /**
+   * The ms of silence after which a connection is suspect, and those after which it is dead. They depend on the
+   * backend's present round-trip time.
+   */
   get deadlines(): PingTimes {
     return this.#keepalive.deadlines;
   }
@@ -206,8 +214,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Fails the dials that have taken three times as long as the answered socket: their SYN was lost. A dial that is only
-   * a little slower, or began after the answer, goes on.
+   * Fails the dials that have taken three times as long as the answered socket, because their SYN was probably lost. A
+   * dial that is only a little slower, or began after the answer, goes on.
    */
   #failStuck(): void {
     const { at, ms } = this.#answered;
@@ -303,7 +311,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.soon();
   }
 
-  /** Journals each reason only once: a backend that stays down may cause eight failed dials a second. */
+  /** Journals each reason only once, because a backend that stays down may cause eight failed dials a second. */
   #journalClosed(connection: Connection, reason: string): void {
     if (!connection.isOpened && reason === this.#journaledReason) return;
     if (!connection.isOpened) this.#journaledReason = reason;
@@ -319,7 +327,10 @@ export class ConnectionPool implements ConnectionOwner {
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
   }
 
-  /** Refuses the requests that waited for the lost connection. If the pool has none left, refuses all waiting ones. */
+  /**
+   * Refuses the requests that waited for the lost connection. If the pool has no connection left, refuses all waiting
+   * requests.
+   */
   #lost(connection: Connection, shard: Shard, failure: Failure): void {
     const refusal = new Failure("backend-refused", "backend", failure.message, failure);
     this.#isDead ||= this.#shardOf.size === 0;

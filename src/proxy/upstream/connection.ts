@@ -44,7 +44,7 @@ export type ConnectionOwner = {
 };
 
 export type ConnectionOptions = {
-  /** Part of the connection's name, such as "proven-long-7" for number 7. */
+  /** The key of the connection's shard. It is part of the connection's name, such as "proven-long-7" for number 7. */
   readonly key: PoolKey;
   /** A number that no other connection of the backend has. */
   readonly number: number;
@@ -157,7 +157,7 @@ export class Connection implements WireOwner {
 
   /**
    * True if the backend sent GOAWAY before the proxy did. A later GOAWAY says nothing: Go's server answers each GOAWAY
-   * of the proxy with one.
+   * of the proxy with a GOAWAY.
    */
   get isPeerGoing(): boolean {
     return this.#session.isPeerGoing && !this.#hasYielded;
@@ -177,9 +177,10 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Resets a stream whose client has given up, at once (D17). A connection that has reset many unanswered streams takes
-   * no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while five times as many
-   * handlers as allowed streams still run (x/net http2, scheduleHandler). Resets alone do not have that effect (A1).
+   * Immediately resets a stream whose client has given up (D17). A connection that has reset many unanswered streams
+   * takes no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while five times as
+   * many handlers as allowed streams still run (x/net http2, scheduleHandler). Resets alone do not have that effect
+   * (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
@@ -238,7 +239,10 @@ export class Connection implements WireOwner {
     return this.#options.clock.now();
   }
 
-  /** Calls `slowed` of each attempt that has taken `ms`, at every tick for the next `upstreamLimits.slowToldMs`. */
+  /**
+   * Called at every tick. Reports the latest answered PING to each attempt. Calls `slowed` of attempts that have lasted
+   * for `ms`, but not for `upstreamLimits.slowToldMs` longer.
+   */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
     for (const attempt of this.#attempts) {
@@ -295,7 +299,10 @@ export class Connection implements WireOwner {
     return this.#wasInUse;
   }
 
-  /** True if the proxy's certificate on this connection was replaced. It serves until a new connection is open. */
+  /**
+   * True if the proxy's certificate on this connection was replaced. The connection takes streams until a new one is
+   * open.
+   */
   get isOutdated(): boolean {
     return this.#isOutdated;
   }

@@ -1,8 +1,8 @@
 /**
  * Finds silent connections to one backend by PINGs. One timer, set to the next deadline, serves all connections. If
- * there are many connections, only some send a PING at each tick; once a PING is answered slowly, all connections send
- * one at once. Time in which the proxy's event loop was stalled does not count as silence, and connections are judged
- * only after the tick's input has been read (F11).
+ * there are many connections, only some send a PING at each tick; once the answer to a PING is late, all connections
+ * send a PING at once. Time in which the proxy's event loop was stalled does not count as silence, and connections are
+ * judged only after the tick's input has been read (F11).
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -62,7 +62,10 @@ export class Keepalive<Kept extends KeptAlive> {
     this.#deadlines = parts.times;
   }
 
-  /** Ms of silence after which a connection is suspect, and dead, for the present round-trip time. */
+  /**
+   * The ms of silence after which a connection is suspect, and those after which it is dead. They depend on the present
+   * round-trip time.
+   */
   get deadlines(): PingTimes {
     return this.#deadlines;
   }
@@ -140,8 +143,8 @@ export class Keepalive<Kept extends KeptAlive> {
       (connection, ms) => health.silent(connection, ms),
     );
     health.notifyAttempts();
-    // Must be the last step: the steps before it find out whether the backend answers on any connection. If it does, a
-    // silent connection may only be waiting for the next TCP retransmission.
+    // Must be the last step: the steps before it find out whether the backend answers on any connection. If the backend
+    // does answer, a silent connection may only be waiting for the next TCP retransmission.
     const isAnswering = facts().fresh === "answer" || health.hasAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
     const deadAt = this.#judge(silent, deadAfterMs, dead);
@@ -155,7 +158,10 @@ export class Keepalive<Kept extends KeptAlive> {
     return silent;
   }
 
-  /** If one connection is slow, pings all of them, because others may be slow, too. Returns when to check again. */
+  /**
+   * If the answer on one connection is late, sends a PING on all of them, because others may be silent, too. Returns
+   * when to check again.
+   */
   #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
     let slow = 0;
@@ -173,7 +179,7 @@ export class Keepalive<Kept extends KeptAlive> {
 
   /**
    * Calls `notify` for each connection that was silent for `afterMs`. Returns the clock reading at which the next
-   * connection will have been silent for as long.
+   * connection will have been silent for `afterMs`.
    */
   #judge(
     silent: readonly Kept[],
@@ -196,8 +202,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * Returns how many ms a connection may be silent while its backend answers on others. After an outage, the kernel's
-   * next retransmission may take as long again as the outage, because the kernel doubles its pause each time.
+   * Returns how many ms a connection may be silent while its backend answers on other connections. After an outage, the
+   * kernel's next retransmission may take as long again as the outage, because the kernel doubles its pause each time.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;

@@ -4,29 +4,37 @@ const MiB = 1024 * KiB;
 
 export const upstreamLimits = {
   /**
-   * Number of resets of unanswered streams after which an upstream connection takes no new streams. Its 80 open streams
-   * may still be reset. A backend that is another watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets
-   * of requests whose handlers still ran (measured).
+   * Token bucket for resets of unanswered streams, which gains `h2Limits.resetsPerSecond`. Once it is empty, an
+   * upstream connection takes no new streams, but its 80 open streams may still be reset. A backend that is another
+   * watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets of requests whose handlers still ran
+   * (measured).
    */
   connectionResetBurst: 120,
+  /** Maximum receive window of a backend's stream in bytes, for a fast client and a distant backend. */
   streamWindowMostBytes: 4 * MiB,
+  /** Receive window of a backend's stream in bytes while memory is short. */
   streamWindowTightBytes: 64 * KiB,
   /** Bytes per ms of a gigabit network. A stream's window never exceeds what arrives at this rate in one round trip. */
   streamBytesPerMs: 128 * KiB,
   /** Maximum number of connections to one backend per trust class and kind: with 80 streams each, 80,000 watches. */
   connections: 1000,
+  /**
+   * Maximum number of dials to one backend per second for unproven credentials. Rejected addresses have a budget of
+   * their own, which is as large.
+   */
   unprovenDialsPerSecond: 50,
+  /** Maximum number of dials to one backend per second for all other requests. */
   dialsPerSecond: 50,
   /**
-   * Up to this many connections to one backend all send a PING at every tick. If there are more, each sends one in
-   * `pingTurns` ticks, and also when it opens a stream: 600 PINGs a tick cost 8 % of a core.
+   * Up to this many connections to one backend all send a PING at every tick. If there are more, each connection sends
+   * a PING in one of `pingTurns` ticks, and when it has opened a stream, because 600 PINGs a tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
   /**
-   * If a PING is unanswered for this share of the time until suspicion, all other connections get a PING at once. A
-   * silent backend is therefore suspect within 0.88 s (0.75 s with few connections), and a broken path of a single idle
-   * connection within 1.5 s.
+   * If a PING is unanswered for this share of the time after which a silent connection is suspect, all other
+   * connections to the backend get a PING at once. A silent backend is therefore suspect within 0.88 s (0.75 s with few
+   * connections). If only the path of a single idle connection is broken, that connection is suspect within 1.5 s.
    */
   rollCallShare: 0.25,
   /**
@@ -36,18 +44,21 @@ export const upstreamLimits = {
    */
   connectionPatienceMs: 5000,
   /**
-   * Backends that fall silent within this many ms share one cause, most likely the proxy's own network. If another
-   * backend answers a PING that was sent later, only the silent backend is affected (D14).
+   * Backends that fall silent within this many ms of each other probably have a common cause, such as the proxy's own
+   * network. If another backend answers a PING that was sent later, only the silent backend is affected (D14).
    */
   togetherMs: 1000,
-  /** Minimum age (ms) of a dial that is restarted if another socket was answered within a third of that time. */
+  /**
+   * A dial is restarted only if it has taken this many ms, and three times as long as another socket took until its
+   * answer.
+   */
   hurriedDialMs: 200,
   /** Ms until a failed dial to a backend is repeated. The pause doubles with each failure, up to `redialMostMs`. */
   redialFirstMs: 100,
   redialMostMs: 500,
   /**
-   * If a PING took this many ms more than twice the median, a packet was lost: TCP retransmits after 200 ms at the
-   * earliest. For `lossyMs` after that, the path counts as lossy, and a silent connection does not show that large
+   * If a PING took this many ms more than twice the median, a packet was lost, because TCP retransmits after 200 ms at
+   * the earliest. For `lossyMs` after that, the path counts as lossy, and a silent connection does not show that large
    * packets are lost.
    */
   latePingMs: 150,
@@ -56,11 +67,17 @@ export const upstreamLimits = {
   connectionWaitMs: 2500,
   /** Ms that a request waits for a connection before it goes to another backend. A TLS dial takes a tenth of this. */
   connectionDoubtMs: 500,
-  /** A PING unanswered for this multiple of the time until suspicion counts as silence, even if bytes arrive. */
+  /**
+   * A connection counts as silent, even if bytes arrive, once its PING is unanswered for this multiple of the time
+   * after which a silent connection is suspect.
+   */
   unansweredShare: 1.5,
   /** A connection gets no hedges while a PING has been unanswered for more ms than this. PINGs go out every 250 ms. */
   promptMs: 100,
-  /** Ms for which a connection that was silent is used only if no other has room. Watches try to resume for as long. */
+  /**
+   * For this many ms, a connection that was silent is used only if no other one has room. Watches try to resume for the
+   * same time.
+   */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */
   idleConnectionMs: 60_000,
@@ -71,9 +88,9 @@ export const upstreamLimits = {
   /** Share of its full load that a backend gets in the first second after it has become ready again. */
   slowStartLeast: 1 / 30,
   /**
-   * A backend of another zone gets clients only if the load of the own zone's backends exceeds `spillRatio` times that
-   * backend's load by `spillFloor` streams. A proxy on a node has a few dozen streams, so its clients stay in their
-   * zone.
+   * A backend of another zone gets clients only if the load of the backends in the proxy's own zone exceeds
+   * `spillRatio` times that backend's load by `spillFloor` streams. A proxy on a node has a few dozen streams, so its
+   * clients stay in their zone.
    */
   spillRatio: 2,
   spillFloor: 100,

@@ -88,7 +88,7 @@ function bestOf(
   return bestByZone(willing.length > 0 ? willing : best, loads);
 }
 
-/** Prefers the own zone as long as its backends are not much more loaded than the others (`PoolSet.weightOf`). */
+/** Prefers the proxy's own zone, unless its backends are much more loaded than the others (`PoolSet.weightOf`). */
 function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | undefined {
   const near = leastOfTwo(
     views.filter(({ name }) => loads.isNear(name)),

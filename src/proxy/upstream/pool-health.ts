@@ -16,12 +16,15 @@ export type PoolHealthParts = {
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
   /**
-   * Called once when a connection with open streams falls silent while another one answers: the silent connection may
-   * lose large packets.
+   * Called once when a connection with open streams falls silent while another one answers, because the silent
+   * connection may be losing large packets.
    */
   readonly probeLargePackets: () => void;
   readonly reads: ReadLatency;
-  /** Returns the ms of silence after which a connection is suspect, for the backend's present round-trip time. */
+  /**
+   * Returns the ms of silence after which a connection is suspect. They depend on the backend's present round-trip
+   * time.
+   */
   readonly deadlines: () => PingTimes;
 };
 
@@ -78,7 +81,9 @@ export class PoolHealth {
     return isStuck && this.hasAnswering;
   }
 
-  /** True if a PING sent after this clock reading was answered, and no PING was late recently: small packets pass. */
+  /**
+   * True if a PING sent after this clock reading was answered, and no PING was late recently, so small packets pass.
+   */
   passesSmallPackets(since: number): boolean {
     return (
       !this.#isLossy && this.#parts.connections().some((connection) => connection.isAnsweringSince(since))
@@ -90,7 +95,7 @@ export class PoolHealth {
     return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }
 
-  /** Makes a connection suspect on which nothing arrived for `ms`. If no connection answers, reports the silence. */
+  /** Makes a connection suspect, because it was silent for `ms`. If no connection answers, reports the silence. */
   silent(connection: Connection, ms: number): void {
     const isNews = connection.suspect();
     if (this.hasAnswering) {
@@ -115,7 +120,9 @@ export class PoolHealth {
     else if (this.#hasReportedSilence) this.#reportAnswering();
   }
 
-  /** Notifies suspect and slow attempts. Called once all silent connections are known: hedges avoid those. */
+  /**
+   * Notifies suspect and slow attempts. Called only when all silent connections are known, because hedges avoid these.
+   */
   notifyAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
     reads.fade(clock.now());

@@ -9,7 +9,7 @@ export type PoolKey = {
   readonly trust: TrustClass;
   readonly kind: ConnectionKind;
   readonly owner: string;
-  /** The three fields as one string, built only once, because every request looks up its shard by it. */
+  /** The three fields as one string, built only once, because every request looks up its shard by this string. */
   readonly name: string;
 };
 

@@ -6,7 +6,10 @@ import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
-/** An attempt that waits for a connection. Exactly one of `ready` and `refused` is called. No method throws. */
+/**
+ * An attempt that waits for a connection. Exactly one of `ready` and `refused` is called, unless the attempt is removed
+ * before. No method throws.
+ */
 export type Waiter = {
   readonly key: PoolKey;
   /** Returns the key that applies now. The key changes if the credential is proven while the attempt waits. */
@@ -46,9 +49,9 @@ export function retireOutdated({ connections }: Shard): void {
 
 /**
  * Returns the idle connections to close now, and whether the shard needs a new connection first. Connections beyond the
- * `keep` warm ones close soon, except for the last one: without warm connections, it closes after a minute. A warm
- * connection is replaced before it is closed. The reason: an apiserver ends a session after 90 s without a stream, and
- * if all sessions ended at once, the backend would look as if it were draining.
+ * `keep` warm ones close soon, except for the shard's last one. If `keep` is 0, the last one closes after a minute. A
+ * warm connection is replaced before it is closed. The reason: an apiserver ends a session after 90 s without a stream,
+ * and if all sessions ended at once, the backend would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,
