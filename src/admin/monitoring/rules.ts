@@ -1,4 +1,4 @@
-/** Generates the alert rules: as a Prometheus rules file, which the Helm chart contains as well, and as a PrometheusRule. */
+/** Generates the alert rules as a Prometheus rules file, which is also in the Helm chart, and as a PrometheusRule. */
 import { docsPage } from "../../program/docs.ts";
 import { type Alert, active, alerts, listOf, ofCluster, runbookUrl } from "./alerts.ts";
 
