@@ -306,7 +306,7 @@ export class AdminServers {
     return this.#probes?.port?.address ?? "";
   }
 
-  /** Address of the JSON API, as host:port; "" while another process uses its port. */
+  /** Address of the JSON API, as host:port; "" while its port is not bound. */
   get apiAddress(): string {
     return this.#api?.port?.port.address ?? "";
   }
@@ -337,9 +337,7 @@ export class AdminServers {
     };
   }
 
-  /**
-   * Stops measurements, reloads of certificates, and requests to other replicas and for authorization. Closes no port.
-   */
+  /** Stops measurements, certificate reloads, and requests to other replicas and for authorization. Closes no port. */
   stop(): void {
     this.#monitor.stop();
     this.#historyMonitor.stop();

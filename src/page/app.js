@@ -82,7 +82,7 @@ function App({ choice }) {
 const searchable = ["watches", "clients", "leases"];
 
 /**
- * What all views show. The page reads it at intervals. `now`: the proxy's time, in ms since 1970.
+ * The data that all views show, read at intervals. `now`: the proxy's time, in ms since 1970.
  * @typedef {{
  *   backends: readonly import("./rows.d.ts").Backend[],
  *   incidents: readonly import("./rows.d.ts").Incident[],

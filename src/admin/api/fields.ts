@@ -1,6 +1,7 @@
 /**
  * Declares each field of the JSON API's rows once: its schema for /openapi.json, its value, and the key by which rows
- * are filtered and sorted. The types of the rows (`ViewOf`) follow from these declarations.
+ * are filtered and sorted. The types of the rows (`ViewOf`) follow from these declarations. A clock reading is a time
+ * in ms of the process's monotonic clock; -1 stands for never.
  */
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";

@@ -1,4 +1,4 @@
-/** `/api/v1/stats`: counters since the process started, as one JSON object. The admin page reads it every second. */
+/** `/api/v1/stats`: counters since the process started, as one JSON object. The admin page reads it at intervals. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";

@@ -21,9 +21,7 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /**
-   * Put before the path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes' components.
-   */
+  /** Put before the path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes itself. */
   readonly pathPrefix?: string;
 };
 

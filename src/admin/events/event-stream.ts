@@ -73,7 +73,10 @@ export class EventStreams {
     for (const one of entries) send(one);
   }
 
-  /** Writes comments at intervals, because only a failed write shows that a client is gone. Returns a stop function. */
+  /**
+   * At intervals, checks the client's permission and writes a comment, because only a failed write shows that a client
+   * is gone. Returns a function that ends this.
+   */
   #startHeartbeat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());

@@ -8,7 +8,7 @@ import { clientKinds } from "../../ledger/client-kind.ts";
 export type BackendStep = {
   /** The worst state during the step, as an index of `states`. */
   readonly state: number;
-  /** Counters since the process began. */
+  /** Counters since the process began: `requests`, `serverErrors` (5xx) and `tooManyRequests` (429). */
   readonly requests: number;
   readonly serverErrors: number;
   readonly tooManyRequests: number;
@@ -27,7 +27,7 @@ export type BackendStep = {
 
 /** The process at the end of a step. */
 export type ProcessStep = {
-  /** Counters since the process began. */
+  /** Counters since the process began: `requests`, `failures`, `watchEvents`, and `cpuMs` of all threads. */
   readonly requests: number;
   readonly failures: number;
   readonly watchEvents: number;

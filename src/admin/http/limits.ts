@@ -21,7 +21,7 @@ export const adminLimits = {
   adminHeaderBytes: 8 * KiB,
   /** Maximum bytes of a request's headers on a port with authorization. A token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
-  /** Milliseconds in which a request must arrive, for which an idle connection stays open, and that a scrape takes. */
+  /** Maximum milliseconds for a request to arrive, for an idle connection to stay open, and for a scrape. */
   adminRequestMs: 10_000,
   /** Maximum number of unanswered requests on one socket, because 2,000 pipelined requests would allocate 8 MiB. */
   adminWaiting: 4,
@@ -41,7 +41,7 @@ export const adminLimits = {
   apiOffset: 100_000,
   /** Maximum number of groups that one request counts: enough for resources, nodes or programs of a large cluster. */
   apiGroups: 10_000,
-  /** Maximum number of journal entries kept for readers of the event stream that reconnect: minutes of a busy proxy. */
+  /** Maximum number of journal entries kept for readers that reconnect: the last minutes of a busy proxy. */
   eventsKept: 2000,
   /** Maximum number of open event streams. */
   eventStreams: 16,

@@ -187,7 +187,7 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns that `q` searches: those that contain text in the first row. */
+/** Returns the columns that `q` searches: those whose value in the first row is a text. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

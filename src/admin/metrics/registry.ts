@@ -25,7 +25,7 @@ const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}_total`,
 ]);
 
-/** A metric. `kept`: the counts that no other object has: of journal entries, and of removed clusters. */
+/** A metric. `kept`: the counts that no other object has, namely of journal entries and of removed clusters. */
 type CountedMetric = { readonly metric: Metric; readonly kept: Series };
 
 export class Metrics {

@@ -74,7 +74,7 @@ export function active(kinds: readonly IncidentKind[], more = ""): string {
   return `watchkeeper_incident_active{${kind}${more}}`;
 }
 
-/** Counts the watchkeeper instances with an active incident of these kinds, for each value of the labels `by`. */
+/** Returns an expression that counts the instances with an active incident of these kinds, by the labels `by`. */
 function instancesWith(kinds: readonly IncidentKind[], by: string): string {
   return `count by (${by}) (max by (${by}, instance) (${active(kinds)} > 0))`;
 }
@@ -121,7 +121,7 @@ function daysLeft(expiry: string): string {
 const inDays =
   "in {{ if lt $value 1.0 }}less than a day{{ else if lt $value 2.0 }}1 day{{ else }}{{ $value }} days{{ end }}";
 
-/** Lists the states of each apiserver, with the number of instances that see it in this state. They may disagree. */
+/** Lists the states of each apiserver, with the number of instances that see each state. Instances may disagree. */
 const backendStates: Fact = {
   // The query joins both labels into one, because sortByLabel sorts by one label only, and the order of results with
   // equal labels changes between evaluations.

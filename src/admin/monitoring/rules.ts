@@ -60,7 +60,7 @@ function activeKinds({ kinds, by }: Alert): string {
 
 function descriptionOf({ name, by, affected, first, facts }: Alert): string {
   const matchers = [`alertname="${name}"`, ...by.map((label) => `${label}=%q`)].join(",");
-  // Prometheus itself records since when the expression of an alert has held.
+  // Prometheus' own series ALERTS_FOR_STATE has the time since which the expression of an alert has held.
   const since = {
     query: `min(ALERTS_FOR_STATE{${matchers}})`,
     of: by,

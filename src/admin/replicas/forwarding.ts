@@ -147,7 +147,7 @@ function headersOf(
   };
 }
 
-/** Returns the replica's name and the path there. Encodes each segment again, so that an ID with a slash stays one. */
+/** Returns the replica's name and the path there. Segments are encoded again: an ID with a slash stays one segment. */
 function destinationIn(path: string): Destination | undefined {
   if (!path.startsWith(root)) return undefined;
   const [name = "", ...rest] = path.slice(root.length).split("/");

@@ -61,7 +61,7 @@ export async function askReplica(
   return new Failure("backend-protocol", "backend", `Not a watchkeeper replica: status ${outcome.status}`);
 }
 
-/** Keeps the TLS context that trusts the CA file. Reads the file once per `askEveryMs`, and parses it if it changed. */
+/** Keeps the TLS context for the CA file. Reads the file once per `askEveryMs`, and parses it only after a change. */
 class TrustedCa {
   #file = "";
   #text = "";
@@ -105,7 +105,7 @@ function optionsFor(
     ...plain,
     protocol: "https:",
     secureContext,
-    // Set explicitly, because Node's variable NODE_TLS_REJECT_UNAUTHORIZED would otherwise turn the verification off.
+    // Set explicitly, or the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the verification off.
     rejectUnauthorized: true,
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,

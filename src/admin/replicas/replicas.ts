@@ -13,7 +13,7 @@ import type { Journal } from "../../events/journal.ts";
 import { replicaLimits } from "./limits.ts";
 import type { ReplicaFacts } from "./replica.ts";
 
-/** "unknown": the replica has not answered yet, but was listed less than `liveMs` ago. */
+/** "live": has answered in the last `liveMs`. "silent": has not. "unknown": has not, but was listed later than that. */
 export const replicaStates = ["live", "silent", "unknown"] as const;
 export type ReplicaState = (typeof replicaStates)[number];
 
@@ -112,7 +112,7 @@ export class Replicas {
   readonly #parts: ReplicasParts;
   readonly #startedAt: number;
   readonly #interval: Interval;
-  /** By the text of the address. */
+  /** Places by the text of their address. */
   readonly #places = new Map<string, Place>();
   #config: ReplicasConfig | undefined;
   #stopResolving = (): void => {};
@@ -142,7 +142,7 @@ export class Replicas {
     this.#stopResolving();
     this.#interval.stop();
     if (config !== undefined) this.#interval.start();
-    // If there is a name, the replicas of the old configuration share limits until the name is resolved.
+    // If there is a name, the replicas of the old configuration still share limits until the name is resolved.
     if (name === undefined) this.#keepOnly(addresses);
     this.#list(addresses);
     const found = (all: readonly Address[]): void => this.#list(all);
@@ -282,7 +282,7 @@ export class Replicas {
     const sharing = this.#replicaPlaces().filter((place) => place.sharesAt(now));
     const ids = new Set(sharing.flatMap(({ facts }) => (facts === undefined ? [] : [facts.id])));
     const unknown = sharing.filter(({ facts }) => facts === undefined).length;
-    // One of the addresses that have not answered yet may be this process's own.
+    // One of the addresses that have not answered yet may be this process's own, which must not be counted twice.
     const isOwnUnknown = unknown > 0 && !ids.has(own);
     if (!isOwnUnknown) ids.add(own);
     return Math.min(replicaLimits.replicas, Math.max(1, ids.size + unknown));
@@ -326,7 +326,7 @@ export class Replicas {
   }
 
   /**
-   * Returns the addresses without the second ones of replicas. If the name resolves to IPv4 and IPv6 addresses, but
+   * Returns the addresses, except second addresses of replicas. If the name resolves to IPv4 and IPv6 addresses, but
    * replicas have answered in one of the two families only, omits the addresses of the other family, because each of
    * them belongs to a replica that is in the list already.
    */

@@ -50,7 +50,7 @@ const noAccess = (): { servers: string[]; caFile: string; serverName: undefined 
   serverName: undefined,
 });
 
-/** Returns a Failure if the name has no address or too many. Discovery checks this too, but its text has "backends". */
+/** Returns a Failure if the name has no address or too many. Discovery's own message would call them backends. */
 function checked(found: readonly Discovered[]): readonly Discovered[] | Failure {
   if (found.length === 0) return new Failure("bad-file", "proxy", "The name has no address");
   if (found.length <= replicaLimits.replicas) return found;

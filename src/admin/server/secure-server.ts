@@ -1,4 +1,4 @@
-/** Serves the API over TLS. Each new connection gets the certificate that is in use at that moment. */
+/** Serves an admin port over TLS. Each new connection gets the certificate that is in use at that moment. */
 import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";

@@ -24,7 +24,7 @@ import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 const json = "application/json";
 /** Unread bytes above which a watch is ended. A real apiserver ends a watch that is about a second of events behind. */
 export const watchQueueBytes = 4 * 1024 * 1024;
-/** The default of `--min-request-timeout` in ms. A watch without timeoutSeconds lasts once to twice this time. */
+/** Default of `--min-request-timeout` in ms. A watch without timeoutSeconds lasts this long, or up to twice as long. */
 const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {

@@ -50,7 +50,8 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // The relay has already accepted the client's connection. If the apiserver refuses its own, the client's is reset.
+    // The client's connection to the relay is already open. If the apiserver refuses the relay's, the client's is
+    // reset.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);

@@ -76,7 +76,7 @@ function namespaceOf([first, second, third]: readonly string[]): string | undefi
   return isScope ? second : undefined;
 }
 
-/** True if the path fits the resource: an object in a namespace needs one, and a cluster-scoped resource has none. */
+/** True if the path suits the resource: a namespaced object needs a namespace, a cluster-scoped one has none. */
 function isPlaced(
   { isNamespaced }: Resource,
   namespace: string | undefined,

@@ -5,8 +5,8 @@
 import type { KubeObject } from "./json.ts";
 
 /**
- * Number of changes that the history keeps at least. A watch may start before any of them. Older changes are dropped
- * once there are twice as many. A real apiserver keeps 100 to 102,400 changes per resource.
+ * Minimum length of a full history, in changes. Watches may start anywhere in it. The oldest changes are dropped when
+ * it is twice as long. A real apiserver keeps 100 to 102,400 changes per resource.
  */
 const historyChanges = 10_000;
 

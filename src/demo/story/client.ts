@@ -61,7 +61,7 @@ export class DemoClient {
     return (await this.read(what, body)).status;
   }
 
-  /** Sends a request. Resolves with the response, or with status 0 at the timeout. */
+  /** Sends a request. Resolves with the response, or with status 0 and the problem if there is none in time. */
   read(what: string, body?: object, contentType = "application/json"): Promise<Reply> {
     const [method = "", path = ""] = what.split(" ");
     const stream = this.#open(

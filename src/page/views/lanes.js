@@ -345,7 +345,7 @@ function usualRange(ageMs) {
 }
 
 /**
- * The lanes of the last minutes, with a choice of how many. `t` in `params` is the chosen moment.
+ * The lanes of the last 5, 15 or 60 minutes, as the user chooses. `t` in `params` is the chosen moment.
  * @param {{
  *   recorded: Recorded,
  *   backends: readonly Backend[],

@@ -74,7 +74,7 @@ export function placedBands(streams, height, perPixel) {
 }
 
 /**
- * Where the parts of the picture are, in pixels. `left` and `right`: the bands of sources and targets.
+ * Returns where the parts of the picture are, in pixels. `left` and `right`: the bands of sources and targets.
  * @param {{ sources: readonly Source[], targets: readonly Target[] }} streams
  * @param {number} width
  */
