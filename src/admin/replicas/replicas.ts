@@ -13,7 +13,10 @@ import type { Journal } from "../../events/journal.ts";
 import { replicaLimits } from "./limits.ts";
 import type { ReplicaFacts } from "./replica.ts";
 
-/** "live": has answered in the last `liveMs`. "silent": has not. "unknown": has not, but was listed later than that. */
+/**
+ * "live": has answered in the last `liveMs`. "unknown": has never answered, but was listed less than `liveMs` ago.
+ * "silent": every other replica.
+ */
 export const replicaStates = ["live", "silent", "unknown"] as const;
 export type ReplicaState = (typeof replicaStates)[number];
 
