@@ -44,7 +44,7 @@ export function replicas() {
  * @param {string} name such as "watches"
  * @param {Readonly<Record<string, string | number>>} [query] empty values are omitted
  * @returns {Promise<import("./rows.d.ts").List<Row>>}
- * @throws {Error} the API does not answer within four seconds, or nine if the request is forwarded, or it refuses
+ * @throws {Error} the API does not answer within 4 s (9 s if forwarded), or refuses; the message is the reason
  */
 export function list(name, query = {}) {
   const filled = Object.entries(query).filter(([, value]) => value !== "");
