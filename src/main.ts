@@ -1,4 +1,4 @@
-/** Connects all parts of the process: turns a Config into a running proxy, or returns a Failure. */
+/** Connects all parts of the process: turns a configuration into a running proxy, or returns a Failure. */
 
 import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
@@ -31,37 +31,40 @@ export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
   readonly addresses: ReadonlyMap<string, string>;
   readonly adminAddress: string;
-  /** The address of the JSON API; "" while another process still has its port. */
+  /** The address of the JSON API; "" while its port cannot be bound, for example because another process has it. */
   readonly apiAddress: string;
   readonly exchanges: LiveRequests;
   /**
-   * Applies another config as a whole, or nothing of it. Returns the names of the changed settings that take effect
-   * only after a restart. `loaded`: undefined if the file could not be loaded.
+   * Applies another configuration as a whole, or nothing of it. Returns the names of the changed settings that take
+   * effect only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
   /** The limits that operators have set. They cannot change between `freeze` and `thaw`. */
   readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
-  /** Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients. */
+  /** Drains and stops. `hurry` cuts the drain short. `isHandedOver`: true if a successor already accepts clients. */
   stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
 };
 
 export type Surroundings = {
   readonly journal: Journal;
   readonly droppedLogLines?: () => number;
-  /** Called with each configuration that takes effect. */
+  /** Called with the logging settings of each configuration that a reload has applied. */
   readonly configureLog?: (logging: Config["logging"]) => void;
   /** Inherited listening sockets. The proxy waits for a ready backend before it accepts clients on them. */
   readonly inherited?: Descriptors;
   /** True if another process serves until this one is ready. Without a ready backend, the start then fails. */
   readonly isSuccessor?: boolean;
-  /** The limits of the predecessor's operators; default: none. */
+  /** The limits that the predecessor's operators have set; default: none. */
   readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
 };
 
-/** Opens all listeners and the admin port. If one cannot be opened, opens none and returns a Failure. */
+/**
+ * Opens the admin ports and all listeners. If one cannot be opened, closes the others and returns a Failure. Only the
+ * API's port may stay closed.
+ */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
   const { journal } = around;
   const traces = new TraceExporter({ clock: guarded(wallClock, journal), journal });
@@ -148,17 +151,17 @@ class Watchkeeper implements Running {
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // The admin port opens before the listeners: health checks may come as soon as clients are accepted.
+      // The admin ports open before the listeners, because health checks may come as soon as clients are accepted.
       (await this.#openAdmin()) ??
       (await this.#listen());
-    // Backends are dialled last: dials need the certificates, and a port in use is then reported before any dial.
+    // Backends are dialled last, because dials need the certificates, and a port in use is then reported first.
     if (failure === undefined && !isAwaited) this.#clusters.start();
     inherited?.closeRest();
     if (failure !== undefined) await this.#abandon();
     return failure;
   }
 
-  /** Collects 10 MB of garbage that the start leaves, before the first client connects. V8 would keep that memory. */
+  /** Opens the listeners. First collects the 10 MB of garbage that the start leaves; V8 would keep that memory. */
   #listen(): Promise<Failure | undefined> {
     collect();
     return this.#listeners.reconcile(this.#config.listeners);
@@ -170,8 +173,9 @@ class Watchkeeper implements Running {
   }
 
   /**
-   * True if the proxy waits for a ready backend before it accepts clients. Clients may wait in the queues of inherited
-   * sockets; on a shared port, the kernel would pass them to this process although another can serve them.
+   * True if the proxy waits for a ready backend before it accepts clients. Otherwise it would accept clients that it
+   * cannot serve yet: those in the accept queues of inherited sockets, and on a shared port those that another process
+   * could serve.
    */
   get #awaitsBackends(): boolean {
     const isShared = this.#config.listeners.some(({ reusePort }) => reusePort);
@@ -203,7 +207,7 @@ class Watchkeeper implements Running {
     return outcome;
   }
 
-  /** Applies everything except the admin ports. */
+  /** Applies everything except the settings of the admin ports. */
   async #takeData(config: Config): Promise<readonly string[] | Failure> {
     const prepared = await this.#clusters.prepare(config);
     if (prepared instanceof Failure) return prepared;
@@ -300,7 +304,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** The checks of /readyz fail while the proxy drains, and while it or all backends cannot serve new clients. */
+  /** Returns the checks of /readyz. One fails while the proxy drains, refuses new clients, or has no ready backend. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;

@@ -1,4 +1,7 @@
-/** The two admin ports: metrics and probes, and the JSON API. Without the first port, the proxy does not start. */
+/**
+ * The two admin ports: one serves metrics and probes, the other the JSON API and the admin page. The proxy does not
+ * start if the port of metrics and probes cannot be bound.
+ */
 import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { type Address, textOf } from "../base/address.ts";
@@ -56,7 +59,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
-  /** Inherited descriptor of the listening socket for metrics and probes; undefined: none. */
+  /** Descriptor of the listening socket for metrics and probes, inherited from a predecessor; undefined: none. */
   readonly inherited: number | undefined;
   /** Loads a port's TLS certificate and authorization. AdminServers stops both later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
@@ -66,10 +69,13 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly ready: () => readonly Readiness[];
 };
 
-/** Checks for /livez that always pass. CachedProbes adds a check that fails if the event loop hangs. */
+/** Returns the only check of /livez. It always passes; CachedProbes adds one that fails if the event loop hangs. */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
-/** What the admin ports show of the journal: incidents, state changes, latest entries. Must exist before any entry. */
+/**
+ * The part of the journal that the admin ports show: incidents, state changes and the latest entries. Must be created
+ * before the first entry is written, because it would miss that entry.
+ */
 export class AdminRecords {
   /** Identifies this process among the replicas. */
   readonly id = randomUUID();
@@ -109,7 +115,7 @@ export class AdminServers {
   readonly #metrics: Metrics;
   readonly #answers: Answers;
   readonly #monitor: ProcessMonitor;
-  /** The history has a monitor of its own, because each read restarts the measurement of the event loop's delay. */
+  /** Separate from `#monitor`, because each read of a monitor restarts its measurement of the event loop's delay. */
   readonly #historyMonitor: ProcessMonitor;
   readonly #history: History;
   readonly #expiryWatch: ExpiryWatch;
@@ -189,12 +195,12 @@ export class AdminServers {
     if (hasUnprotectedMetrics(this.#config))
       journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
-    // The proxy starts without the API if another process uses the API's port.
+    // A failure is ignored: the proxy also starts without the API, and `ApiPort` retries until it can bind the port.
     const secured = await this.#secureApi(api);
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
     this.#api = new MovablePort(api, secured, { ...port, listener: "admin", open: openApi });
-    // Last, so that this process answers when it asks itself.
+    // Called last: the list of replicas may contain this process, which must then answer its own request.
     this.#replicas.configure(this.#config.replicas);
     return undefined;
   }
@@ -239,7 +245,10 @@ export class AdminServers {
     return failure;
   }
 
-  /** True if two processes with this configuration may run on one node: one binds the API's port, the other retries. */
+  /**
+   * True if two processes with this configuration may run on one node. One of them binds the API's port, and the other
+   * retries until the port is free.
+   */
   get #isShared(): boolean {
     return this.#parts.current().listeners.some(({ reusePort }) => reusePort);
   }
@@ -297,7 +306,7 @@ export class AdminServers {
     return this.#probes?.port?.address ?? "";
   }
 
-  /** Address of the JSON API, as host:port; "" while another process uses its port. */
+  /** Address of the JSON API, as host:port; "" while its port is not bound. */
   get apiAddress(): string {
     return this.#api?.port?.port.address ?? "";
   }
@@ -307,12 +316,12 @@ export class AdminServers {
     return this.#probes?.port?.descriptor;
   }
 
-  /** Removes a cluster from the metrics. Its counts stay, with the label backend="other". */
+  /** Removes a cluster from the metrics. Its counters keep their values, under the label backend="other". */
   gone(cluster: LiveCluster): void {
     this.#metrics.gone(cluster);
   }
 
-  /** Closes both ports. Incidents are still written to the journal. */
+  /** Closes both ports. Afterwards, incidents are still detected and written to the journal. */
   async close(): Promise<void> {
     await Promise.all([this.#probes?.stop(), this.#api?.stop()]);
   }
@@ -328,7 +337,7 @@ export class AdminServers {
     };
   }
 
-  /** Stops the measurements, the reloads of certificates and the requests for authorization. The ports stay open. */
+  /** Stops measurements, certificate reloads, and requests to other replicas and for authorization. Closes no port. */
   stop(): void {
     this.#monitor.stop();
     this.#historyMonitor.stop();
@@ -391,7 +400,7 @@ function apiOf(
   return { pages, routes: createApi({ pages, incidents: store, live, stats, history, times, clock }) };
 }
 
-/** Returns the routes of the API's port outside of /api/v1/, except those of the page. */
+/** Returns the routes that the API's port serves outside of /api/v1/, except those of the admin page. */
 function otherRoutesOf(records: AdminRecords, parts: AdminParts, pages: Pages): Routes {
   const { version, current } = parts;
   const self = selfOf(records, parts);
@@ -413,7 +422,7 @@ function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplic
   });
 }
 
-/** Returns what this process tells other replicas about itself. */
+/** Returns a function that collects what this process tells other replicas about itself. */
 function selfOf(
   { id, startedAt, incidents: { store } }: AdminRecords,
   { version, current }: AdminParts,

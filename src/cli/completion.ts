@@ -1,4 +1,4 @@
-/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. It needs no proxy. */
+/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. The script asks no proxy. */
 import { Failure } from "../base/failure.ts";
 import { allCommands, type CommandSpec, type Option } from "./commands/commands.ts";
 import { given } from "./commands/options.ts";

@@ -1,7 +1,7 @@
 /** Sends all requests of the page to the JSON API: reads of lists, and operations. */
 
 const patienceMs = 4_000;
-/** A request that the proxy forwards to another replica may take longer than one that it answers itself. */
+/** Requests that the proxy forwards to another replica may take longer than those that it answers itself. */
 const forwardPatienceMs = 9_000;
 
 const root = "/api/v1/";
@@ -9,20 +9,20 @@ const root = "/api/v1/";
 let shownReplica = "";
 
 /**
- * From now on, all requests go to this replica, through the one that serves the page.
- * @param {string} name "": the one that serves the page
+ * Sends all later requests to this replica, through the replica that serves the page.
+ * @param {string} name "": the replica that serves the page
  */
 export function askReplica(name) {
   shownReplica = name;
 }
 
-/** True if the page shows another replica than the one that serves it. Operations are not forwarded. */
+/** True if the page shows another replica than the one that serves it. The page then runs no operations. */
 export function isElsewhere() {
   return shownReplica !== "";
 }
 
 /**
- * Returns the path by which the API of the shown replica is asked.
+ * Returns the path at which the serving replica answers for the shown replica.
  * @param {string} path such as "/api/v1/stats"
  */
 export function pathAtReplica(path) {
@@ -44,7 +44,7 @@ export function replicas() {
  * @param {string} name such as "watches"
  * @param {Readonly<Record<string, string | number>>} [query] empty values are omitted
  * @returns {Promise<import("./rows.d.ts").List<Row>>}
- * @throws {Error} the API does not answer within four seconds, or refuses; the message is its reason
+ * @throws {Error} the API does not answer within 4 s (9 s if forwarded), or refuses; the message is the reason
  */
 export function list(name, query = {}) {
   const filled = Object.entries(query).filter(([, value]) => value !== "");

@@ -27,7 +27,10 @@ const figuresEveryMs = 5_000;
 const certificatesEveryMs = 15_000;
 const replicasEveryMs = 5_000;
 
-/** Shows one replica. For another one, the whole page begins anew: nothing of two replicas is ever mixed. */
+/**
+ * Shows one replica. When the user chooses another one, the changed `key` makes Preact rebuild the whole page, so that
+ * data of two replicas are never mixed.
+ */
 function Page() {
   const [shown, onShow] = useReplica();
   const { value } = usePolled(readReplicas, replicasEveryMs, "");
@@ -35,7 +38,7 @@ function Page() {
   const isSelf = replicas.some((one) => one.isSelf && (one.name === shown || one.address === shown));
   const name = isSelf ? "" : shown;
   askReplica(name);
-  // The choice is made anew with the rest of the page, and the keyboard stays where it was.
+  // The control for the choice is rebuilt too, so the keyboard's focus is moved back to it.
   const last = useRef(shown);
   useEffect(() => {
     if (last.current !== shown) document.getElementById("replica")?.focus();
@@ -75,11 +78,11 @@ function App({ choice }) {
     </main>`;
 }
 
-/** The lists that can be searched. */
+/** The tabs whose lists can be searched. */
 const searchable = ["watches", "clients", "leases"];
 
 /**
- * What all views show. The page reads it at intervals. `now`: the proxy's time, in ms since 1970.
+ * The data that all views show, read at intervals. `now`: the proxy's time, in ms since 1970.
  * @typedef {{
  *   backends: readonly import("./rows.d.ts").Backend[],
  *   incidents: readonly import("./rows.d.ts").Incident[],
@@ -114,7 +117,10 @@ function View({ route: { tab, id, params }, onParams, state, choice }) {
   }
 }
 
-/** Moves the focus. Leaves the address unchanged, because it contains the route. @param {Event} event */
+/**
+ * Moves the focus to the content. Does not follow the link, because the address's hash is the page's route.
+ * @param {Event} event
+ */
 function skip(event) {
   event.preventDefault();
   document.getElementById("content")?.focus();
@@ -144,7 +150,7 @@ function Overview({ params, onParams, backends, incidents, recorded, now, choice
 }
 
 /**
- * Reads one page of a list. The address keeps the order, the offset and the text that is searched for.
+ * Reads one page of a list at intervals. The browser's address keeps the sort order, the offset and the search text.
  * @param {string} name
  * @param {{ sort: string, limit: number }} usual
  * @param {Addressed} addressed
@@ -182,8 +188,8 @@ function useTheme() {
 }
 
 /**
- * Handles keys: `/` focuses the search, Escape clears and leaves it, `t` changes the theme, `i` opens the newest
- * incident, `1` to `5` open the tabs.
+ * Handles keys: `/` focuses the search, Escape clears the search and leaves it, `t` changes the theme, `i` opens the
+ * newest incident, `1` to `5` open the tabs.
  * @param {() => void} changeTheme
  * @param {() => void} clearFilter
  */

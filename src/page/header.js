@@ -6,7 +6,8 @@ import { ReplicaChoice } from "./views/replicas.js";
 import { age, markOf } from "./words.js";
 
 /**
- * Returns the worst state of any backend, and how many have it: "1 of 2 backends dead", "all 2 backends ready".
+ * Returns the worst state of any backend, and a text with the number of backends in this state: "1 of 2 backends dead",
+ * or "all 2 backends ready".
  * @param {readonly { readonly state: string }[]} backends
  */
 export function standing(backends) {

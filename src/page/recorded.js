@@ -1,4 +1,4 @@
-/** The history of the process and of the backends (`/api/v1/history`), extended as time goes on. */
+/** The history of the process and of the backends (`/api/v1/history`), to which new steps are added at intervals. */
 import { ask } from "./api.js";
 import { useRef } from "./html.js";
 import { usePolled } from "./polled.js";
@@ -22,7 +22,7 @@ export function useRecorded() {
     async () => {
       const { next } = known.current;
       const answer = await ask(`/api/v1/history${next === 0 ? "" : `?after=${next - 1}`}`);
-      // If another process answers, all steps are needed, because it numbers its steps differently.
+      // If another process answers, all its steps are needed, because each process numbers its own steps.
       const isAnother = next > 0 && Date.parse(answer.startedAt) !== known.current.startedMs;
       known.current = isAnother
         ? extended(nothing, await ask("/api/v1/history"))
@@ -36,7 +36,8 @@ export function useRecorded() {
 }
 
 /**
- * Returns the history with the steps of an answer, without those that are older than an hour.
+ * Returns `known` with the steps of an answer added, and without steps that are older than an hour. If the answer does
+ * not continue `known`, returns the answer's steps only.
  * @param {Recorded} known
  * @param {import("./rows.d.ts").HistoryAnswer} answer
  * @returns {Recorded}

@@ -1,11 +1,14 @@
-/** Which replica the page shows. The address keeps it as `?replica=NAME`; without it, the replica that serves the page. */
+/**
+ * Keeps in the browser's address which replica the page shows: `?replica=NAME`, or no such parameter for the replica
+ * that serves the page.
+ */
 import { useEffect, useState } from "./html.js";
 import { routeOf } from "./route.js";
 
 /** @typedef {import("./rows.d.ts").Replica} Replica */
 
 /**
- * Returns the name of the replica in an address's search; "": the one that serves the page.
+ * Returns the name of the replica in the address's query; "": the replica that serves the page.
  * @param {string} search
  */
 export function replicaIn(search) {
@@ -13,7 +16,8 @@ export function replicaIn(search) {
 }
 
 /**
- * Returns the address that shows a replica. Views stay; an incident does not, because each replica numbers its own.
+ * Returns the address that shows a replica. The tab stays the same, except that an incident is left, because each
+ * replica numbers its own incidents.
  * @param {{ pathname: string, hash: string }} address
  * @param {string} name
  */
@@ -42,7 +46,7 @@ export function useReplica() {
 }
 
 /**
- * Returns why a replica cannot be shown; "": it can, or it is not known yet.
+ * Returns why a replica cannot be shown; "": it can be shown, or the list of replicas has not been read yet.
  * @param {readonly Replica[]} replicas
  * @param {string} name
  */

@@ -1,4 +1,4 @@
-/** Keeps what the page shows in the address, so that a link opens the same tab, filter and selection. */
+/** Keeps in the browser's address what the page shows, so that a link opens the same tab, filter and selection. */
 import { useEffect, useState } from "./html.js";
 
 /** @typedef {{ tab: string, id: string, params: Readonly<Record<string, string>> }} Route */

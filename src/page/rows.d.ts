@@ -1,4 +1,4 @@
-/** Types of the JSON API's objects (docs/admin-api.md), which follow from the declarations of their fields. */
+/** Types of the JSON API's objects (docs/admin-api.md), derived from the declarations of their fields. */
 import type { backendFields } from "../admin/api/backend-listing.ts";
 import type { certificateFields } from "../admin/api/certificate-listing.ts";
 import type { callerFields, clientFields } from "../admin/api/client-listing.ts";
@@ -30,13 +30,13 @@ export type ClientRow = ViewOf<typeof clientFields>;
 export type Lease = ViewOf<typeof leaseFields>;
 export type Replica = ViewOf<typeof replicaFields>;
 
-/** The values of a series by step; null: none. */
+/** The values of a series, one for each step; null: no value. */
 export type Values = readonly (number | null)[];
 export type Columns = Readonly<Record<string, Values>>;
 
 /**
- * The history that the page has. `startedMs`: when step 0 began, in ms since 1970. `first`: number of the step of each
- * column's first value.
+ * The history that the page has read. `startedMs`: when step 0 began, in ms since 1970. `first`: number of the step of
+ * each column's first value. `next`: number of the step after the last value.
  */
 export type Recorded = {
   readonly startedMs: number;

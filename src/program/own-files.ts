@@ -6,7 +6,7 @@ import { dirname, extname, join } from "node:path";
 
 const root = dirname(import.meta.dirname);
 
-/** Returns the path of an own file. `path` is relative to src or dist. */
+/** Returns the path of one of the program's own files. `path` is relative to src or dist. */
 export function ownFile(path: string): string {
   return join(root, path);
 }

@@ -68,7 +68,7 @@ export type ApiParts = {
 
 const root = "/api/v1/";
 
-/** Redirects `/api/v1` to `/api/v1/`: operators often type the path without its last slash. */
+/** Redirects `/api/v1` to `/api/v1/`, because operators often type the path without its last slash. */
 const indexReply: Reply = { ...jsonReply(308, { kind: "Redirect", location: root }), location: root };
 
 export function createApi(parts: ApiParts): Routes {

@@ -46,7 +46,7 @@ type BackendRow = BackendStatus & {
 const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
 const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
 
-/** Rounds to tenths of a millisecond, because the measurements are no more precise. */
+/** Rounds to tenths of a millisecond, because the measurements are not more precise than that. */
 function tenths(ms: number): number {
   return Math.round(ms * 10) / 10;
 }
@@ -171,7 +171,7 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
   );
 }
 
-/** Resolves with a row for each backend. Counts open requests in time slices: there may be 50,000 of them. */
+/** Resolves with a row for each backend. Counts open requests in time slices, because there may be 50,000 of them. */
 function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
   const open = new Map<string, OpenRequestCounts>();
   return new Promise((resolve) => {

@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `notAfterMs`: NaN if there is no valid certificate. `refused`: why the latest files could not be loaded. */
+/** `notAfterMs`: NaN if there is no valid certificate. `refused`: why the latest version of the files was rejected. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {
@@ -61,7 +61,10 @@ export function certificateListing(
   );
 }
 
-/** Adds to each row why its files were not loaded. Adds a row for a host that has no valid certificate at all. */
+/**
+ * Adds to each row why its latest files were not loaded. If a name in `refusals` has no row, because its host never had
+ * a valid certificate, adds a row for it.
+ */
 function withRefusals(
   rows: readonly CertificateRow[],
   refusals: ReadonlyMap<string, string>,

@@ -1,6 +1,7 @@
 /**
  * Declares each field of the JSON API's rows once: its schema for /openapi.json, its value, and the key by which rows
- * are filtered and sorted. The types of the rows (`ViewOf`) follow from these declarations.
+ * are filtered and sorted. The types of the rows (`ViewOf`) follow from these declarations. A clock reading is a time
+ * in ms of the process's monotonic clock; -1 stands for never.
  */
 import type { Json, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
@@ -10,7 +11,7 @@ export type Schema = Readonly<Record<string, unknown>>;
 export type Field<T, V extends Json = Json> = {
   readonly schema: Schema;
   readonly view: (row: T, times: Times) => V;
-  /** The value by which rows are filtered and sorted; -1: the number is missing. */
+  /** The value by which rows are filtered and sorted; -1 in place of a missing number. */
   readonly key: (row: T, times: Times) => string | number;
 };
 
@@ -132,7 +133,7 @@ export function list<T, F>(
   );
 }
 
-/** Returns the fields of an object that each row `T` contains, as fields of `T`. */
+/** Turns the fields of an object that each row contains into fields of the row. `of` returns the object of a row. */
 export function within<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F>,

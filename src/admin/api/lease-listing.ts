@@ -93,7 +93,10 @@ export function leaseListing(ledgers: () => readonly ClusterLedger[], times: Tim
   );
 }
 
-/** Returns the lease's state. "lapsed": for longer than the lease's duration, no renewal passed through this proxy. */
+/**
+ * Returns the lease's state. "lapsed": the lease has a holder, but the last renewal that passed through this proxy is
+ * older than the lease's duration.
+ */
 function stateOf({ lease: { holder, renewedAt, durationMs } }: LeaseRow, { now }: Times): string {
   if (holder === "") return "free";
   return durationMs > 0 && now() - renewedAt > durationMs ? "lapsed" : "held";

@@ -1,4 +1,4 @@
-/** `/api/v1/limits`: the limits of requests, from the configuration and from operators, and what they have refused. */
+/** `/api/v1/limits`: the limits on requests, set by configuration or operators, and how many requests each refused. */
 import { dateOf } from "../../base/clock.ts";
 import type { Limit } from "../../proxy/limits/limit.ts";
 import type { Listing } from "../http/listing.ts";

@@ -207,7 +207,7 @@ const forwardFailures = {
   "503": failure("Too many requests or responses are being forwarded."),
 };
 
-/** A path of a replica may have several segments, which OpenAPI cannot express. */
+/** The GET request that is forwarded to a replica. `{path}` may have several segments, which OpenAPI cannot express. */
 const forwardedGet: Schema = {
   get: {
     operationId: "get-from-replica",
@@ -222,7 +222,7 @@ const forwardedGet: Schema = {
   },
 };
 
-/** Returns the path by which an operation is forwarded to a replica, if it can be forwarded. */
+/** Returns the path by which an operation is forwarded, with its POST operation; [] if it cannot be forwarded. */
 function forwardedPost(path: string, { post }: Schema): readonly (readonly [string, Schema])[] {
   if (!forwardedPosts.test(path) || typeof post !== "object") return [];
   const own: Schema = { ...post };
@@ -260,7 +260,7 @@ function limitBody(reason: Schema): Schema {
   };
 }
 
-/** Placeholders in the path, such as `{name}`, become parameters. */
+/** Returns an operation's path and the description of its POST request. Placeholders in the path become parameters. */
 function operationPath({
   path,
   operation,

@@ -1,10 +1,13 @@
-/** `/api/v1/stats`: counters since the process started, as one JSON object. The admin page reads it every second. */
+/** `/api/v1/stats`: counters since the process started, as one JSON object. The admin page reads it at intervals. */
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";
 import { count, type Fields, number, text, time, type ViewOf, viewOf } from "./fields.ts";
 
-/** Measurements of this process. `at`: a clock reading in ms; `cpuMs`: CPU time of all threads in ms. */
+/**
+ * Measurements of this process. `at`: clock reading in ms. `cpuMs`: CPU time of all threads in ms since the start.
+ * `eventLoopDelayMs`: the longest delay of the event loop since the previous read.
+ */
 type ProcessStats = {
   readonly at: number;
   readonly uptimeMs: number;

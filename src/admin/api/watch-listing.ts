@@ -24,7 +24,7 @@ import {
 
 const states = ["pending", "opening", "listing", "live", "opaque", "hung", "stale", "parked", "ended"];
 
-/** The fields of a watch. If the proxy cannot decode the watch, the events, versions and ages are 0 or empty. */
+/** The fields of a watch. If the proxy cannot decode the watch, its events, versions and ages are 0, "" or null. */
 export const watchFields = {
   auditId: text(
     "Audit ID: names the watch in the move operation, and in the apiserver's audit log.",

@@ -1,6 +1,7 @@
 /**
- * Authorizes requests to the API by TokenReview and SubjectAccessReview, as kube-rbac-proxy does. Rejects every request
- * while the cluster answers no reviews. Keeps only a salted hash of a token, and sends the token only to the cluster.
+ * Authorizes requests by TokenReview and SubjectAccessReview, as kube-rbac-proxy does. While the cluster answers no
+ * reviews, admits a request only if the cached results suffice. Keeps only a salted hash of a token, and sends the
+ * token only to the cluster.
  */
 import { createHmac, randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";
@@ -20,13 +21,13 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /** Prefix of paths in reviews; default: `apiPrefix`; "" for the metrics port, as in Kubernetes' components. */
+  /** Put before the path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes itself. */
   readonly pathPrefix?: string;
 };
 
 /**
- * Prefix of the API's paths in reviews. Without it, the ClusterRole system:discovery, which allows /api/*, would open
- * the API to every user.
+ * Prefix of the API's paths in a SubjectAccessReview. Without it, the ClusterRole system:discovery, which allows
+ * /api/*, would open the API to every user.
  */
 const apiPrefix = "/watchkeeper";
 
@@ -52,7 +53,7 @@ export class Authorization {
   readonly #reviewsByAddress = new Map<string, number>();
   readonly #reviewsByUser = new Map<string, number>();
   readonly #openReviews = { TokenReview: 0, SubjectAccessReview: 0 };
-  /** Why the latest review failed; "": it succeeded. A reason that is the same as before is not journaled again. */
+  /** Why the latest review failed; "": it succeeded. The same reason twice in succession is journaled once. */
   #lastFailureReason = "";
 
   constructor(parts: AuthorizationParts) {

@@ -1,4 +1,7 @@
-/** Builds requests for TokenReview and SubjectAccessReview (v1). An unclear response counts as negative. */
+/**
+ * Builds requests for TokenReview and SubjectAccessReview (v1), and reads the results. A response without a clear
+ * result counts as a denial.
+ */
 import type { Review } from "../../discovery/reviewer.ts";
 
 /** A user as the TokenReview returned it. The SubjectAccessReview gets the same fields, unchanged. */

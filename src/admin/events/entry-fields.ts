@@ -1,7 +1,7 @@
 /**
- * The fields of a journal entry in the log and in the event stream. A field with the same meaning has the same name in
- * all entries, and in kube-apiserver's request log (httplog) if that log has the field, so that queries can join both
- * logs.
+ * The fields of a journal entry in the log and in the event stream. Fields with the same meaning have the same name in
+ * all entries. If kube-apiserver's request log (httplog) has such a field, the name is httplog's, so that queries can
+ * join both logs.
  */
 import type { Entry } from "../../events/journal.ts";
 
@@ -34,7 +34,7 @@ export type Level = (typeof levels)[number];
 
 type Kinds = readonly Entry["kind"][];
 
-/** The kinds of entries by level. A kind that no list contains has the level Info. */
+/** The kinds of entries with level Error; those with Warning and Debug follow. All other kinds have Info. */
 const errors: Kinds = [
   "internal.error",
   "listener.lost",
@@ -66,7 +66,7 @@ const warnings: Kinds = [
   "watch.replay_loop",
   "watches.ended",
 ];
-/** Entries that a healthy proxy writes again and again. */
+/** Entries that even a healthy proxy writes again and again. */
 const details: Kinds = ["upstream_connection.opened"];
 
 const levelByKind: ReadonlyMap<string, Level> = new Map([

@@ -1,4 +1,4 @@
-/** Keeps the latest journal entries with ids, so that a client that reconnects can continue after its latest entry. */
+/** Keeps the latest journal entries with ids, so that a client that reconnects can continue after its last entry. */
 import { limits } from "../../base/limits.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -10,7 +10,7 @@ import { withoutSecrets } from "./log.ts";
 export type NumberedEntry = { readonly id: number; readonly entry: Entry; readonly at: number };
 
 export class EventRing {
-  /** Start time of the process: the first part of each id. A client may still have ids of an earlier process. */
+  /** Start time of the process. Each id begins with it, because a client may send an id of an earlier process. */
   readonly epoch: string;
   readonly #times: Times;
   readonly #entries: NumberedEntry[] = [];
@@ -33,7 +33,7 @@ export class EventRing {
     return `${this.epoch}-${id}`;
   }
 
-  /** Returns the entries after `id`. `isWhole`: false if some were dropped, or if `id` is of another process. */
+  /** Returns the entries after `id`. `isWhole`: false if some of them were dropped, or if `id` is another process's. */
   after(id: string): { readonly entries: readonly NumberedEntry[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;

@@ -7,7 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { EventRing, NumberedEntry } from "./event-ring.ts";
 
-/** Whether the client of a stream may still read it; "unknown" if the cluster answers no reviews. */
+/** "yes" if the client of a stream may still read the stream; "unknown" if the cluster answers no reviews. */
 export type Permission = "yes" | "no" | "unknown";
 export type CheckPermission = () => Promise<Permission>;
 
@@ -46,7 +46,7 @@ export class EventStreams {
       "x-content-type-options": "nosniff",
       "content-security-policy": "default-src 'none'",
     });
-    // The error itself is ignored, because "close" follows, and its listener cleans up.
+    // The error is ignored, because a "close" event follows, and the listener of "close" cleans up.
     response.on("error", () => {});
     this.#resume(request.headers["last-event-id"], response, send);
     const unlisten = this.#ring.listen(send);
@@ -73,7 +73,10 @@ export class EventStreams {
     for (const one of entries) send(one);
   }
 
-  /** Writes comments at intervals, because only a failed write shows that a client is gone. Returns a stop function. */
+  /**
+   * At intervals, checks the client's permission and writes a comment, because only a failed write shows that a client
+   * is gone. Returns a function that ends this.
+   */
   #startHeartbeat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
     const again = (): (() => void) => this.#clock.after(adminLimits.eventBeatMs, () => void beat());
@@ -82,7 +85,7 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (permission === "yes") allowedAt = now;
-      // If the cluster answers no reviews, the last permission is valid for `accessAllowedMs`, as a cached one is.
+      // While the cluster answers no reviews, the last permission stays valid for `accessAllowedMs`, like a cached one.
       if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

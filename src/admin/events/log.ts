@@ -1,6 +1,6 @@
 /**
- * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts the lines
- * that stdout does not take, so that stdout never blocks requests (F20). The package pino would block them.
+ * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts lines
+ * when stdout does not take them, so that stdout never blocks requests (F20). The package pino would block requests.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -83,7 +83,7 @@ export class Log {
     this.#write(level, entry.kind, namedFields(entry));
   }
 
-  /** Logs how many lines were dropped, at most once per `logDropsMs`. Otherwise every second line could be a report. */
+  /** Logs how many lines were dropped, at most once per `logDropsMs`. Otherwise a report could precede each line. */
   #reportDrops(): void {
     const now = this.#options.clock.now();
     if (this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs) return;
@@ -145,8 +145,8 @@ function clipped(text: string): string {
 }
 
 /**
- * Matches what looks like a token. It is only a last safeguard: no token should reach the journal (A55). In a WebSocket
- * subprotocol, the token follows `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
+ * Matches what looks like a token. This is only a last safeguard, because no token should reach the journal (A55). In a
+ * WebSocket subprotocol, the token follows `bearer.authorization.k8s.io.`; a JWT begins with `{"` in base64.
  */
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;

@@ -36,7 +36,7 @@ export type HistorySources = {
   readonly process: () => Omit<ProcessStep, "requests" | "failures" | "watches" | "watchEvents">;
 };
 
-/** The open requests of one backend. `streams`: in the order of `clientKinds`. */
+/** The open requests of one backend. `streams`: their number for each kind of client, in the order of `clientKinds`. */
 type Open = { watches: number; readonly streams: number[] };
 type Moved = { movedIn: number; movedOut: number };
 
@@ -84,7 +84,10 @@ export class History {
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
 
-  /** Each step's end is scheduled relative to the process's start. Otherwise the delays of the timers would add up. */
+  /**
+   * Schedules the end of the current step. The delay is computed from `#startedAt`, because the delays of the timers
+   * would otherwise add up.
+   */
   start(): void {
     const { clock } = this.#sources;
     const inMs = (this.#step(clock.now()) + 1) * historyStepMs - (clock.now() - this.#startedAt);
@@ -94,7 +97,10 @@ export class History {
     });
   }
 
-  /** Returns the number of the step that begins now, even if the timer of this step has fired a few ms early. */
+  /**
+   * Returns the number of the step that contains `now`. The last tenth of a step already counts as the next step,
+   * because a timer may fire a few ms early.
+   */
   #step(now: number): number {
     return Math.floor((now - this.#startedAt + historyStepMs / 10) / historyStepMs);
   }
@@ -109,7 +115,7 @@ export class History {
     return rings.reduce((sum, { bytes }) => sum + bytes, 0);
   }
 
-  /** Resolves with the steps after step `after` as JSON. Works in time slices: an hour has 30,000 numbers. */
+  /** Resolves with the steps after `after` as JSON. Works in time slices: an hour of 3 backends has 40,000 numbers. */
   text(after = -1): Promise<string> {
     const { clock, times } = this.#sources;
     const next = this.#process.ring.newest + 1;
@@ -163,7 +169,7 @@ export class History {
     return moved;
   }
 
-  /** Counts the open requests in time slices (there may be 50,000), and then records the step. */
+  /** Counts the open requests, in time slices because there may be 50,000 of them. Then records the step. */
   #sample(): void {
     const { clock, clusters } = this.#sources;
     const now = clock.now();
@@ -218,7 +224,10 @@ export class History {
     this.#process.record(step, { ...this.#sources.process(), requests, failures, watches, watchEvents }, now);
   }
 
-  /** Returns undefined if too many backends have a history. A backend that is absent for an hour loses its history. */
+  /**
+   * Returns undefined if too many backends have a history. Before a new backend gets one, backends without a step in
+   * the last hour lose theirs.
+   */
   #trackOf(backend: string): Track<BackendStep> | undefined {
     let track = this.#backends.get(backend);
     if (track !== undefined) return track;

@@ -1,4 +1,4 @@
-/** The last steps of some series of numbers, in memory of a fixed size. */
+/** Keeps the latest steps of several series of numbers, in memory of a fixed size. */
 
 export class SeriesRing {
   readonly #steps: number;
@@ -27,7 +27,7 @@ export class SeriesRing {
     this.#newest = step;
   }
 
-  /** Returns the values of a series from step `first` to before step `next`; null: no value of the step. */
+  /** Returns the values of a series from step `first` up to the step before `next`; null for a step without a value. */
   values(series: number, first: number, next: number): (number | null)[] {
     const column = this.#columns[series];
     const oldest = this.#newest - this.#steps;

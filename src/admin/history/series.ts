@@ -1,11 +1,14 @@
 /** Declares the series of the history. A new series needs only an entry here. docs/admin-api.md lists the series. */
 import { clientKinds } from "../../ledger/client-kind.ts";
 
-/** A backend at the end of a step. `p50Ms` and `p99Ms` are of the requests that ended in the step; NaN: none did. */
+/**
+ * A backend at the end of a step. `p50Ms` and `p99Ms`: quantiles of the plain requests that ended in the step; NaN if
+ * none did. `pingMs`: 99th percentile of the PING round trips.
+ */
 export type BackendStep = {
-  /** The worst state of the step: an index of `states`. */
+  /** The worst state during the step, as an index of `states`. */
   readonly state: number;
-  /** Counters since the process began. */
+  /** Counters since the process began: `requests`, `serverErrors` (5xx) and `tooManyRequests` (429). */
   readonly requests: number;
   readonly serverErrors: number;
   readonly tooManyRequests: number;
@@ -15,7 +18,7 @@ export type BackendStep = {
   /** Longest time from a write to its event from this backend; undefined: no watch there covers a whole resource. */
   readonly watchDelay: { readonly delayMs: number } | undefined;
   readonly watches: number;
-  /** In the step: number of watches that moved away from the backend, and number of watches that moved to it. */
+  /** Numbers of watches that moved away from the backend (`movedOut`) and to it (`movedIn`) during the step. */
   readonly movedOut: number;
   readonly movedIn: number;
   /** Number of open requests, watches included, by kind of client, in the order of `clientKinds`. */
@@ -24,7 +27,7 @@ export type BackendStep = {
 
 /** The process at the end of a step. */
 export type ProcessStep = {
-  /** Counters since the process began. */
+  /** Counters since the process began: `requests`, `failures`, `watchEvents`, and `cpuMs` of all threads. */
   readonly requests: number;
   readonly failures: number;
   readonly watchEvents: number;
@@ -35,7 +38,7 @@ export type ProcessStep = {
   readonly clientConnections: number;
 };
 
-/** A series of the history. `isRate`: true if `of` is a counter; the history then has its growth per second. */
+/** A series of the history. `isRate`: true if `of` returns a counter; the series then has its increase per second. */
 export type Series<T> = {
   readonly name: string;
   readonly about: string;

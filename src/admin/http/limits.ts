@@ -5,42 +5,49 @@ const MiB = 1024 * KiB;
 export const adminLimits = {
   /** Milliseconds that the result of a TokenReview is cached, as in the apiserver's delegated authentication. */
   tokenReviewedMs: 10_000,
-  /** Milliseconds that a SubjectAccessReview that allows access is cached, as in the kubelet. */
+  /**
+   * Milliseconds that the result of a SubjectAccessReview is cached, if it allows (`accessAllowedMs`) or denies access
+   * (`accessDeniedMs`), as in the kubelet.
+   */
   accessAllowedMs: 300_000,
   accessDeniedMs: 30_000,
   /** Maximum number of cached results of each kind of review: enough for each operator's token at each path. */
   reviewsKept: 2000,
-  /** Milliseconds for which all scrapes get the same text, because writing the text delays requests. */
+  /** Milliseconds for which all scrapes get the same text, because producing the text delays requests. */
   scrapeReuseMs: 1000,
   /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators connect. */
   adminSockets: 64,
+  /** Maximum bytes of a request's headers on a port without authorization. No token is among them. */
   adminHeaderBytes: 8 * KiB,
-  /** Maximum bytes of headers on the API's port with authorization. A token with 400 groups takes 12 KiB. */
+  /** Maximum bytes of a request's headers on a port with authorization. A token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
+  /** Maximum milliseconds for a request to arrive, for an idle connection to stay open, and for a scrape. */
   adminRequestMs: 10_000,
-  /** Maximum number of unanswered requests on one socket: 2,000 pipelined requests would allocate 8 MiB. */
+  /** Maximum number of unanswered requests on one socket, because 2,000 pipelined requests would allocate 8 MiB. */
   adminWaiting: 4,
-  /** Maximum number of requests to the JSON API that wait for their turn: each socket's maximum. */
+  /** Maximum number of unanswered requests to the JSON API: 64 sockets with four each. */
   queuedReplies: 256,
-  /** Heap limit in MiB of the thread that answers probes. It needs 5, and 64 sockets at their limits take 10 more. */
+  /** Heap limit of the thread that answers probes. It needs 5 MiB, and 64 sockets at their limits take 10 MiB more. */
   probeThreadHeapMiB: 32,
   /** Milliseconds that a probe waits for the main event loop: half of the shortest usual timeout of load balancers. */
   probePatienceMs: 50,
-  /** Probes fail after this many ms without an answer of the main event loop. A reload takes less than 500 ms. */
+  /** Milliseconds without an answer of the main event loop after which probes fail. A reload takes less than 500 ms. */
   standstillMs: 5000,
   /** Default number of rows on a page of a list. */
   apiPage: 100,
-  /** Maximum number of rows on a page: a list of 50,000 watches takes 100 pages. */
+  /** Maximum number of rows on a page. A list of 50,000 watches then takes 100 pages. */
   apiPageMost: 500,
+  /** Maximum number of rows that a request can skip. */
   apiOffset: 100_000,
-  /** Maximum number of groups in one response: enough for the resources, nodes or programs of a large cluster. */
+  /** Maximum number of groups that one request counts: enough for resources, nodes or programs of a large cluster. */
   apiGroups: 10_000,
-  /** Maximum number of journal entries kept for readers of the event stream that reconnect: a few minutes of a busy proxy. */
+  /** Maximum number of journal entries kept for readers that reconnect: the last minutes of a busy proxy. */
   eventsKept: 2000,
   /** Maximum number of open event streams. */
   eventStreams: 16,
   /** Maximum number of bytes that wait for one slow client of an event stream. */
   eventBacklogBytes: MiB,
+  /** Milliseconds between two heartbeats of an event stream. Each one checks again whether the client may read. */
   eventBeatMs: 15_000,
   /** Maximum bytes of the body of a request for an operation. */
   apiBodyBytes: 4 * KiB,
@@ -48,9 +55,9 @@ export const adminLimits = {
   operatorChars: 128,
   /** Milliseconds between tries to open the API's port while another process, such as a predecessor, listens on it. */
   apiRetryMs: 1000,
-  /** Failed tries to open the API's port before the failure is reported. A predecessor closes it in about a second. */
+  /** Failed tries to open the API's port until the failure is reported. A predecessor closes the port in a second. */
   apiFailures: 4,
-  /** Milliseconds of one step of the history, and the number of steps that are kept: one hour. */
+  /** Duration of a step of the history in ms, and number of steps that are kept (`historySteps`): one hour. */
   historyStepMs: 5000,
   historySteps: 720,
   /** Maximum number of backends with a history: all that a cluster may have. Each takes 46 KB. */

@@ -1,4 +1,4 @@
-/** Serves lists of the JSON API in pages. Filters and sorts in time slices: 50,000 rows would delay other requests. */
+/** Serves lists of the JSON API in pages. Works in time slices, because 50,000 rows would delay other requests. */
 import type { Clock } from "../../base/clock.ts";
 import { inSlices } from "../../base/slices.ts";
 import { adminLimits } from "./limits.ts";
@@ -11,9 +11,9 @@ export type Listing<T> = {
   readonly kind: string;
   /** Returns a promise if computing the rows takes several time slices. */
   readonly rows: () => readonly T[] | Promise<readonly T[]>;
-  /** True if an object in `rows` is a row of this list; default: every object is one. Called in time slices. */
+  /** True if an object in `rows` is a row of this list; default: every object is one. */
   readonly has?: (row: T) => boolean;
-  /** Columns by which a query can filter and sort. They return -1 for a missing number. */
+  /** Columns by which a query can filter and sort. The functions return -1 for a missing number. */
   readonly columns: Readonly<Record<string, (row: T) => string | number>>;
   /** Column by which rows are sorted by default; with "-" before it, in descending order. */
   readonly sort: string;
@@ -47,7 +47,7 @@ export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
   return { kind, sort, columns: Object.keys(columns), read: (query) => pageOf(listing, query, clock) };
 }
 
-/** Returns one page, or an error as a string. Works in time slices: 50,000 rows would delay other requests. */
+/** Returns one page, or an error as a string. Works in time slices, because 50,000 rows would delay other requests. */
 export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
   const parsed = queryIn(listing, query);
   if (typeof parsed === "string") return Promise.resolve(parsed);
@@ -81,7 +81,7 @@ class PageBuilder<T> {
   readonly #groups = new Map<string, number>();
   #total = 0;
   #matching = 0;
-  /** Rows that may be on the page: those that the latest sort kept, in order, followed by those added since then. */
+  /** Rows that may be on the page: first those that the latest sort kept, in order, then those added after the sort. */
   #first: RowWithKey<T>[] = [];
   /** Key of the page's last row at the latest sort; undefined: the page was not full. */
   #last: RowWithKey<T>["key"] | undefined;
@@ -187,7 +187,7 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns that `q` searches: those that contain text in the first row. */
+/** Returns the columns that `q` searches: those whose value in the first row is a text. */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

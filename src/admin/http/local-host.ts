@@ -1,4 +1,4 @@
-/** Protects the API from DNS rebinding: a foreign web page's host name may resolve to 127.0.0.1 in a browser (A56). */
+/** Protects the API from DNS rebinding (A56): a browser may resolve a foreign web page's host name to 127.0.0.1. */
 import { isLoopback } from "../../base/address.ts";
 
 /** True if the Host header names this machine's loopback, with or without a port. */

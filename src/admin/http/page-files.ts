@@ -1,6 +1,6 @@
 /**
- * Serves the files of the admin page. All files are read at the start, so no request's path is used as a path on disk
- * (A53). The Content-Security-Policy allows the page to load from, and connect to, this port only.
+ * Serves the files of the admin page. All files are read at the start, so that a request's path is never used as a path
+ * on disk (A53). The Content-Security-Policy allows the page to load from, and connect to, this port only.
  */
 import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
@@ -16,7 +16,10 @@ const types: Readonly<Record<string, string>> = {
   ".svg": "image/svg+xml",
 };
 
-/** Files of npm packages for the browser, served unchanged: the name on the admin port, the package, its file. */
+/**
+ * Files of npm packages for the browser, served unchanged. Each row: path on the admin port, name of the module, and
+ * name of the file in the folder of the module's main file.
+ */
 const packageFiles = [
   ["vendor/htm.js", "htm", "htm.module.js"],
   ["vendor/preact.js", "preact", "preact.mjs"],

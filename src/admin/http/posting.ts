@@ -1,7 +1,7 @@
 /**
- * Runs operations, and rejects requests from foreign web pages (A56): every browser on this machine can reach the API
- * on loopback. An operation needs a header with the operator's name. Before a foreign page can send this header, the
- * browser sends a CORS preflight, which the API never allows.
+ * Runs operations, and rejects requests from foreign web pages (A56), because every browser on this machine can reach
+ * the API on loopback. An operation needs a header with the operator's name. Before a foreign page can send this
+ * header, the browser sends a CORS preflight, which the API never allows.
  */
 import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import { isRecord, parseJson } from "../../base/json.ts";
@@ -19,7 +19,10 @@ type Posting = {
   readonly username: string | undefined;
 };
 
-/** Runs the operation and returns the response. If headers show a foreign page, rejects and journals the request. */
+/**
+ * Runs the operation and returns the response. Rejects and journals the request if it comes from a foreign page, has no
+ * operator's name, or is not JSON.
+ */
 export async function replyToPost(
   request: IncomingMessage,
   post: Post,
@@ -60,7 +63,7 @@ function refusalOf(
   return undefined;
 }
 
-/** Returns the operator's name, which is not verified: any client on loopback can send any name. */
+/** Returns the operator's name. It is not verified: without authorization, any client on loopback can send any name. */
 function nameIn(headers: IncomingHttpHeaders): string {
   const name = headers[operatorHeader];
   return typeof name === "string" ? name.slice(0, adminLimits.operatorChars).trim() : "";

@@ -1,6 +1,7 @@
 /**
- * Runs the routes of the JSON API one after another. Each takes one slice of an event loop turn (base/slices.ts), so many
- * readers delay the requests of clients no more than one reader does.
+ * Runs the routes of the JSON API one after another. A route that walks over many rows uses a slice of each event loop
+ * turn (base/slices.ts). Because only one route runs at a time, many readers of the API delay the requests of clients
+ * no more than one reader does.
  */
 import { adminLimits } from "./limits.ts";
 import { failed, type Reply, type Route } from "./reply.ts";
@@ -9,7 +10,7 @@ export class ReplyQueue {
   #last: Promise<unknown> = Promise.resolve();
   #size = 0;
 
-  /** Returns a route that waits until all earlier ones are over. Above `queuedReplies`, it answers 429 instead. */
+  /** Returns a route that waits until earlier requests are answered, or answers 429 if there are `queuedReplies`. */
   wrap(route: Route): (...asked: Parameters<Route>) => Promise<Reply> {
     return async (query, headers) => {
       if (this.#size >= adminLimits.queuedReplies)

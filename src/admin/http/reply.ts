@@ -4,7 +4,7 @@ import type { IncomingHttpHeaders } from "node:http";
 export type Reply = {
   readonly status: number;
   readonly type: string;
-  /** The body; bytes if another process has encoded it. */
+  /** The body; a Buffer if it is another replica's response, which is passed on as received. */
   readonly text: string | Buffer;
   /** Content-Security-Policy of the response; default: one that allows a page to load nothing. */
   readonly policy?: string;

@@ -1,4 +1,4 @@
-/** Formats clock readings for operators. */
+/** Formats clock readings for operators. A clock reading is a value of `Clock.now()`, in ms. */
 import { type Clock, dateOf } from "../../base/clock.ts";
 
 export type Times = {
@@ -11,7 +11,7 @@ export type Times = {
   readonly ageOf: (at: number) => number | null;
 };
 
-/** Milliseconds of drift of the wall clock above which formatted times are corrected. */
+/** Formatted times are corrected once the wall clock has moved by this many milliseconds against `Clock.now()`. */
 const driftMs = 1000;
 
 /** Returns functions that format equal clock readings as equal times, until the wall clock is set or drifts. */

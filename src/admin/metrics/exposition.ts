@@ -7,7 +7,7 @@ export type Sample = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
-/** Sums the values of a metric by labels. Above `cap` series, all other label values share the series "other" (A54). */
+/** Sums a metric's values by labels. Once there are `cap` - 1 series, all further labels share series "other" (A54). */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();
@@ -16,7 +16,7 @@ export class Series {
     this.#cap = cap;
   }
 
-  /** Adds a value. Existing series stay, so that a flood of new labels cannot displace them. */
+  /** Adds a value. Existing series are never evicted, so that a flood of new labels cannot displace them. */
   add(labels: readonly string[], value: number): void {
     const clipped = labels.map((label) => label.slice(0, limits.labelChars));
     if (this.#addTo(clipped, value, this.#cap - 1)) return;
@@ -47,7 +47,7 @@ export function isCounter({ name }: Pick<Family, "name">): boolean {
   return name.endsWith("_total");
 }
 
-/** Returns the text of a gauge or a counter. A metric without labels and without rows shows 0. */
+/** Returns the text of a gauge or a counter. A metric without labels and without rows gets the value 0. */
 export function metricText(family: Family, rows: readonly Sample[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;
@@ -57,7 +57,7 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
 }
 
 /**
- * Returns one histogram for each row of label values. The caller limits their number. `wallOf` converts the clock
+ * Returns one histogram for each row of label values. The caller limits the number of rows. `wallOf` converts the clock
  * readings of exemplars to ms since 1970.
  */
 export function histogramText(
@@ -97,8 +97,8 @@ function bucketsOf(name: string, { label, histogram, wallOf }: Buckets): string 
 }
 
 /**
- * Matches the Audit-IDs that may become exemplars, such as those of client-go and of the proxy. A client may send any
- * id, but OpenMetrics limits an exemplar's labels to 128 characters, and a clipped id matches no line of an audit log.
+ * Matches the Audit-IDs that may become exemplars, such as those of client-go and of the proxy. A longer id is omitted:
+ * OpenMetrics limits an exemplar's labels to 128 characters, and a clipped id would match no line of an audit log.
  */
 const joinable = /^[\w.:-]{1,100}$/;
 

@@ -13,10 +13,10 @@ function perBackendHistogram(
     });
 }
 
-/** Number of backends that get a histogram of their own: more than usual control planes have. */
+/** Maximum number of histograms of a metric with one for each backend: more than usual control planes need. */
 const backendHistograms = 12;
 
-/** Number of delay histograms: enough for three backends with a dozen API groups each. */
+/** Maximum number of histograms of watch delays: enough for three backends with a dozen API groups each. */
 const delayHistograms = 36;
 
 function byLabel(rows: Iterable<readonly [string, Histogram]>): ReturnType<HistogramMetric["cluster"]> {

@@ -2,7 +2,7 @@
 import type { Sample } from "./exposition.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
-/** Maximum number of backends with these metrics: enough for the control planes that are in use. */
+/** Maximum number of series of each of these metrics, one per backend: more than usual control planes have backends. */
 const comparedCap = 12;
 
 function perBackend(value: (backend: BackendStatus) => number): (cluster: ClusterView) => readonly Sample[] {

@@ -1,7 +1,7 @@
 /**
  * Lists all metrics except the histograms (histogram-declarations.ts). The metrics of watches, load and limits are
  * declared in watch-metrics.ts, load-metrics.ts and limit-metrics.ts, all others here. A metric whose name ends in
- * `_total` is a counter. If kube-apiserver has the same metric, names and labels are kube-apiserver's, so that queries
+ * `_total` is a counter. If kube-apiserver has the same metric, its name and labels are the same here, so that queries
  * can join both.
  */
 import { limits } from "../../base/limits.ts";
@@ -341,7 +341,7 @@ export const metrics: readonly Metric[] = [
     name: "incident_active",
     help: "1 for each active incident, by kind and backend",
     labels: ["kind", "backend"],
-    // Enough for one series of each kind of incident, and for eight of each kind that names a backend.
+    // Enough for one series of each kind of incident, plus eight series of each kind that names a backend.
     cap: 90,
     // A kind without an active incident has the value 0, so that its alert resolves.
     process: ({ incidents }) => [

@@ -131,7 +131,10 @@ export type ClusterView = LiveCluster & {
   readonly leases: readonly LeaseFacts[];
 };
 
-/** One number if the metric has no labels, otherwise rows. A row of a metric with one label may have a string. */
+/**
+ * One number if the metric has no labels, otherwise rows. If the metric has one label, a row may have the label's value
+ * itself in place of an array.
+ */
 export type Values = number | Iterable<Sample | readonly [label: string, value: number]>;
 
 /** For each kind of journal entry that the metric counts: a function that returns the labels of an entry. */
@@ -139,15 +142,15 @@ export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };
 
-/** Where the values of a metric come from. Values with equal labels are added up. */
+/** The source of a metric's values. Values with equal labels are added up. */
 type Source =
   | { readonly process: (process: Process) => Values }
   /**
-   * Read from each cluster at each scrape. When a cluster is removed, its counts are kept with "other" in the labels
+   * Read from each cluster at each scrape. When a cluster is removed, its counters are kept with "other" in the labels
    * `cluster` and `backend`, because a counter must not decrease.
    */
   | { readonly cluster: (cluster: ClusterView) => Values }
-  /** Counted from the journal: events that are too rare for a counter in the request path. */
+  /** Counted from journal entries. This is for events that are too rare to need a counter in the request path. */
   | { readonly counted: Counted };
 
 export type Metric = Source & {

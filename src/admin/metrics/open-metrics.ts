@@ -1,13 +1,13 @@
 /**
- * Converts a scrape to the requested format. The input is the Prometheus text format 0.0.4 with exemplars, which this
- * format does not allow: they are removed for 0.0.4, and stay for OpenMetrics 1.0.
+ * Converts a scrape to the requested format. The input is the Prometheus text format 0.0.4, but with exemplars. A
+ * scrape in format 0.0.4 must not have exemplars, so they are removed. A scrape in OpenMetrics 1.0 keeps them.
  */
 
 export const openMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /**
- * True if the Accept field of a scrape asks for OpenMetrics 1.0 at least as much as for the text format. A client that
- * names no type, such as curl, gets the text format.
+ * True if the Accept field of a scrape gives OpenMetrics 1.0 at least the quality value of the text format. A client
+ * that names no type, such as curl, gets the text format.
  */
 export function wantsOpenMetrics(accept: string): boolean {
   const ranges = accept.toLowerCase().split(",").map(rangeOf);
@@ -32,7 +32,7 @@ function qualityOf(ranges: readonly MediaRange[]): number {
   return Math.max(0, ...ranges.map(({ quality }) => quality));
 }
 
-/** Matches the exemplar of a bucket, as `exemplarText` writes it. No line without an exemplar ends like this. */
+/** Matches the exemplar of a bucket, as `exemplarText` writes it. A line without an exemplar never ends like this. */
 const exemplar = / # \{[^{}\n]*\} \S+ \S+$/gm;
 
 export function withoutExemplars(text: string): string {
@@ -40,8 +40,8 @@ export function withoutExemplars(text: string): string {
 }
 
 /**
- * Converts text 0.0.4 to OpenMetrics: the metadata of a counter has the name without `_total`, empty lines are not
- * allowed, the bounds of buckets are written as floating-point numbers, and the last line is `# EOF`.
+ * Converts the text format 0.0.4 to OpenMetrics. There, the metadata of a counter has the name without `_total`, empty
+ * lines are not allowed, bounds of buckets are floating-point numbers, and the last line is `# EOF`.
  */
 export function openMetricsOf(text: string): string {
   const counters = text

@@ -19,13 +19,13 @@ import type {
 } from "./metric.ts";
 import { metrics } from "./metric-declarations.ts";
 
-/** Metrics of prom-client that are switched off: they would visit every open socket, and so delay requests. */
+/** Metrics of prom-client that are removed, because each scrape would visit every open socket and delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}`,
   `nodejs_active_${what}_total`,
 ]);
 
-/** A metric, and the counts that only this registry has: of journal entries, and of removed clusters. */
+/** A metric. `kept`: the counts that no other object has, namely of journal entries and of removed clusters. */
 type CountedMetric = { readonly metric: Metric; readonly kept: Series };
 
 export class Metrics {
@@ -52,7 +52,7 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** Keeps the counts of a cluster that is being removed, because a counter must not decrease. */
+  /** Adds up the counters of a cluster that is being removed, and keeps them, because a counter must not decrease. */
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)
@@ -108,8 +108,9 @@ function rowsOf(values: Values): readonly Sample[] {
 }
 
 /**
- * Returns the labels with which the metric counts the entry; undefined: it does not count it. This is a function of its
- * own, because TypeScript needs a type parameter to relate the type of `counted[kind]` to the type of `entry`.
+ * Returns the labels with which the metric counts the entry; undefined if it does not count entries of this kind. This
+ * is a function of its own, because TypeScript needs a type parameter to relate the type of `counted[kind]` to that of
+ * `entry`.
  */
 function countedBy<K extends Entry["kind"]>(
   counted: Counted,
@@ -124,7 +125,7 @@ type Row = readonly [labels: readonly string[], Histogram];
 
 const keyOf = ([labels]: Row): string => labels.join("\0");
 
-/** Returns the rows with "other" in place of the label values beyond the cap. */
+/** Returns the rows. Beyond `cap` different combinations of labels, those after the first `cap` - 1 become "other". */
 function capped(rows: readonly Row[], cap: number): readonly Row[] {
   const kept = new Set(rows.map(keyOf));
   const first = new Set(kept.size > cap ? [...kept].slice(0, cap - 1) : kept);

@@ -1,7 +1,7 @@
 /**
  * Lists all alerts. The Prometheus rules (config/monitoring) are generated from this list. An alert is about a cluster,
- * an apiserver, a certificate or a lease, and never about a single watchkeeper instance: all instances see the same
- * dead apiserver. `critical` means that clients get no service; with `warning`, they do.
+ * an apiserver, a certificate or a lease, and never about a single watchkeeper instance, because all instances report
+ * the same dead apiserver. `critical`: clients get no service; `warning`: they still do.
  */
 import type { IncidentKind } from "../../incidents/kinds.ts";
 import { docsPage } from "../../program/docs.ts";
@@ -26,7 +26,7 @@ export type Alert = {
 
 /** A line that an alert's text repeats for each result of a query. */
 type Fact = {
-  /** PromQL, with `%q` for the value of each label in `of`. `topk` keeps the text short: there may be 5,000 results. */
+  /** PromQL, with `%q` for the value of each label in `of`. `topk` keeps the text short: 5,000 results are possible. */
   readonly query: string;
   readonly of?: readonly string[];
   /** Label by whose values the lines of the alert's text are sorted; default: instance. */
@@ -47,7 +47,10 @@ const downKinds = [
   "backend-flapping",
 ] as const satisfies readonly IncidentKind[];
 
-/** The kinds of incident in which an apiserver answers, but with old data, or not on some watches or for some APIs. */
+/**
+ * The kinds of incident in which an apiserver answers requests, but serves old data, sends no events on some watches,
+ * or cannot reach an aggregated API or a webhook.
+ */
 const staleKinds = [
   "backend-stale",
   "watch-hung",
@@ -58,12 +61,12 @@ const staleKinds = [
 ] as const satisfies readonly IncidentKind[];
 
 /**
- * Selects the series of the alert's cluster, and series without the label `cluster`. An instance with several clusters
- * does not set this label: there, the names of backends begin with the cluster's name.
+ * Selects the series of the alert's cluster (`%s`), and series without the label `cluster`. An instance that serves
+ * several clusters does not set this label. Instead, its backend names begin with the cluster's name.
  */
 export const ofCluster = 'cluster=~"%s|"';
 
-/** An instance in an alert's text, with its pod if Prometheus knows it. */
+/** Names an instance in an alert's text, with its pod if Prometheus knows the pod. */
 const instance = "instance {{ .Labels.instance }}{{ with .Labels.pod }} (pod {{ . }}){{ end }}";
 
 export function active(kinds: readonly IncidentKind[], more = ""): string {
@@ -71,7 +74,7 @@ export function active(kinds: readonly IncidentKind[], more = ""): string {
   return `watchkeeper_incident_active{${kind}${more}}`;
 }
 
-/** Returns an expression for the number of watchkeeper instances with an active incident of these kinds, by `by`. */
+/** Returns an expression that counts the instances with an active incident of these kinds, by the labels `by`. */
 function instancesWith(kinds: readonly IncidentKind[], by: string): string {
   return `count by (${by}) (max by (${by}, instance) (${active(kinds)} > 0))`;
 }
@@ -81,7 +84,10 @@ function because(expr: string, reason: string): string {
   return `label_replace(${expr}, "reason", "${reason}", "", "")`;
 }
 
-/** The label `cluster` comes from the label `backend`: with several clusters, this begins with the cluster's name. */
+/**
+ * Number of ready backends of each cluster at each instance. The label `cluster` is derived from the label `backend`:
+ * if an instance serves several clusters, the backend's name begins with the cluster's name.
+ */
 const readyBackends =
   'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
 
@@ -91,7 +97,7 @@ const loopbackExpiry =
 const otherExpiry =
   'min by (cluster, purpose, name) (watchkeeper_certificate_expiry_timestamp_seconds{purpose!="backend-loopback"}) - time()';
 
-/** Number of connections and requests per second that watchkeeper itself refuses. */
+/** Number of requests and connections per second that watchkeeper itself refuses. */
 const refusals =
   "sum by (cluster) (rate(watchkeeper_requests_refused_total[5m]) or rate(watchkeeper_requests_limited_total[5m]) or rate(watchkeeper_downstream_connections_refused_total[5m]))";
 
@@ -111,13 +117,14 @@ function daysLeft(expiry: string): string {
   return `floor((${expiry}) / ${day})`;
 }
 
-/** `$value` is the result of `daysLeft`. */
+/** Template for text such as "in 3 days". Prometheus sets `$value` to the result of `daysLeft`. */
 const inDays =
   "in {{ if lt $value 1.0 }}less than a day{{ else if lt $value 2.0 }}1 day{{ else }}{{ $value }} days{{ end }}";
 
-/** Lists the state of each apiserver, with the number of instances that see it: instances may see different states. */
+/** Lists the states of each apiserver, with the number of instances that see each state. Instances may disagree. */
 const backendStates: Fact = {
-  // sortByLabel sorts by one label only. The order of results with equal labels changes between evaluations.
+  // The query joins both labels into one, because sortByLabel sorts by one label only, and the order of results with
+  // equal labels changes between evaluations.
   query: `label_join(count by (backend, state) (watchkeeper_backend_state{${ofCluster}} > 0), "text", " is ", "backend", "state")`,
   of: ["cluster"],
   sort: "text",
@@ -298,7 +305,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // A certificate and its key may be written one after the other. This is longer than the time in between.
+    // Longer than the time between the writes of a certificate and of its key. In between, the two do not match.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],

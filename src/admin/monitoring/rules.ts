@@ -1,4 +1,4 @@
-/** Generates the alert rules: as a Prometheus rules file, which the Helm chart contains as well, and as a PrometheusRule. */
+/** Generates the alert rules as a Prometheus rules file, which is also in the Helm chart, and as a PrometheusRule. */
 import { docsPage } from "../../program/docs.ts";
 import { type Alert, active, alerts, listOf, ofCluster, runbookUrl } from "./alerts.ts";
 
@@ -60,7 +60,7 @@ function activeKinds({ kinds, by }: Alert): string {
 
 function descriptionOf({ name, by, affected, first, facts }: Alert): string {
   const matchers = [`alertname="${name}"`, ...by.map((label) => `${label}=%q`)].join(",");
-  // Prometheus itself records since when the expression of an alert has held.
+  // Prometheus' own series ALERTS_FOR_STATE has the time since which the expression of an alert has held.
   const since = {
     query: `min(ALERTS_FOR_STATE{${matchers}})`,
     of: by,

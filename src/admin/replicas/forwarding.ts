@@ -1,7 +1,7 @@
 /**
- * Forwards requests to a replica of the list: `/api/v1/replicas/NAME/watches` here is `/api/v1/watches` there. A
- * forwarded request has the caller's own token and no other privilege. Its path is one of the API's own table, which
- * has no forwarding in it, so a request is forwarded once at most.
+ * Forwards requests to other replicas: `/api/v1/replicas/NAME/watches` becomes `/api/v1/watches` at the replica NAME. A
+ * forwarded request has the caller's own token and no other privilege. Only paths of the API's own route table are
+ * forwarded. That table has no forwarding paths, so a request is forwarded at most once.
  */
 import type { IncomingHttpHeaders } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -22,9 +22,9 @@ import type { ReplicaRow, Replicas, ReplicaTarget } from "./replicas.ts";
 export type ForwardingParts = {
   readonly replicas: Pick<Replicas, "rows" | "named" | "targetOf">;
   readonly send: SendToReplica;
-  /** The API of this process, whose paths are those that a replica is asked for. */
+  /** The routes of this process's API. Only their paths are forwarded. */
   readonly api: Routes;
-  /** Refuses an operation while the configuration disables operations (admin.readOnly). */
+  /** Returns the response that refuses an operation while admin.readOnly disables operations; undefined: allowed. */
   readonly refusal: (target: string, posted: Posted) => Reply | undefined;
   readonly now: () => number;
 };
@@ -32,10 +32,13 @@ export type ForwardingParts = {
 const apiRoot = "/api/v1/";
 const root = `${apiRoot}replicas/`;
 
-/** Operations that may be forwarded: a limit for all replicas must reach all of them. All others stay per replica. */
+/**
+ * Paths of the operations that may be forwarded: those that set or end a limit, because a limit of all replicas must
+ * reach each of them. Every other operation affects only the replica that receives it.
+ */
 export const forwardedPosts = /^\/api\/v1\/limits(\/[^/]+\/unlimit)?$/;
 
-/** Statuses that are returned as the replica has returned them. */
+/** Statuses of a replica's response that are passed on to the caller. Any other status becomes 502. */
 const passed: ReadonlySet<number> = new Set([200, 400, 401, 403, 404, 409, 413, 415, 422, 429, 503]);
 
 type Destination = { readonly name: string; readonly path: string };
@@ -43,9 +46,9 @@ type Message = { readonly path: string; readonly headers: IncomingHttpHeaders; r
 
 export class Forwarding {
   readonly #parts: ForwardingParts;
-  /** Number of requests under way, by the address of the replica. */
+  /** Number of forwarded requests without a response, by the address of the replica. */
   readonly #open = new Map<string, number>();
-  /** Bytes of responses that have arrived in part. */
+  /** Number of bytes received so far of all responses that are not complete yet. */
   #bytes = 0;
 
   constructor(parts: ForwardingParts) {
@@ -82,10 +85,10 @@ export class Forwarding {
     const row = replicas.named(name);
     if (row === undefined)
       return failed(404, `There is no replica ${shown(name)}: ${namesOf(replicas.rows)}`);
-    // A response from here would need no permission for the path that the request is for.
+    // Redirected, because the caller was authorized for the path of the forwarding request, and not for this path.
     if (row.isSelf) return redirectTo(message.path);
     const target = replicas.targetOf(row);
-    // A caller's token goes only to an address that has just answered as a replica.
+    // The caller's token is sent only to an address that has recently answered as a replica.
     if (row.state !== "live" || target === undefined) return failed(502, this.#whySilent(row));
     const open = this.#open.get(row.address) ?? 0;
     if (open >= replicaLimits.forwardsAtOnce)
@@ -130,7 +133,7 @@ export class Forwarding {
   }
 }
 
-/** Of the caller's header fields, only the token is forwarded, and the name of the operator. */
+/** Returns the forwarded header fields. Of the caller's own, only the token and the operator's name are kept. */
 function headersOf(
   { authorization, "x-watchkeeper-operator": operator }: IncomingHttpHeaders,
   body: string | undefined,
@@ -144,7 +147,7 @@ function headersOf(
   };
 }
 
-/** Returns the name of the replica in a path, and the path there. An ID is encoded anew, so that it stays one segment. */
+/** Returns the replica's name and the path there. Segments are encoded again: an ID with a slash stays one segment. */
 function destinationIn(path: string): Destination | undefined {
   if (!path.startsWith(root)) return undefined;
   const [name = "", ...rest] = path.slice(root.length).split("/");

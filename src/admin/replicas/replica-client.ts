@@ -1,6 +1,6 @@
 /**
- * Sends requests to other replicas, each on a new connection: a kept connection of every replica would fill the 64
- * sockets of an admin port. Follows no redirect, bounds time and bytes, and uses plain HTTP on loopback only.
+ * Sends requests to other replicas, each on a new connection, because a kept connection of every replica would fill the
+ * 64 sockets of an admin port. Follows no redirect, bounds time and bytes, and uses plain HTTP on loopback only.
  */
 import type { OutgoingHttpHeaders } from "node:http";
 import tls from "node:tls";
@@ -33,7 +33,7 @@ export type SendToReplica = (
   request: ReplicaRequest,
 ) => Promise<BoundedResponse | Failure>;
 
-/** Returns the function that sends requests. It returns a Failure if there is no response, or one that is too long. */
+/** Returns the function that sends requests. Its result is a Failure if there is no answer or one that is too long. */
 export function replicaClient(clock: Clock): SendToReplica {
   const ca = new TrustedCa();
   return async (target, { path, headers, body, ...bounds }) => {
@@ -61,7 +61,7 @@ export async function askReplica(
   return new Failure("backend-protocol", "backend", `Not a watchkeeper replica: status ${outcome.status}`);
 }
 
-/** Trust in the CA file. The file is read at most once a round, and parsed only if its text has changed. */
+/** Keeps the TLS context for the CA file. Reads the file once per `askEveryMs`, and parses it only after a change. */
 class TrustedCa {
   #file = "";
   #text = "";
@@ -90,7 +90,7 @@ function optionsFor(
   const { host, port } = address;
   const plain = { host, port, agent: false, protocol: "http:" };
   if (secured === undefined) {
-    // The configuration forbids such an address, but a name may resolve to it.
+    // Plain HTTP is for loopback only. The configuration forbids other addresses, but a name may resolve to one.
     if (isLoopback(host)) return plain;
     return new Failure(
       "bad-request",
@@ -105,7 +105,7 @@ function optionsFor(
     ...plain,
     protocol: "https:",
     secureContext,
-    // Stated, because an environment variable of Node's would otherwise turn the verification off.
+    // Set explicitly, or the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the verification off.
     rejectUnauthorized: true,
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,

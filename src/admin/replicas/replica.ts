@@ -1,13 +1,13 @@
 /**
- * What one replica tells the others about itself at `/replicaz`. Every client that can connect may read it, so it has no
- * names of backends, clients or incidents.
+ * What one replica tells the others about itself at `/replicaz`. Every client that can connect may read it, so it
+ * contains no names of backends, clients or incidents.
  */
 import { isRecord, textAt } from "../../base/json.ts";
 
 export type ReplicaFacts = {
-  /** Random for each process, so that a process recognises itself at any address. */
+  /** Random for each process, so that a process recognises its own answer at any address. */
   readonly id: string;
-  /** The name of the host, which in a pod is the name of the pod; "": unusable. */
+  /** The host's name, which in a pod is the name of the pod; "" if it is not usable as a replica's name. */
   readonly name: string;
   readonly version: string;
   /** RFC 3339. */
@@ -18,7 +18,7 @@ export type ReplicaFacts = {
 
 export const replicaPath = "/replicaz";
 
-/** Returns a host's name if it is usable as a replica's name, else "". A name has no colon, so it is no address. */
+/** Returns a host's name if it is usable as a replica's name, else "". Such a name cannot be an address (no colon). */
 export function replicaName(text: string): string {
   return /^[A-Za-z0-9]([-A-Za-z0-9._]{0,251}[A-Za-z0-9])?$/.test(text) ? text : "";
 }
@@ -29,7 +29,7 @@ export function replicaAnswer(facts: ReplicaFacts): object {
 
 const mostClusters = 64;
 
-/** Returns the facts in an answer; undefined if another server has answered. The answer is not trusted. */
+/** Returns the facts in an answer; undefined if it is not a replica's. Checks each field: any server may answer. */
 export function factsIn(answer: unknown): ReplicaFacts | undefined {
   if (!isRecord(answer) || answer["kind"] !== "Replica") return undefined;
   const id = textAt(answer, "id");

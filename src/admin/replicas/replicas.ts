@@ -1,7 +1,7 @@
 /**
  * The watchkeeper processes in front of the same apiservers. Each one asks all others every few seconds, and counts
- * those that answer: the admin page and the API show them, and limits of scope AllReplicas are divided by their number.
- * No replica decides for another, so replicas need no agreement.
+ * those that answer. The admin page and the API show the replicas, and limits of scope AllReplicas are divided by their
+ * number. No replica decides for another, so replicas need no agreement.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Address, textOf } from "../../base/address.ts";
@@ -13,7 +13,10 @@ import type { Journal } from "../../events/journal.ts";
 import { replicaLimits } from "./limits.ts";
 import type { ReplicaFacts } from "./replica.ts";
 
-/** unknown: has not been asked long enough to be called silent. */
+/**
+ * "live": has answered in the last `liveMs`. "unknown": has never answered, but was listed less than `liveMs` ago.
+ * "silent": every other replica.
+ */
 export const replicaStates = ["live", "silent", "unknown"] as const;
 export type ReplicaState = (typeof replicaStates)[number];
 
@@ -21,7 +24,7 @@ export type ReplicaState = (typeof replicaStates)[number];
 export type ReplicaRow = {
   /** Its host's name if no other replica has the same one, else its address. */
   readonly name: string;
-  /** host:port; "": this process has not found itself at any address. */
+  /** host:port; "" for this process if it has not found itself at any address. */
   readonly address: string;
   readonly isSelf: boolean;
   readonly state: ReplicaState;
@@ -35,7 +38,7 @@ export type ReplicaRow = {
   readonly lastError: string;
 };
 
-/** A live replica to which a request can be forwarded. */
+/** The address of a replica, and its TLS settings; `tls` undefined: plain HTTP. */
 export type ReplicaTarget = { readonly address: Address; readonly tls: ReplicaTls | undefined };
 
 export type ReplicasParts = {
@@ -43,7 +46,7 @@ export type ReplicasParts = {
   readonly journal: Journal;
   readonly self: () => ReplicaFacts;
   readonly ask: (target: ReplicaTarget) => Promise<ReplicaFacts | Failure>;
-  /** Resolves a name repeatedly, and calls `onFound` with each result that has changed. Returns a function that ends it. */
+  /** Resolves a name repeatedly, and calls `onFound` with each changed result. Returns a function that stops this. */
   readonly resolve: (
     name: NonNullable<ReplicasConfig["name"]>,
     onFound: (addresses: readonly Address[]) => void,
@@ -58,15 +61,15 @@ class Place {
   readonly text: string;
   readonly listedAt: number;
   /**
-   * False if the name no longer resolves to the address. The address is then not asked any more, and is forgotten once
-   * its share of the limits has ended.
+   * False if the configuration no longer lists the address, or the name no longer resolves to it. The address is then
+   * not asked any more, and is forgotten once its share of the limits has ended.
    */
   isListed = true;
   facts: ReplicaFacts | undefined;
   answeredAt = -1;
   liveSince = -1;
   lastError = "";
-  /** True if the journal calls the replica live. */
+  /** True if the journal has reported the replica as joined, and not as lost after that. */
   isReportedLive = false;
 
   constructor(address: Address, now: number) {
@@ -112,13 +115,13 @@ export class Replicas {
   readonly #parts: ReplicasParts;
   readonly #startedAt: number;
   readonly #interval: Interval;
-  /** By the text of the address. */
+  /** Places by the text of their address. */
   readonly #places = new Map<string, Place>();
   #config: ReplicasConfig | undefined;
   #stopResolving = (): void => {};
   #isAsking = false;
   #isStopped = false;
-  /** True if an address was listed during a round, which must be asked before the next interval. */
+  /** True if the list of addresses changed during a round. Another round follows then, before the next interval. */
   #isDue = false;
 
   constructor(parts: ReplicasParts) {
@@ -132,17 +135,17 @@ export class Replicas {
     return this.#parts.shared.count;
   }
 
-  /** Applies another configuration at once. Undefined: this process is alone. */
+  /** Applies another configuration at once. Undefined: this process is the only replica. */
   configure(config: ReplicasConfig | undefined): void {
     const before = this.#config;
     this.#config = config;
     const { addresses = [], name } = config ?? {};
-    // What is the same name or the same list stays as it is; the files for TLS are read with each request.
+    // With the same addresses and name, nothing restarts. Changed TLS settings take effect with the next request.
     if (isDeepStrictEqual([addresses, name], [before?.addresses ?? [], before?.name])) return;
     this.#stopResolving();
     this.#interval.stop();
     if (config !== undefined) this.#interval.start();
-    // The replicas before share limits until the name is resolved.
+    // If there is a name, the replicas of the old configuration still share limits until the name is resolved.
     if (name === undefined) this.#keepOnly(addresses);
     this.#list(addresses);
     const found = (all: readonly Address[]): void => this.#list(all);
@@ -160,7 +163,10 @@ export class Replicas {
     this.#stopResolving();
   }
 
-  /** Takes the addresses that are configured or that the name has. Addresses beyond the limit are ignored. */
+  /**
+   * Replaces the listed addresses by `all`, which comes from the configuration or from resolving the name. Ignores
+   * addresses beyond the limit.
+   */
   #list(all: readonly Address[]): void {
     if (this.#isStopped) return;
     const now = this.#parts.clock.now();
@@ -177,7 +183,7 @@ export class Replicas {
     else void this.#round();
   }
 
-  /** Forgets addresses that are no longer listed, once they have no share any more, or if there are too many. */
+  /** Forgets unlisted addresses that have no share of the limits, and the oldest if too many are unlisted. */
   #forget(now: number): void {
     const unlisted = Array.from(this.#places.values()).filter(({ isListed }) => !isListed);
     const excess = unlisted.length - replicaLimits.replicas;
@@ -204,7 +210,8 @@ export class Replicas {
     }
     if (this.#isStopped) return;
     this.#forget(this.#parts.clock.now());
-    // Only after a round: if this process was stopped for a minute, it has had no answers, and all replicas may be live.
+    // Called only after a round: if this process was stopped for a minute, it received no answers, although all
+    // replicas may be live.
     this.#reportLost();
     this.#recount();
     const isDue = this.#isDue;
@@ -214,7 +221,7 @@ export class Replicas {
 
   async #ask(place: Place): Promise<void> {
     const target = { address: place.address, tls: this.#config?.tls };
-    // Caught, because a round that never ended would be the last one.
+    // A rejection becomes a Failure of this replica. It would otherwise end the round, and no caller would handle it.
     const outcome = await this.#parts.ask(target).catch((reason: unknown) => failureFrom(reason, "proxy"));
     // A reload may have removed the address meanwhile.
     if (this.#isStopped || this.#places.get(place.text) !== place) return;
@@ -244,7 +251,7 @@ export class Replicas {
   #reportLost(): void {
     const now = this.#parts.clock.now();
     for (const place of this.#onePerReplica()) {
-      // A replica that the name no longer has was removed on purpose.
+      // A replica to whose address the name no longer resolves was removed on purpose.
       if (!place.isListed || place.stateAt(now) !== "silent") continue;
       const reported = this.#placesOf(place.facts?.id).filter(({ isReportedLive }) => isReportedLive);
       if (reported.length === 0) continue;
@@ -268,20 +275,23 @@ export class Replicas {
     if (count !== this.count) this.#parts.shared.set(count);
   }
 
-  /** Addresses that have not answered yet count, so that replicas that start together do not each allow a whole limit. */
+  /**
+   * Returns the number of replicas that share limits. Addresses that have not answered yet count, so that replicas that
+   * start together do not each allow a whole limit.
+   */
   #sharers(): number {
     const now = this.#parts.clock.now();
     const { id: own } = this.#parts.self();
     const sharing = this.#replicaPlaces().filter((place) => place.sharesAt(now));
     const ids = new Set(sharing.flatMap(({ facts }) => (facts === undefined ? [] : [facts.id])));
     const unknown = sharing.filter(({ facts }) => facts === undefined).length;
-    // One of the addresses that have not answered yet may be this process's own.
+    // One of the addresses that have not answered yet may be this process's own, which must not be counted twice.
     const isOwnUnknown = unknown > 0 && !ids.has(own);
     if (!isOwnUnknown) ids.add(own);
     return Math.min(replicaLimits.replicas, Math.max(1, ids.size + unknown));
   }
 
-  /** The replicas, this process first, then by name. */
+  /** One row for each replica: this process first, then the others by name. */
   get rows(): readonly ReplicaRow[] {
     const now = this.#parts.clock.now();
     const self = this.#parts.self();
@@ -319,8 +329,9 @@ export class Replicas {
   }
 
   /**
-   * The addresses, but without those of a name in a family, IPv4 or IPv6, at which no replica has ever answered, if
-   * replicas answer in the other family. Each of them belongs to a replica whose other address is in the list.
+   * Returns the addresses, except second addresses of replicas. If the name resolves to IPv4 and IPv6 addresses, but
+   * replicas have answered in one of the two families only, omits the addresses of the other family, because each of
+   * them belongs to a replica that is in the list already.
    */
   #replicaPlaces(): readonly Place[] {
     const all = Array.from(this.#places.values());
@@ -329,7 +340,7 @@ export class Replicas {
     return answering.size === 0 ? all : all.filter(({ isIpv6 }) => answering.has(isIpv6));
   }
 
-  /** A replica may have several addresses, such as IPv4 and IPv6. The one that has answered last stands for it. */
+  /** Returns one address for each replica. Of several, such as IPv4 and IPv6, returns the one that answered last. */
   #onePerReplica(): readonly Place[] {
     const byId = new Map<string, Place>();
     for (const place of this.#replicaPlaces()) {
@@ -340,7 +351,7 @@ export class Replicas {
     return Array.from(byId.values());
   }
 
-  /** Returns the row of this name or address; undefined: there is none. */
+  /** Returns the row with this name or address; undefined: there is none. */
   named(name: string): ReplicaRow | undefined {
     const { rows } = this;
     return (
@@ -348,7 +359,7 @@ export class Replicas {
     );
   }
 
-  /** Returns where a replica of the list is asked. */
+  /** Returns the address and TLS settings for requests to a replica; undefined if its address is not in the list. */
   targetOf({ address }: ReplicaRow): ReplicaTarget | undefined {
     const place = this.#places.get(address);
     return place === undefined ? undefined : { address: place.address, tls: this.#config?.tls };

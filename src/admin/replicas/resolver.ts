@@ -1,4 +1,4 @@
-/** Finds replicas by a name, such as that of a headless Service. Keeps the last result while the name cannot be resolved. */
+/** Finds replicas by a DNS name, such as a headless Service's. Keeps the last result while it cannot be resolved. */
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -50,7 +50,7 @@ const noAccess = (): { servers: string[]; caFile: string; serverName: undefined 
   serverName: undefined,
 });
 
-/** Words the problems of a lookup for replicas: Discovery would call them backends. */
+/** Returns a Failure if the name has no address or too many. Discovery's own message would call them backends. */
 function checked(found: readonly Discovered[]): readonly Discovered[] | Failure {
   if (found.length === 0) return new Failure("bad-file", "proxy", "The name has no address");
   if (found.length <= replicaLimits.replicas) return found;

@@ -1,4 +1,4 @@
-/** Computes, in the main thread, the answers to the probes and scrapes that the probe thread (probe-thread.ts) gets. */
+/** Computes, in the main thread, the responses to probes and scrapes that the probe thread (probe-thread.ts) gets. */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -72,12 +72,12 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // Looks in the next turn of the event loop: until then, the change that the entry reports may be incomplete.
+      // Checked in the next turn of the event loop, because the change that the entry reports may still be incomplete.
       clock.soon(look);
     });
   }
 
-  /** Returns all metrics. Scrapes within a second share one text, which takes milliseconds to make. */
+  /** Returns all metrics. Scrapes within a second share one text, which takes milliseconds to produce. */
   scrape(): Promise<string> {
     const { clock, metrics } = this.#parts;
     if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= adminLimits.scrapeReuseMs) {

@@ -1,6 +1,6 @@
 /**
- * Opens the API's port, and tries again while another process has it; meanwhile the proxy serves without the API.
- * During an update, the other process is the proxy's own predecessor, and no incident is reported.
+ * Opens the API's port. While another process listens on it, retries, and the proxy serves without the API. During an
+ * update, the other process is the proxy's own predecessor, so no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure, isPortTaken } from "../../base/failure.ts";
@@ -28,7 +28,7 @@ export class ApiPort {
     return this.#admin?.address ?? "";
   }
 
-  /** Tries for the first time to open the port. If that fails, returns the Failure, and tries again until `stop`. */
+  /** Tries to open the port. After a failure, returns the Failure, and tries again every `apiRetryMs` until `stop`. */
   async start(): Promise<Failure | undefined> {
     const outcome = await startApi(this.#options);
     if (outcome instanceof Failure) {
@@ -40,7 +40,7 @@ export class ApiPort {
     return undefined;
   }
 
-  /** True if another process with this configuration uses the port. This process then waits for the other to end. */
+  /** True if another process with this configuration listens on the port. This process then waits until it ends. */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);
   }

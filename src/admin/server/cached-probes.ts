@@ -1,7 +1,7 @@
 /**
- * Answers probes in a thread of its own. If the main thread's event loop answers too late, returns the last known
- * result, because a busy loop is no reason to restart the process. If the main thread has not answered for
- * `standstillMs`, the check "loop" fails.
+ * Answers probes, usually in the probe thread (probe-thread.ts). If the main thread's event loop answers too late,
+ * returns the last known result, because a busy loop is no reason to restart the process. If the main thread has not
+ * answered for `standstillMs`, the check "loop" fails.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -35,7 +35,7 @@ export class CachedProbes implements ProbeSource {
     this.#known[probe] = checks;
   }
 
-  /** Returns a probe's checks. Waits for the main thread until `probePatienceMs` after the question was sent. */
+  /** Returns a probe's checks. Waits for the main thread for at most `probePatienceMs` after the question was sent. */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {
@@ -69,7 +69,8 @@ export class CachedProbes implements ProbeSource {
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    // Waits for one more turn, because after a pause of the process, Node runs due timers before it reads messages.
+    // Waits for one more turn: after a pause of the process, Node runs due timers before it reads messages, and the
+    // answer may be among them.
     const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);

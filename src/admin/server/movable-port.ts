@@ -1,6 +1,6 @@
 /**
- * A port that a reload can move to another address. The new address opens before the old one closes, unless both have
- * the same port number: two sockets cannot listen on overlapping addresses.
+ * A port that a reload can move to another address. The new address opens before the old one closes. If both have the
+ * same port number, the old one closes first, because two sockets cannot listen on overlapping addresses.
  */
 import { isDeepStrictEqual } from "node:util";
 import type { Address } from "../../base/address.ts";
@@ -33,12 +33,12 @@ export class MovablePort<Settings extends { readonly address: Address }, Port ex
     this.#parts = parts;
   }
 
-  /** The open port; undefined if a failed move has closed it and it could not be opened again yet. */
+  /** The open port; undefined if a failed move has closed the port and it has not been opened again yet. */
   get port(): Port | undefined {
     return this.#port;
   }
 
-  /** Applies other settings. On a Failure, the old settings apply. */
+  /** Applies other settings. After a Failure, the old settings stay in force. */
   async move(settings: Settings): Promise<Failure | undefined> {
     const was = this.#settings;
     if (isDeepStrictEqual(was, settings)) return undefined;

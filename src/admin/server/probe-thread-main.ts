@@ -14,8 +14,8 @@ type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 
 class Loop implements ProbeSource {
   /**
-   * Unanswered questions to the main thread, by id: at most one each for /livez, /readyz and /metrics, and one for each
-   * request that waits for its authorization (`adminLimits`).
+   * Unanswered questions to the main thread, by id. There is at most one for each of /livez, /readyz and /metrics, and
+   * one for each request that waits for its authorization, which the limits of sockets in `adminLimits` bound.
    */
   readonly #waiting = new Map<number, Waiting>();
   #id = 0;

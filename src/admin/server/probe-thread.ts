@@ -30,7 +30,7 @@ export type ProbeThreadOrder = {
   readonly isGuarded: boolean;
 };
 
-/** What the probe thread asks the main thread, and the answers. */
+/** `Question`: what the probe thread asks the main thread. `Answer`: the main thread's answer. */
 export type Question = ProbeName | "metrics" | AccessRequest;
 export type Answer = readonly Check[] | string | Admitted | Reply;
 
@@ -64,7 +64,7 @@ export type ProbeThreadParts = {
 };
 
 const threadFile = ownModule("admin/server/probe-thread-main");
-/** Memory limits of the thread. The process's own memory options do not apply to threads. */
+/** Memory limits of the thread. Node's command-line options for memory do not apply to threads. */
 const resourceLimits = {
   maxOldGenerationSizeMb: adminLimits.probeThreadHeapMiB,
   maxYoungGenerationSizeMb: adminLimits.probeThreadHeapMiB / 16,
@@ -74,9 +74,9 @@ export class ProbeThread implements Admin {
   readonly #parts: ProbeThreadParts;
   readonly #unsubscribe: () => void;
   #worker: Worker | undefined;
-  /** host:port. Stays while the thread is replaced; "" before the first address. */
+  /** The port's address, as host:port. Kept while the thread is replaced; "" until the port first opens. */
   #address = "";
-  /** Descriptor of the listening socket. Undefined once the thread has ended: the kernel may use the number again. */
+  /** Descriptor of the listening socket. Undefined once the thread has ended: the kernel may reuse the number. */
   #descriptor: number | undefined;
   #isOpen = false;
   #isLost = false;
@@ -87,7 +87,8 @@ export class ProbeThread implements Admin {
     this.#parts = parts;
     const stops = [
       parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
-      // The entry precedes the use of the new certificate, so it is sent in the next turn of the event loop.
+      // The entry is written before the new certificate is in use, so the certificate is sent in the next turn of the
+      // event loop.
       parts.journal.subscribe(({ kind }) => {
         if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
       }),
@@ -204,11 +205,11 @@ export class ProbeThread implements Admin {
     this.#worker = undefined;
     this.#descriptor = undefined;
     this.#isOpen = false;
-    // A thread that ends before it listens is not replaced here: `#open` returns its failure to the caller.
+    // A thread that ends before it listens is not replaced here, because `#open` returns its failure to the caller.
     if (wasOpen) this.#retry();
   }
 
-  /** Starts threads for the same address until one of them listens. */
+  /** After `apiRetryMs`, starts another thread for the same address. Repeats this until a thread listens. */
   #retry(): void {
     if (this.#isStopped) return;
     this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());

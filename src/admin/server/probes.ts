@@ -17,7 +17,8 @@ type ReadinessFacts = {
 
 /** Returns the checks of /readyz. All of them pass if new clients can be served by this process. */
 export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
-  // One ready backend of any cluster is enough: a failed cluster must not stop the service for clients of others.
+  // One ready backend of any cluster is enough, because a failed cluster must not stop the service for clients of other
+  // clusters.
   const states = clusters.flat();
   const ready = states.filter((state) => state === "ready").length;
   return [

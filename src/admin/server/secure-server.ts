@@ -1,4 +1,4 @@
-/** Serves the API over TLS. Each new connection gets the certificate that is in use at that moment. */
+/** Serves an admin port over TLS. Each new connection gets the certificate that is in use at that moment. */
 import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";
@@ -12,7 +12,7 @@ export type ApiTls = {
   readonly options: SecureContextOptions;
 };
 
-/** Sets the certificate before Node's own "connection" listener creates the connection's TLS context. */
+/** Returns a server that sets the certificate before Node's "connection" listener creates the TLS context. */
 export function secureServer(
   settings: ServerOptions,
   { certificate, options }: ApiTls,
@@ -27,7 +27,8 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // The pair was checked when it was loaded. Node would accept an unusable pair, and then fail every handshake.
+    // Safe, because the pair was checked when it was loaded. Node would accept an unusable pair, and then fail every
+    // handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

@@ -1,6 +1,6 @@
 /**
- * Serves the two admin ports. Every client may read the probes and, without a guard, the metrics. Therefore neither
- * contains reasons or names of clients. The API's port is on loopback by default; it shows no secrets.
+ * Serves the two admin ports. Every client may read the probes and, without a guard, the metrics. Therefore a probe's
+ * response does not say why a check failed. The API's port is on loopback by default, and shows no secrets.
  */
 import {
   createServer,
@@ -61,7 +61,7 @@ const foreignHost: Reply = {
 };
 const twoHosts: Reply = { status: 400, type: plain, text: "400 two hosts\n" };
 
-/** `eventReply` is the response to a request for one more event stream when too many are open. */
+/** Path of the event streams. `eventReply` is the response to a request for one more stream when too many are open. */
 const eventsPath = "/api/v1/events";
 const eventReply: Reply = failed(503, "Too many streams are open");
 
@@ -71,7 +71,7 @@ export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
 }
 
-/** Authorizes each request to the API, except for the files of the admin page, which contain no data. */
+/** Authorizes requests to an admin port. Public paths, such as files of the admin page, need no authorization. */
 export type Guard = {
   /** Returns the user, or the response that rejects the request; undefined: the path is public. */
   admit(request: IncomingMessage, path: string): Promise<Admitted | Reply | undefined>;
@@ -124,7 +124,7 @@ export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  // With authorization, the Host is not checked: a page under a foreign name has no token to send.
+  // With authorization, the Host is not checked, because a page under a foreign name has no token to send.
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
@@ -225,7 +225,7 @@ function headOf({ status, type, text, policy = "default-src 'none'", location }:
   };
 }
 
-/** Authorizes an event stream anew: the token may have expired or been revoked since the stream began. */
+/** Authorizes an event stream again, because the token may have expired or been revoked since the stream began. */
 async function permissionOf(request: IncomingMessage, { guard }: Parts): Promise<Permission> {
   const admitted = await guard?.admit(request, pathOf(request));
   if (admitted === undefined || !("status" in admitted)) return "yes";

@@ -17,7 +17,7 @@ const resource = resourceFromAttributes({
   "service.instance.id": `${hostname()}-${process.pid}`,
 });
 
-/** The SDK reports an error with each failed export. */
+/** Returns why an export failed; "" if it succeeded. The SDK passes an error to the callback of each failed export. */
 function reasonOf(error: Error | undefined): string {
   return error === undefined ? "" : error.message || "The export failed";
 }

@@ -1,13 +1,13 @@
 /**
- * Converts the record of a trace to spans of OpenTelemetry's SDK, with the attributes of its semantic conventions for
- * HTTP. `audit-id` is the attribute that kube-apiserver's own spans have.
+ * Converts the record of a trace to spans of OpenTelemetry's SDK, with the attributes of OpenTelemetry's semantic
+ * conventions for HTTP. The attribute `audit-id` is also on kube-apiserver's own spans.
  */
 import { SpanKind, SpanStatusCode, TraceFlags } from "@opentelemetry/api";
 import type { ReadableSpan } from "@opentelemetry/sdk-trace";
 import type { SpanRecord, TraceRecord } from "../../proxy/observe/request-trace.ts";
 import { withoutSecrets } from "../events/log.ts";
 
-/** The spans' scope: one object for all spans, because the exporter groups spans by it. */
+/** The instrumentation scope. All spans share one object, because the exporter groups spans by it. */
 const scope = { name: "watchkeeper" };
 
 type Attributes = ReadableSpan["attributes"];
@@ -24,13 +24,13 @@ type Part = {
   readonly isError: boolean;
 };
 
-/** Returns the request's span and those below it. `newId` returns the id of a span. */
+/** Returns the request's span and its child spans. `newId` returns a random span id. */
 export function spansOf(record: TraceRecord, resource: Resource, newId: () => string): ReadableSpan[] {
   const parts = record.spans.map((span) => partOf(span, record, newId()));
   return [rootOf(record), ...parts].map((part) => spanOf(part, record.traceId, resource));
 }
 
-/** Ends of an exchange without a response that count as errors: the proxy or a backend caused them. */
+/** How an exchange without a response ended, if that counts as an error: the proxy or a backend caused it. */
 const failedEnds: ReadonlySet<string> = new Set(["backend_gone", "refused"]);
 
 function rootOf(record: TraceRecord): Part {
@@ -66,7 +66,7 @@ function rootOf(record: TraceRecord): Part {
 function partOf(span: SpanRecord, { method, auditId, spanId: parentId }: TraceRecord, spanId: string): Part {
   const { name, startMs, endMs, backend, reason, from, error } = span;
   const isAttempt = name === "attempt";
-  // An attempt that another attempt has overtaken is not marked as an error.
+  // An attempt is not marked as an error if another attempt was answered first.
   const isError = error !== "" && error !== "superseded";
   return {
     name: isAttempt ? method : `watchkeeper.${name}`,

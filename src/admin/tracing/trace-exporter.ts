@@ -14,7 +14,7 @@ import { tracingLimits } from "./limits.ts";
 /** The start parameters of the export thread. */
 export type ExportOrder = { readonly endpoint: string; readonly version: string };
 
-/** How the export of one batch ended. `reason`: why it failed; "": it succeeded. */
+/** The result of the export of one batch. `reason`: why it failed; "": it succeeded. */
 export type Exported = { readonly spans: number; readonly reason: string };
 
 export type SpanCounts = { readonly exported: number; readonly failed: number; readonly dropped: number };
@@ -40,12 +40,12 @@ export class TraceExporter implements TraceSink {
   #endpoint = "";
   #worker: Worker | undefined;
   #waiting: TraceRecord[] = [];
-  /** Number of spans in each batch that the thread has not answered, the oldest first. */
+  /** Number of spans in each batch that the thread has not answered yet, oldest batch first. */
   #unanswered: number[] = [];
   #stopTimer: (() => void) | undefined;
-  /** Clock reading before which no new thread is started. */
+  /** Clock reading before which no new export thread is started. */
   #restartAt = 0;
-  /** Why the last batch failed; "": it succeeded. A reason is journaled only when it differs from the last one. */
+  /** Why the last batch failed; "": it succeeded. A reason is journaled only if it differs from the previous one. */
   #complaint = "";
   #onIdle: (() => void) | undefined;
 
@@ -58,7 +58,10 @@ export class TraceExporter implements TraceSink {
     return this.#counts;
   }
 
-  /** Sets the collector's URL for OTLP over HTTP ("": no export), for all traces that end from now on. */
+  /**
+   * Sets the collector's URL for OTLP over HTTP ("": no export). If it has changed, ends the thread, counts the traces
+   * that wait as dropped, and counts the batches without an answer as failed.
+   */
   configure(endpoint: string): void {
     if (endpoint === this.#endpoint) return;
     this.#endpoint = endpoint;
@@ -79,7 +82,7 @@ export class TraceExporter implements TraceSink {
     });
   }
 
-  /** Exports what waits, within `tracingLimits.stopMs`, and ends the thread. */
+  /** Exports the traces that wait, within `tracingLimits.stopMs`, and ends the thread. */
   async stop(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onIdle = resolve;

@@ -1,7 +1,7 @@
 /**
- * `watchkeeper bundle`: writes all lists of the API, the metrics and versions to files, for a bug report. Replaces
- * names and addresses, unless `--names` is given. Never includes bodies of requests or responses, tokens, or the
- * configuration.
+ * `watchkeeper bundle`: writes all lists of the API, the metrics and versions to a tar file or a directory, for a bug
+ * report. Replaces names and addresses, unless `--names` is given. Never includes bodies of requests or responses,
+ * tokens, or the configuration.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -14,7 +14,7 @@ import type { Row, RowList } from "../commands/rows.ts";
 import { json } from "../commands/screen.ts";
 import { Redactor } from "./redact.ts";
 
-/** Maximum number of rows of each list, so that a bundle has at most a few MB. */
+/** Maximum number of rows of each list, so that a bundle has no more than a few MB. */
 const mostRows = 5000;
 
 type BundleContents = {
@@ -48,9 +48,9 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   if (figures instanceof Failure) return figures;
   const lists = new Map<string, RowList>();
   for (const kind of kinds) {
-    // Requests one list after another, to keep the load on the proxy low.
+    // Reads one list after another, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
-    // An older proxy has no list of replicas, and the bundle is written without it.
+    // A proxy of an older version has no list of replicas. The bundle is then written without this list.
     if (list instanceof Failure && kind === "replicas" && list.code === "backend-refused") continue;
     if (list instanceof Failure) return list;
     lists.set(kind, list);
@@ -112,7 +112,8 @@ type ArchiveFile = { readonly name: string; readonly text: string };
 const block = 512;
 
 /**
- * Returns the files as one archive in the ustar format, which every tar reads. `wallMs` is their modification time.
+ * Returns the files as one archive in the ustar format, which every tar reads. `wallMs`: modification time of the
+ * files.
  * @throws {RangeError} a name exceeds 100 bytes, the limit of the format
  */
 export function tarOf(files: readonly ArchiveFile[], wallMs: number): Buffer {
@@ -136,7 +137,7 @@ function headOf(name: string, size: number, wallMs: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(Math.floor(wallMs / 1000), 136, 12);
-  // The checksum is computed with eight spaces in its own place.
+  // The checksum is computed over the header, with eight spaces in the place of the checksum itself.
   head.write(" ".repeat(8), 148);
   head.write("0", 156);
   head.write("ustar\u000000", 257);

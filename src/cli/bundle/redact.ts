@@ -18,7 +18,7 @@ const aliasKinds: Readonly<Record<string, string>> = {
   by: "operator",
 };
 
-/** Lists in which the field `name` is redacted, with the kind of alias that replaces it. */
+/** The lists in which the field `name` is redacted, each with the kind of alias that replaces the name. */
 const ownNames: Readonly<Record<string, string>> = { leases: "lease", replicas: "replica" };
 
 const ipv4 = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
@@ -32,7 +32,7 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Assigns aliases to the names in a list. Call it for all lists before `rows`: sentences name other lists' rows. */
+  /** Assigns aliases to a list's names. Call it for all lists before `rows`, because a list may name another's rows. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
@@ -46,7 +46,7 @@ export class Redactor {
     const labels = /\b(namespace|holder|source|name)="((?:[^"\\]|\\.)*)"/g;
     const redacted = text.replace(labels, (_all, label: string, value: string) => {
       const kind = { source: "client", name: "lease" }[label] ?? label;
-      // Names of certificates and listeners have no alias: they come from watchkeeper's own configuration.
+      // Names of certificates and listeners have no alias, because they come from watchkeeper's own configuration.
       const isOurs = label === "name" && !this.#aliases.has(value);
       return `${label}="${isOurs || value === "" ? value : this.#alias(kind, value)}"`;
     });
@@ -65,7 +65,8 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // A pod's name is "namespace/pod", a holder's "pod_uuid". A sentence may contain one part, so each gets an alias.
+    // A pod's name is "namespace/pod", a holder's "pod_uuid". A text may contain only one part, so each part gets an
+    // alias.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
       this.#alias("namespace", first);
@@ -94,7 +95,7 @@ export class Redactor {
     // Redacts the whole text, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
-    // A text that is no known name may be a sentence that contains names, such as an incident's subject.
+    // A text without an alias of its own may be a sentence that contains names, such as an incident's subject.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);
@@ -139,7 +140,7 @@ export class Redactor {
   }
 }
 
-/** True if the field's value is not a name: "from" and "to" of a state change, and the subject of an incident. */
+/** True if the field's value is not a name, as in "from" and "to" of a state change, and in an incident's subject. */
 function isState(name: string, row: unknown): boolean {
   const fields = rowOf(row);
   if (name === "from" || name === "to") return "detector" in fields;

@@ -18,10 +18,10 @@ import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
 const requestTimeoutMs = 10_000;
-/** Maximum size of a response: a page of 500 rows of 2 KiB takes 1 MiB. */
+/** Maximum bytes of a response. A page of 500 rows of 2 KiB takes 1 MiB. */
 export const responseBytes = 16 * 1024 * 1024;
 
-/** Files with the bearer token and the CA bundle for the API; "" or undefined: none. */
+/** Files with the bearer token and the CA bundle for the API; "" or undefined: no such file. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
 type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
@@ -30,7 +30,7 @@ type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
 
 type Access = { readonly token?: string; readonly ca?: string };
 
-/** A replica of the list, and a client of its API, or the reason why it cannot be asked. */
+/** A replica. `row`: its row in the list of replicas. `client`: a client of its API, or why it cannot be asked. */
 export type ReplicaClient = {
   readonly name: string;
   readonly row: Row;
@@ -49,7 +49,7 @@ export class AdminClient {
     this.#prefix = prefix;
   }
 
-  /** Returns a client for each replica that the process knows. Requests to the others pass through the process. */
+  /** Returns a client for each replica that the process at `#origin` knows. That process forwards the requests. */
   async replicas(): Promise<readonly ReplicaClient[] | Failure> {
     const list = await this.list("replicas", {}, adminLimits.apiPageMost);
     if (list instanceof Failure) return list;
@@ -80,7 +80,7 @@ export class AdminClient {
     return new Failure("backend-lost", "backend", `Replica ${name} has ${since}${why}`);
   }
 
-  /** Returns a client of the API at "host:port" or a URL. Environment variables replace undefined values. */
+  /** Returns a client of the API at "host:port" or a URL. Undefined values are taken from environment variables. */
   static at(
     address: string | undefined,
     env: NodeJS.ProcessEnv,
@@ -128,7 +128,7 @@ export class AdminClient {
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
-  /** Reads at most `most` rows, page by page. If the list changes meanwhile, a row may be missing or come twice. */
+  /** Reads at most `most` rows, page by page. If the list changes in between, a row may be missing or appear twice. */
   async list(
     name: string,
     query: Readonly<Record<string, string>>,
@@ -221,7 +221,7 @@ export class AdminClient {
     const body = parseJson(text);
     const message = body === undefined ? "" : rowOf(body)["message"];
     const reason = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
-    // 502: the replica that was asked through this process does not answer.
+    // Status 502: the process at `#origin` was to forward the request, and the replica does not answer.
     const code = status === 400 ? "bad-request" : status === 502 ? "backend-lost" : "backend-refused";
     return new Failure(code, "backend", `${reason || "no reason given"} (${status} from ${this.address})`);
   }
@@ -254,8 +254,8 @@ type ApiCommand = {
 };
 
 /**
- * Returns a command that uses the API: parses its arguments, calls `run`, and prints a Failure that `run` returns. With
- * the option --replica, `client` is that of the replica.
+ * Returns a command that uses the API: it parses its arguments, calls `run`, and prints a Failure that `run` returns.
+ * With the option --replica, `client` sends its requests to that replica.
  */
 export function apiCommand(
   name: CommandName,

@@ -5,7 +5,7 @@ import type { Column } from "./table.ts";
 import { age, amount, left, marked, milliseconds, percent } from "./words.ts";
 
 export type View = {
-  /** The column whose value `get KIND NAME` compares with NAME. */
+  /** The field of the API that `get KIND NAME` compares with NAME. */
   readonly key: string;
   readonly columns: readonly Column[];
 };

@@ -25,7 +25,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   return 0;
 });
 
-/** The number of an incident, or else a query for incidents. */
+/** What to explain: the incident with this number, or else the newest incident that matches the query. */
 type Asked = { readonly number: string | undefined; readonly query: Record<string, string> };
 
 function askedIn(options: Given): Asked | Failure {
@@ -57,14 +57,14 @@ async function explainAll(
       answers.map(({ name, answer }) => `REPLICA ${shown(name)}\n${explained(answer)}`).join("\n"),
     );
   const code = reportFailures(all, screen);
-  // Replicas without an incident are no failure, if another one has an incident.
+  // A replica without an incident is no failure if another replica has one.
   return code === 1 && answers.length > 0 ? 0 : code;
 }
 
-/** Times of at least two hours are printed in hours or days, because their milliseconds are hard to read. */
+/** Times of at least this many milliseconds are printed in hours or days. */
 const longMs = 7_200_000;
 
-/** Returns the newest active incident that matches; without an active one, the newest that has ended. */
+/** Returns the newest active incident that matches. If none is active, returns the newest that has ended. */
 async function newestIncident(client: AdminClient, query: Record<string, string>): Promise<Row | Failure> {
   const active = await client.list("incidents", { ...query, state: "active" }, 1);
   const list =
@@ -105,7 +105,10 @@ function head(incident: Row): string {
   ].join("");
 }
 
-/** Returns when the incident began. Says if only the detection is known, as for an expiring certificate. */
+/**
+ * Returns a text with the time when the incident began. For some incidents, such as those about an expiring
+ * certificate, only the time of the detection is known.
+ */
 function beginning(incident: Row): string {
   const startedAt = text(incident, "startedAt");
   const detectionMs = numberAt(incident, "detectionMs") ?? 0;
@@ -156,7 +159,7 @@ function measured(path: string): (row: Row) => string {
   };
 }
 
-/** Returns a short time in milliseconds, and a long one, such as a certificate's, in hours or days. */
+/** Returns a short time in milliseconds. A long one, such as the time until an expiry, is in hours or days. */
 function measuredTime(ms: number): string {
   const isLong = Math.abs(ms) >= longMs;
   return isLong ? `${ms < 0 ? "-" : ""}${age(Math.abs(ms))}` : `${Math.round(ms)}ms`;

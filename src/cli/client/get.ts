@@ -18,7 +18,7 @@ type GetRequest = {
   readonly query: Record<string, string>;
 };
 
-/** A list, and the replicas that have not answered. */
+/** A list. `report` prints the replicas that have not answered, and returns the exit code. */
 type Lists = {
   readonly list: RowList & { readonly unreachable?: ReturnType<typeof failuresIn> };
   readonly report: () => number;
@@ -51,7 +51,7 @@ async function listOf(
   return list instanceof Failure ? list : { list, report: () => 0 };
 }
 
-/** Reads the list of each replica. Each row gets the name of its replica; `most` rows of each replica are read. */
+/** Reads at most `most` rows of each replica. Each row gets the name of its replica. */
 async function listsOf(
   client: AdminClient,
   { kind, query }: GetRequest,
@@ -75,7 +75,7 @@ async function listsOf(
 
 function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
-  // The default is never used: `given` has rejected unknown kinds.
+  // The default is never used, because `given` has rejected unknown kinds.
   const known = kinds.find((one) => one === kind) ?? "backends";
   const names = rest.filter((word) => !word.includes("="));
   if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
@@ -101,7 +101,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const all = options.has("all-replicas") ? [replicaColumn, ...columns] : columns;
   if (list.items.length > 0) screen.print(tableOf(all, list.items, look));
   const { matching, items } = list;
-  // Writes to stderr, so that `wc -l` counts only rows.
+  // Written to stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

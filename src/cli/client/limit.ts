@@ -10,7 +10,7 @@ import { nameIn } from "./next-commands.ts";
 import { operator } from "./operate.ts";
 import { answersIn, fromAll, reportFailures } from "./replicas.ts";
 
-/** For each key of the command line, the list in the request body to which its value is added. */
+/** The name of the request body's list to which the value of each key is added: `user=jane` is added to "users". */
 const lists: ReadonlyMap<string, string> = new Map([
   ["user", "users"],
   ["group", "groups"],
@@ -33,7 +33,7 @@ export const limit = apiCommand("limit", async ({ options, client, screen }) => 
   return 0;
 });
 
-/** Sets a limit that the replicas share. A replica that starts later does not have it. */
+/** Sets a limit that the replicas share. A replica that starts later does not get the limit. */
 async function limitAll(client: AdminClient, body: object, screen: Screen): Promise<number | Failure> {
   const shared = { ...body, scope: "AllReplicas" };
   const all = await fromAll(client, (one) => one.post("limits", shared, operator()));
@@ -51,7 +51,7 @@ async function limitAll(client: AdminClient, body: object, screen: Screen): Prom
   );
 }
 
-/** After a timeout, the limit may be in force: the replica may have set it and answered too late. */
+/** After a timeout, returns a Failure that says that the limit may be in force: the replica may have set it. */
 function unconfirmed(outcome: Row | Failure): Row | Failure {
   if (!(outcome instanceof Failure) || !/no answer in \d/.test(outcome.message)) return outcome;
   const { code, origin, message } = outcome;

@@ -1,4 +1,4 @@
-/** The commands that an operator runs next, by the kind of an incident. Each is a line for a shell. */
+/** The commands that an operator may run next, by the kind of incident. Each command is one line for a shell. */
 import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 
@@ -66,10 +66,10 @@ function leaseCommands(incident: Row): readonly string[] {
   return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident)];
 }
 
-/** At most this many addresses, so that the commands stay on one screen. */
+/** Maximum number of addresses, so that the commands fit on one screen. */
 const mostAddresses = 3;
 
-/** Commands that find the process, pod or node of each client that causes the incident. */
+/** Returns commands that find the process, pod or node of each client that causes the incident. */
 function originCommands(incident: Row): readonly string[] {
   const addresses = wordsAt(incident, "causedBy.names").map((name) => name.split(" ")[0] ?? "");
   return [...new Set(addresses)]

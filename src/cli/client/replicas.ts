@@ -5,13 +5,13 @@ import type { Screen } from "../commands/screen.ts";
 import type { AdminClient } from "./admin-client.ts";
 import type { Column } from "./table.ts";
 
-/** What a replica has answered. `row`: its row in the list of replicas. */
+/** The result of a request to one replica. `row`: the replica's row in the list of replicas. */
 export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly outcome: T | Failure };
 
-/** Number of replicas that are asked at a time: the process that forwards the requests holds their responses in memory. */
+/** Maximum number of concurrent requests: the process that forwards the requests holds the responses in memory. */
 const askedAtOnce = 4;
 
-/** Asks each replica. A silent one is not asked; its outcome is the reason. */
+/** Calls `ask` with a client of each replica. For a replica that cannot be asked, the outcome is the reason. */
 export async function fromAll<T>(
   client: AdminClient,
   ask: (client: AdminClient) => Promise<T | Failure>,
@@ -30,7 +30,7 @@ export async function fromAll<T>(
   return all;
 }
 
-/** The answers of the replicas that have answered. */
+/** Returns the answers of the replicas that have answered. */
 export function answersIn<T>(
   all: readonly OfReplica<T>[],
 ): (Omit<OfReplica<T>, "outcome"> & { readonly answer: T })[] {
@@ -39,7 +39,7 @@ export function answersIn<T>(
   );
 }
 
-/** The replicas that have not answered, as `-o json` shows them. */
+/** Returns the replicas that have not answered, as `-o json` shows them. */
 export function failuresIn(
   all: readonly OfReplica<unknown>[],
 ): readonly { readonly replica: string; readonly message: string }[] {
@@ -48,7 +48,10 @@ export function failuresIn(
   );
 }
 
-/** Prints a line for each replica that has not answered. Returns the exit code: 3 if any is lost, else 1, or 0. */
+/**
+ * Prints a line for each replica that failed. Returns the exit code: 3 if one did not answer, 2 if one found the
+ * request invalid, 1 after any other failure, 0 without a failure.
+ */
 export function reportFailures(
   all: readonly OfReplica<unknown>[],
   { complain }: Pick<Screen, "complain">,

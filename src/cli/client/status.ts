@@ -9,7 +9,7 @@ import { answersIn, failuresIn, fromAll, type OfReplica, replicaColumn, reportFa
 import { type Column, tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
-/** The lists that `status` reads: path, query, and maximum number of rows (1 if only the total matters). */
+/** The lists that `status` reads: path, query, and maximum number of rows (1 if only the number of rows matters). */
 const lists = {
   backends: ["backends", {}, adminLimits.apiPageMost],
   incidents: ["incidents", { state: "active" }, adminLimits.apiPageMost],
@@ -65,7 +65,7 @@ const replicaColumns: readonly Column[] = [
   { head: "REASON", of: (row) => textAt(row, "reason") },
 ];
 
-/** A replica that does not answer has a line as well, with the reason. */
+/** Returns a replica's line of the table. If the replica does not answer, the line has the reason. */
 function lineOf({ name, row, outcome }: OfReplica<StatusParts>): Row {
   const { state, version } = row;
   const known = { replica: name, state, version };
@@ -169,7 +169,7 @@ function countsOf({ watches, hung, clients, leases, certificates }: StatusParts)
   ].join("   ");
 }
 
-/** `replica`: the name of the replica that reports the incident; "": the only one. */
+/** `replica`: the name of the replica that reports the incident; "": there is only one replica to report it. */
 function incidentLines(incident: Row, replica = ""): string {
   const text = (path: string): string => shown(textAt(incident, path));
   const what = `${text("kind")} ${text("subject")}`.trimEnd();

@@ -4,11 +4,11 @@ import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
-/** Number of attempts to reconnect, `retryMs` apart: enough for a restart of the proxy. */
+/** Number of attempts to reconnect, and the ms between two of them: enough for a restart of the proxy. */
 const attempts = 10;
 const retryMs = 1000;
 
-/** Runs until a signal, or for the time of `--for`. Exit codes: 0 time over, 2 usage error, 3 API unreachable. */
+/** Runs until a signal, or for the seconds of `--for`. Exit codes: 0 time is over, 2 usage error, 3 API unreachable. */
 export const tap = apiCommand("tap", async ({ options, client, screen, clock }) => {
   const seconds = options.whole("for", 0, [0, 86_400]);
   if (seconds instanceof Failure) return seconds;

@@ -54,12 +54,12 @@ function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",
-    // Prints only one measurement to a file or a pipe, because a file must not grow for ever.
+    // Prints only one measurement to a file or a pipe, because a file must not grow without limit.
     isOnce: given.has("once") || screen.lines === 0,
   };
 }
 
-/** Reads only the rows with the highest counters: a row with a high rate soon has a high counter. */
+/** Reads only the rows with the highest counters, because a row with a high rate soon has a high counter. */
 async function look(client: AdminClient, { subject }: TopOptions): Promise<Reading | Failure> {
   const { count } = subjects[subject];
   const [rows, figures] = await Promise.all([
@@ -92,7 +92,7 @@ function secondsBetween(before: Row, now: Row): number {
   return Math.max(0.001, ((numberAt(now, "uptimeMs") ?? 0) - (numberAt(before, "uptimeMs") ?? 0)) / 1000);
 }
 
-/** Returns the rows with their rates, fastest first. A row that is new had the count 0 before. */
+/** Returns the rows with their rates, highest rate first. The counter of a new row is taken to have been 0 before. */
 function ratedRows(
   before: readonly Row[],
   now: readonly Row[],

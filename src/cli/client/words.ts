@@ -42,7 +42,7 @@ export function percent(share: number | undefined): string {
   return share === undefined || share < 0 ? missing : `${Math.round(share * 100)}%`;
 }
 
-/** Returns a number with a noun: "1 watch", "2 watches". `one` is the singular, `many` the plural. */
+/** Returns a number and a noun: "1 watch", "2 watches". `one` is the singular, `many` the plural. */
 export function counted(count: number | undefined, one: string, many = `${one}s`): string {
   return `${amount(count)} ${count === 1 ? one : many}`;
 }

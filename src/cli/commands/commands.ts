@@ -9,7 +9,7 @@ export type Option = {
   readonly value?: string;
   readonly isRequired?: boolean;
   readonly isMultiple?: boolean;
-  /** First arguments of the command for which the option is valid; default: all. */
+  /** The values of the command's first argument for which the option is valid; default: all. */
   readonly only?: readonly string[];
   /** All valid values; default: any value is valid. */
   readonly choices?: readonly string[];
@@ -39,12 +39,12 @@ function option(
 
 export type CommandSpec = {
   readonly summary: string;
-  /** Placeholders of the positional arguments: "KIND [NAME]". */
+  /** Placeholders of the positional arguments, such as "KIND [NAME]". */
   readonly words: string;
   /** All valid values of the first positional argument; default: any value is valid. */
   readonly choices?: readonly string[];
   readonly options: readonly Option[];
-  /** Meaning of exit code 1: "1: a check of the configuration, a certificate or a backend failed". */
+  /** Meaning of exit code 1, such as "1: the bundle was not written". */
   readonly exits?: string;
   readonly examples?: readonly string[];
 };

@@ -97,7 +97,7 @@ function wrongOption(
   return undefined;
 }
 
-/** Returns a Failure for wrong arguments, for which a command exits with code 2. */
+/** Returns a Failure for invalid arguments. A command that returns it exits with code 2. */
 export function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
 }

@@ -1,6 +1,6 @@
 /**
- * Reads objects that may lack any field, because the proxy may be older or newer than this command. Control characters
- * are escaped before text reaches a terminal (A53).
+ * Reads JSON objects that may lack any field, because the proxy may be older or newer than this command. `shown`
+ * escapes control characters in text for a terminal (A53).
  */
 import { isRecord, type JsonRecord } from "../../base/json.ts";
 

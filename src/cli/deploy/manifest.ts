@@ -45,7 +45,7 @@ function staticPodPrinted(options: Given): Printed | Failure {
 }
 
 function deploymentPrinted(options: Given): Printed | Failure {
-  // The minimum is two, because clients notice the restart of a single replica.
+  // At least two, because clients would notice the restart of a single replica.
   const replicas = options.whole("replicas", 2, [2, 50]);
   if (replicas instanceof Failure) return replicas;
   const namespace = options.text("namespace") ?? "watchkeeper";

@@ -1,4 +1,4 @@
-/** Writes new files: all of them or none, readable by their owner only. Never overwrites a file. */
+/** Writes new files, readable by their owner only: either all of them or none. Never overwrites a file. */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { Failure, failureFrom } from "../../base/failure.ts";
@@ -7,8 +7,9 @@ import { quote } from "../../config/problem.ts";
 export type NewFile = { readonly path: string; readonly text: string };
 
 /**
- * Makes a directory and its missing parents, accessible to their owner only. Does not use Node's own `recursive`, which
- * never returns if the kernel reports ENOENT although the parent exists, as in /proc. @throws the system's error
+ * Makes a directory and its missing parents, accessible to their owner only. Does not use Node's own option
+ * `recursive`, which never returns if the kernel reports ENOENT although the parent exists, as in /proc.
+ * @throws {Error} the system's error
  */
 export function makeDirectory(path: string): void {
   if (existsSync(path)) return;

@@ -1,4 +1,4 @@
-/** Adds watchkeeper as a sidecar to the workloads of a manifest. A second run changes at most its image and port. */
+/** Adds watchkeeper as a sidecar to the workloads of a manifest. If the sidecar is there already, only updates it. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { at, type Row, rowOf, rowsAt } from "../commands/rows.ts";
@@ -27,7 +27,7 @@ export type Patched = {
   readonly remarks: readonly string[];
 };
 
-/** Adds the sidecar to each workload; a Failure if `text` has none. `file`: the file's name for messages. */
+/** Adds the sidecar to each workload. Returns a Failure if `text` has none. `file`: the file's name in messages. */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];
@@ -81,7 +81,7 @@ class PodPatch {
     const { addition, name, remarks, place } = this.#parts;
     if (this.#document.valueAt([...place, "automountServiceAccountToken"]) === false)
       remarks.push(`${name} had no token (automountServiceAccountToken: false), and now has one`);
-    // The other containers are changed first, because inserting the sidecar changes their indexes.
+    // The other containers are changed first, because the insertion of the sidecar changes their indexes.
     for (const container of this.#containersAfterSidecar()) this.#direct(container);
     const own = sidecarContainer(addition);
     this.#document.put([...place, "initContainers"], own, { key: "name", end: "first" });

@@ -1,5 +1,5 @@
 /**
- * Writes the sidecar's files into its pod: a serving certificate, and a directory in which in-cluster clients find
+ * Writes the sidecar's files into its pod: its serving certificate, and the directory in which in-cluster clients find
  * token, CA and namespace at the usual paths.
  */
 import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -21,13 +21,13 @@ export type PodDirectories = {
   readonly direct: string;
   /** Directory in which clients look for the service account's files. */
   readonly shared: string;
-  /** Directory that only the sidecar reads. It exists as long as the pod. */
+  /** Directory that only the sidecar reads. It lives as long as the pod. */
   readonly state: string;
 };
 
-/** Validity in milliseconds, longer than any pod lives: without its CA's key, the certificate cannot be renewed. */
+/** Validity of the certificate in ms: longer than any pod lives, because without the CA's key it cannot be renewed. */
 const certificateMs = 10 * 365 * 86_400_000;
-/** An existing certificate that is valid for fewer milliseconds is replaced. */
+/** A certificate that is valid for fewer milliseconds than this is replaced. */
 const leastLeftMs = 30 * 86_400_000;
 
 /** Writes all files. Resolves with undefined when they are complete, or with a Failure. */
@@ -56,8 +56,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and one certificate. Discards the CA's key, because the application would trust all that it signs. CA and
- * certificate survive a restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and one certificate. Discards the CA's key, because the application trusts every certificate that it
+ * signs. CA and certificate survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +68,7 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // The CA is written last. If it is missing at the next start, all files are made anew.
+  // The CA is written last. If it is missing at the next start, all files are written again.
   replace(files.ca, authority.certificate, 0o644);
 }
 
@@ -88,7 +88,7 @@ function asList<T>(outcome: readonly T[] | Failure): readonly T[] {
   return outcome instanceof Failure ? [] : outcome;
 }
 
-/** Creates links to the kubelet's files, so that clients get a new token even while the sidecar is down. */
+/** Creates links to the kubelet's files, so that clients get renewed tokens even while the sidecar is down. */
 function linkTo(direct: string, shared: string): void {
   for (const name of ["token", "namespace"]) {
     const target = join(direct, name);
@@ -109,7 +109,7 @@ function linkedTo(link: string): string | undefined {
   }
 }
 
-/** Writes a CA bundle that also contains the cluster's CAs: clients that use the service's name bypass the sidecar. */
+/** Writes ca.crt for clients, with the cluster's CAs in it: clients that use the service's name bypass the sidecar. */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;
@@ -127,7 +127,7 @@ function replace(path: string, text: string, mode: number): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Writes the bundle anew when the cluster's CA changes, and calls `onChange`. Returns a function that ends this. */
+/** Writes ca.crt again whenever the cluster's CA changes, and calls `onChange`. Returns a function that stops this. */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

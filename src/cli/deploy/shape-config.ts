@@ -13,9 +13,9 @@ export type ConfigWishes = {
   readonly about: readonly string[];
   readonly name: string;
   readonly address: string;
-  /** True if two pods of a node share the port. */
+  /** True if two pods of a node listen on the same port. */
   readonly reusesPort?: boolean;
-  /** Certificate and key of the proxy; default: none, which is enough for passthrough to the apiservers. */
+  /** Certificate and key of the proxy; default: none, so that the proxy passes TLS through to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
   readonly cluster?: readonly string[];

@@ -1,12 +1,12 @@
-/** The sidecar's configuration, paths, ports, names, and part of a manifest: in one file, because they must agree. */
+/** The sidecar's configuration, paths, ports, names and part of a manifest, in one file because they must agree. */
 import { join } from "node:path";
 
 export const usual = {
-  /** In-cluster clients look for token and CA here (client-go's rest.InClusterConfig). The sidecar writes the files. */
+  /** Directory that the sidecar fills. In-cluster clients look there for token and CA (client-go: InClusterConfig). */
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
   /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Directory of the sidecar's certificate. It survives restarts: the application reads the CA only once. */
+  /** Directory of the sidecar's certificate. It survives restarts, because the application reads the CA only once. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -41,8 +41,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver. A
- * missing permission or a network policy may prevent that.
+ * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver,
+ * which a missing permission or a network policy may prevent.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -73,13 +73,13 @@ export type Addition = { readonly image: string; readonly port: number; readonly
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** Volumes that the application's containers mount. A second run recognises a changed container by them. */
+/** Volumes that the application's containers mount. A second run recognises by them a container that it has changed. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },
 ];
 
-/** Returns the variables in which in-cluster clients find the apiserver's address. */
+/** Returns the environment variables from which in-cluster clients take the apiserver's address. */
 export function clientEnv({ port }: Addition): readonly { readonly name: string; readonly value: string }[] {
   return [
     { name: "KUBERNETES_SERVICE_HOST", value: "127.0.0.1" },

@@ -1,6 +1,7 @@
 /**
  * `watchkeeper sidecar`: serves the application in its pod, without a configuration file. The application needs no
- * change: it finds the sidecar's address in the usual variables, and CA and token at the usual paths.
+ * change, because it finds the sidecar's address in the usual environment variables, and CA and token at the usual
+ * paths.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -63,7 +64,7 @@ async function serve(config: Config, directories: PodDirectories): Promise<numbe
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
 
-/** Uses a changed CA of the cluster for upstream connections. Keeps the old one if the new one cannot be read. */
+/** Reloads the cluster's CA for upstream connections when it changes. Keeps the old CA if the new one is unreadable. */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
   const report = (outcome: readonly string[] | Failure): void => {

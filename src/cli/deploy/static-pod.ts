@@ -55,13 +55,13 @@ export function staticPodConfig({
   });
 }
 
-/** Returns the files of kubeadm that the pod mounts. It does not mount their directory, which has the CA's key. */
+/** Returns the files of kubeadm that the pod mounts. The pod does not mount their directory, which has the CA's key. */
 function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
   if (isPassthrough) return ["ca.crt"];
   return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
 }
 
-/** Returns a volume's name, which must be a DNS label. */
+/** Returns the name of a file's volume, which must be a DNS label. */
 const volumeOf = (file: string): string => file.replaceAll(".", "-");
 
 const passthroughUser = "runAsUser: 65532";
@@ -72,7 +72,10 @@ export function staticPod(wishes: StaticPodWishes): string {
   return `${podOf(wishes)}${volumesOf(filesOf(wishes))}`;
 }
 
-/** The second pod has another name: the kubelet runs two static pods at once only if their names differ. */
+/**
+ * Returns the pod without its volumes. The second pod has another name, because the kubelet runs two static pods at the
+ * same time only if their names differ.
+ */
 function podOf({ image, metricsPort: first, isPassthrough, isSecond }: StaticPodWishes): string {
   const name = isSecond ? "watchkeeper-b" : "watchkeeper";
   const metricsPort = isSecond ? first + 1 : first;

@@ -1,4 +1,4 @@
-/** Edits YAML text. Keeps comments, order and, unlike the `yaml` package, every byte of an unchanged document. */
+/** Edits YAML text. Keeps comments and order. Unlike the `yaml` package, keeps every byte of an unchanged document. */
 import { type Document, isAlias, isMap, isScalar, isSeq, parseAllDocuments, YAMLMap, YAMLSeq } from "yaml";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
@@ -22,7 +22,7 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias changes all its uses. */
+  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias would change all uses. */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -31,7 +31,9 @@ export class EditedDocument {
     return undefined;
   }
 
-  /** Puts `item` into the list at `place`: replaces the item with the same `key` or, without one, adds it at `end`. */
+  /**
+   * Puts `item` into the list at `place`: replaces the item with the same `key`. If there is none, adds it at `end`.
+   */
   put(
     place: Place,
     item: Item,

@@ -26,7 +26,7 @@ export type BackendAnswer = {
   readonly tookMs: number;
   /** Expiry of the backend's certificate in milliseconds since 1970; undefined without TLS. */
   readonly notAfter: number | undefined;
-  /** `gitVersion` of the backend; "" if an anonymous client may not read it. */
+  /** `gitVersion` of the backend; "" if an anonymous client may not read it or gets no answer. */
   readonly version: string;
 };
 
@@ -34,7 +34,7 @@ const versionBytes = 4096;
 
 /**
  * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
- * `withinMs`. Then sends GET /version; without an answer to it, the version is unknown.
+ * `withinMs`. Then sends GET /version. If only this one is not answered, the version is "".
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;

@@ -20,7 +20,7 @@ import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { askBackend, type BackendAnswer } from "./ask-backend.ts";
 
-/** One result of a check. ✓: passed. ✗: failed, which changes the exit code. !: a warning. –: skipped. */
+/** One result of the command. ✓: a check passed. ✗: it failed, so the exit code is 1. !: a warning. –: skipped. */
 type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
@@ -140,7 +140,7 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
-  // The latest expiry counts, because a bundle may contain an old CA beside its successor.
+  // The latest expiry counts, because a bundle may contain an old CA besides its successor.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
@@ -150,7 +150,7 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
-/** Loads the certificate as the proxy would, including a TLS handshake with itself. */
+/** Loads the certificate as the proxy would, which includes a TLS handshake of the proxy with itself. */
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
@@ -183,7 +183,8 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // Skips the backend, which cannot be verified without its CA bundle. Another finding reports the missing bundle.
+  // Without its CA bundle, the backend cannot be verified, so it is skipped. Another finding reports the missing
+  // bundle.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -218,7 +219,7 @@ function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** True if the apiserver asks etcd for progress (watch.md §6.6): by default since 1.31. True for unknown versions. */
+/** True if the apiserver asks etcd for progress (watch.md §6.6): by default since 1.31. True for an unknown version. */
 function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
@@ -232,7 +233,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The warning begins as early as the alert whose runbook is `page`.
+  // The warning begins as long before the expiry as the alert whose runbook is `page`.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,
@@ -244,7 +245,7 @@ type NamedPair = {
   /** What the certificate belongs to; "" if `name` already says it. */
   readonly what: "listener" | "host" | "";
   readonly name: string;
-  /** Server names (SNI) for which the certificate must be valid; default: not checked. */
+  /** Server names (SNI) of which the certificate must contain at least one; default: not checked. */
   readonly names?: readonly string[];
   /** Files of the certificate and its key, and of the CA bundle that verifies clients (undefined: none). */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };

@@ -8,14 +8,14 @@ import { given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { listenForSignals } from "./signals.ts";
 
-/** Duration of a fault in milliseconds: long enough for both proxies to find the backend dead. */
+/** Duration of a fault in milliseconds, long enough for watchkeeper and the naive proxy to find the backend dead. */
 const faultMs = 5_000;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
  * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them, and a
- * client. Then plays the faults of LIST (default: all; "none") with watchkeeper and with a naive proxy, and serves
- * until a signal. With `--once`, exits after the last fault, with code 1 if watchkeeper's client noticed one.
+ * client. Then plays the faults of LIST (default: all; "none": no fault) with watchkeeper and with a naive proxy, and
+ * serves until a signal. With `--once`, exits after the last fault, with code 1 if watchkeeper's client noticed one.
  */
 export async function demo(args: string[]): Promise<number> {
   const options = optionsOf(args);

@@ -1,7 +1,7 @@
 /**
  * Restarts the proxy without an interruption for clients. On SIGUSR2, the process starts a successor, which inherits
- * the listening sockets. The process drains when the successor serves, and continues to serve if the successor does not
- * start.
+ * the listening sockets. Once the successor serves, the process drains. If the successor does not start, the process
+ * continues to serve.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import type { Clock } from "../../base/clock.ts";
@@ -13,17 +13,17 @@ const envMark = "WATCHKEEPER_SUCCESSOR";
 
 const readyMessage = "watchkeeper.ready";
 
-/** Milliseconds from the start of a successor until it must serve. On a slow machine, the start takes 1 s. */
+/** Milliseconds within which a successor must serve after its start. On a slow machine, the start takes 1 s. */
 const successorMs = 30_000;
 
 export function isSuccessor(environment = process.env): boolean {
   return environment[envMark] !== undefined;
 }
 
-/** Informs the predecessor that this process serves. From now on, `isSuccessor` returns false. */
+/** Informs the predecessor that this process serves. Afterwards, `isSuccessor` returns false. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, envMark);
-  // If the predecessor has exited, sending fails, which does not matter: this process serves in any case.
+  // If the predecessor has exited, sending fails. That does not matter, because this process serves in any case.
   if (process.connected) process.send?.(readyMessage, () => process.connected && process.disconnect());
 }
 
@@ -36,7 +36,7 @@ export type HandoverParts = {
 
 const limitsVariable = "WATCHKEEPER_LIMITS";
 
-/** Returns the limits of the predecessor's operators, and removes the variable; "": there is no predecessor. */
+/** Returns the limits that the predecessor's operators have set, and removes the variable; "": no predecessor. */
 export function inheritedLimits(environment = process.env): string {
   const limits = environment[limitsVariable] ?? "";
   Reflect.deleteProperty(environment, limitsVariable);
@@ -44,8 +44,8 @@ export function inheritedLimits(environment = process.env): string {
 }
 
 /**
- * Waits for a running reload, then blocks reloads and changes of the operators' limits. Resolves with the sockets, the
- * limits, and a function that ends the block.
+ * Waits for a running reload, then blocks reloads and changes of the operators' limits. Resolves with the listening
+ * sockets, the limits, and a function that ends the block.
  */
 export type Freeze = () => Promise<{
   readonly limits: string;
@@ -94,7 +94,7 @@ export class Handover {
     }
   }
 
-  /** Kills a successor that is not ready yet, because the operator stops the service. */
+  /** Kills a successor that is not ready yet. Called when an operator stops the service. */
   stop(): void {
     this.#freeze = undefined;
     this.#child?.kill("SIGKILL");
@@ -102,7 +102,7 @@ export class Handover {
 
   /** Starts the process of a successor. Resolves with its process id when it serves. */
   #start(descriptors: ReadonlyMap<string, number>, limits: string): Promise<number | Failure> {
-    // Process 1 cannot hand over: its exit would end its container, and the successor in it.
+    // Process 1 cannot hand over, because its exit would end its container and thus the successor.
     if (process.pid === 1)
       return Promise.resolve(failed("Process 1 cannot hand over: start watchkeeper below another process"));
     if (descriptors.size === 0) return Promise.resolve(failed("There is no listening socket to hand over"));
@@ -115,7 +115,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // Disconnects from the successor. Without that and `unref`, this process would not exit before its successor.
+        // Without the disconnection and `unref`, this process would not exit before its successor.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);

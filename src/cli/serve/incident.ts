@@ -19,7 +19,7 @@ const tellsLateMs = 250;
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Plays the incident. `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it missed
+ * Plays the incident. `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it failed
  * one or the incident could not be played, 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {

@@ -7,7 +7,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import type { ReloadOutcome } from "../../proxy/cluster/operations.ts";
 
-/** Watches the configuration file and handles SIGHUP, from its construction on. */
+/** Watches the configuration file and handles SIGHUP from the construction until `stop`. */
 export class Reloads {
   readonly #file: string;
   readonly #journal: Journal;
@@ -20,7 +20,7 @@ export class Reloads {
   /** A configuration that was read while the proxy was still starting; undefined: none. */
   #early: Config | readonly Problem[] | undefined;
 
-  /** Begins to watch the file. `adjust` is applied to each configuration that was read. */
+  /** Begins to watch the file. `adjust` is applied to each valid configuration before it takes effect. */
   constructor(file: string, journal: Journal, adjust: (config: Config) => Config = (config) => config) {
     this.#file = file;
     this.#journal = journal;
@@ -29,7 +29,7 @@ export class Reloads {
     process.on("SIGHUP", this.#hangUp);
   }
 
-  /** Reads the file now. Resolves with the outcome after the configuration was applied. */
+  /** Reads the file now. Resolves with the outcome once the configuration has been applied or rejected. */
   async now(): Promise<ReloadOutcome> {
     this.#take(loadConfig(this.#file));
     await this.#last;
@@ -41,7 +41,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Waits for the running reload. Then no reload begins until the returned function is called. */
+  /** Waits for the running reload. After that, no reload begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;

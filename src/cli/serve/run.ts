@@ -1,6 +1,6 @@
 /**
- * `watchkeeper run --config FILE`: serves until a signal. SIGTERM or SIGINT drains, and a second one exits at once;
- * SIGHUP reloads; SIGUSR2 hands over to a successor (handover.ts).
+ * `watchkeeper run --config FILE`: serves until a signal. The first SIGTERM or SIGINT drains the proxy, and the second
+ * ends it at once. SIGHUP reloads the configuration. SIGUSR2 hands over to a successor (handover.ts).
  */
 import { renameSync, rmSync, writeFileSync } from "node:fs";
 import { parseAddress } from "../../base/address.ts";
@@ -69,7 +69,7 @@ export async function run(args: string[]): Promise<number> {
 type Wishes = {
   /** Milliseconds to wait for files that do not exist yet. */
   readonly waitMs: number;
-  /** Applies the command line's options, which replace keys of the configuration, after each load. */
+  /** Replaces keys of a loaded configuration by the options of the command line. */
   readonly adjust: (config: Config) => Config;
 };
 
@@ -90,7 +90,7 @@ function wishesOf(options: Given): Wishes | Failure {
   return { waitMs, adjust: (config) => ({ ...zoned(config), admin: { ...config.admin, metricsAddress } }) };
 }
 
-/** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically: no reader gets half of it. */
+/** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically, so that readers never get half. */
 function writePid(file: string, journal: Journal): void {
   try {
     writeFileSync(`${file}.new`, `${process.pid}\n`);

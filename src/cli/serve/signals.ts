@@ -1,4 +1,4 @@
-/** Ends a serving process: the first signal or an uncaught exception drains it, the second signal ends it at once. */
+/** Ends a serving process. The first signal or an uncaught exception drains it; the second signal ends it at once. */
 import { Log, type LogOptions } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { failureFrom } from "../../base/failure.ts";
@@ -7,7 +7,7 @@ import { Journal } from "../../events/journal.ts";
 import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
-  /** Resolves with false at the first signal: then no successor process takes over (see `Handover.done`). */
+  /** Resolves with false at the first signal. `Handover.done` resolves with true if a successor takes over instead. */
   readonly first: Promise<false>;
   /** Aborts at the first signal. */
   readonly drain: AbortSignal;
@@ -34,7 +34,7 @@ export function listenForSignals(): Signals {
   return { first, drain: drain.signal, hurry: hurry.signal, raise: () => drain.abort() };
 }
 
-/** Returns what a serving command needs: a journal that is logged; handlers for signals and uncaught exceptions. */
+/** Returns what a serving command needs: a journal that is logged, and handlers of signals and uncaught exceptions. */
 export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly signals: Signals;
   readonly parts: Pick<Required<Surroundings>, "journal" | "droppedLogLines" | "configureLog">;
@@ -66,7 +66,7 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** Exits after 100 ms, because the log's last lines may still be in a pipe. Returns `code`. */
+/** Returns `code`, and exits after 100 ms, because the log's last lines may still be in a pipe. */
 export function exitSoon(code: number): number {
   wallClock.after(100, () => process.exit(code));
   return code;

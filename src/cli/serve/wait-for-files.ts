@@ -39,7 +39,10 @@ function missingFiles(file: string, loaded: Config | readonly Problem[]): readon
   return files.filter((one) => !existsSync(one));
 }
 
-/** Without a handler the kernel ignores SIGTERM for process 1, so a container could not be stopped while it waits. */
+/**
+ * Ends the process at SIGTERM or SIGINT; returns a function that stops this. For process 1, the kernel ignores signals
+ * without a handler, so that a container could not be stopped while it waits.
+ */
 function leaveOnSignal(): () => void {
   process.on("SIGTERM", leave);
   process.on("SIGINT", leave);

@@ -1,6 +1,6 @@
 /**
- * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy must present the certificate,
- * because a client's TLS ends at the proxy. Tokens pass through the proxy.
+ * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy must present this certificate
+ * to the apiserver, because a client's TLS ends at the proxy. Tokens pass through the proxy.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
@@ -14,7 +14,7 @@ import type { Context } from "./kubeconfig.ts";
 /** Milliseconds that the plugin may take. It may open a browser and wait for the user. */
 const timeoutMs = 60_000;
 
-/** Returns the certificate; undefined if the plugin returns none, or is interactive (then only the client runs it). */
+/** Returns the certificate; undefined if the plugin returns none, or needs a terminal (then only kubectl runs it). */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
@@ -26,7 +26,7 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   try {
     return await Promise.race([ask(name, exec), late.promise]);
   } catch (reason) {
-    // A parser's message is not shown, because it may quote its input, which may contain a token.
+    // The message of a parser is not shown, because it may quote the plugin's output, which may contain a token.
     const isSecret = reason instanceof SyntaxError || reason instanceof TypeError;
     return refuse(
       command,
@@ -44,7 +44,8 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // Sets the variable that kubectl always sets: newer plugins need it, and the npm package does not set it.
+  // Sets the variable KUBERNETES_EXEC_INFO, as kubectl always does. Newer plugins need it, and the npm package omits
+  // it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

@@ -54,7 +54,7 @@ function backendsOf(cluster: unknown, { document, pointer }: ClusterPlace): Name
   return distinct(backends);
 }
 
-/** Adds a number to each repeated name: two ports of one host have the same name. */
+/** Adds a number to each repeated name, because two ports of one host have the same name. */
 function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   const isTaken = (name: string, index: number): boolean =>
     backends.slice(0, index).some((one) => one.name === name);
@@ -63,7 +63,10 @@ function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   );
 }
 
-/** Returns the first listener's address: to find the right one, all filter chains would have to be analysed. */
+/**
+ * Returns the first listener's address. It may be the wrong one: to find the right one, the import would have to
+ * analyse all filter chains.
+ */
 function addressOf({ value }: YamlDocument): { address?: string } {
   const [first] = rowsAt(value, "static_resources.listeners");
   const address = at(first, "address.socket_address");

@@ -23,7 +23,7 @@ const unneeded: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
-/** Lines that need no note: they are imported, or nothing is lost without them. */
+/** Lines that need no note, because they are imported, or because nothing is lost without them. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 /** Options of a `server` line that matter but are not imported, and what watchkeeper does instead. */
@@ -103,14 +103,14 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
   return backends;
 }
 
-/** Returns a weight from 1 to 256. HAProxy also has the weight 0 (no new clients), which watchkeeper does not have. */
+/** Returns a weight from 1 to 256, if there is one. HAProxy's weight 0 (no new clients) is unknown to watchkeeper. */
 function weightOf(words: readonly string[]): { weight?: number } {
   const weight = Number(words[words.indexOf("weight") + 1]);
   const isWeight = Number.isInteger(weight) && weight >= 1 && weight <= 256;
   return words.includes("weight") && isWeight ? { weight } : {};
 }
 
-/** Returns the first address of `bind *:8443`, `bind :8443` or `bind 10.0.0.1:8443`. */
+/** Returns the address of the first `bind` line, such as `bind *:8443` or `bind 10.0.0.1:8443`. */
 function addressOf(fronts: readonly Section[]): { address?: string } {
   const bound = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind")?.words[1];
   const [, host = "", port] = /^(.*):(\d+)$/.exec(bound ?? "") ?? [];

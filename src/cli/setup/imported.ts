@@ -1,4 +1,4 @@
-/** Settings that import-haproxy.ts and import-envoy.ts have read, and the configuration that is made from them. */
+/** The settings that import-haproxy.ts and import-envoy.ts read, and the configuration that is generated from them. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
@@ -18,7 +18,7 @@ export type Group = {
 const apiserverPort = ":6443";
 const usualCa = "/etc/kubernetes/pki/ca.crt";
 
-/** Returns the group with this name. Without a name: the only group, or the only one whose backends have port 6443. */
+/** Returns the group with this name; without a name, the only group, or the only one whose backends have port 6443. */
 export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
   const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
   const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
@@ -31,7 +31,7 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** Returns a passthrough configuration, because the imported load balancer also passes TLS through. It needs no key. */
+/** Returns a configuration that passes TLS through, as the imported load balancer does. It needs no key. */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,
@@ -50,7 +50,7 @@ export function configOf(
   });
 }
 
-/** Returns a valid backend name. Replaces characters that watchkeeper does not allow. */
+/** Returns a valid backend name: replaces characters that watchkeeper does not allow. */
 export function nameOf(text: string): string {
   const name = text
     .toLowerCase()

@@ -1,6 +1,6 @@
 /**
- * Reads a kubeconfig as kubectl does: the first of several files wins; paths are relative to the file that has them.
- * Keeps unknown fields, because entries are written to a new kubeconfig.
+ * Reads a kubeconfig as kubectl does: of several files, the first that has an entry counts, and paths are relative to
+ * the file that contains them. Keeps unknown fields, because entries are written to a new kubeconfig.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -29,7 +29,7 @@ export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** Returns the context `wanted`; default: the current context. Of several files, missing ones are ignored. */
+/** Returns the context `wanted`; default: the current context. If there are several files, missing ones are ignored. */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
@@ -79,7 +79,7 @@ function userFrom(user: Row, directory: string): Row {
   const whole = withPaths(user, directory, ["client-certificate", "client-key", "tokenFile"]);
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");
-  // A command without "/" is looked up in PATH. Another path is relative to the kubeconfig (ResolveLocalPaths).
+  // A command without "/" is looked up in PATH. Any other path is relative to the kubeconfig (ResolveLocalPaths).
   if (!command.includes("/") || isAbsolute(command)) return whole;
   return { ...whole, exec: { ...exec, command: resolve(directory, command) } };
 }
@@ -110,7 +110,7 @@ function entry(
   return undefined;
 }
 
-/** A certificate or key: an existing file, or PEM text that still has to be written to one. */
+/** A certificate or key: an existing file, or PEM text that must still be written to a file. */
 export type FileOrText = { readonly file: string } | { readonly text: string };
 
 export type ClusterAccess = {
@@ -155,7 +155,7 @@ export function pairOf(user: Row): UserPair | undefined {
   return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
-/** Returns a field's data, or its file. If there are both, the data counts, as in client-go. */
+/** Returns a field's data, or else the file that the field names. With both, the data counts, as in client-go. */
 function fileOrText(fields: Row, name: string): FileOrText | undefined {
   const data = textAt(fields, `${name}-data`);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };

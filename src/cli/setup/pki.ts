@@ -1,6 +1,6 @@
 /**
- * `watchkeeper pki init`: makes certificates for a trial, or where there is no other CA. `watchkeeper pki csr`: makes a
- * key and a certificate signing request, for a Kubernetes signer or any other CA.
+ * `watchkeeper pki init`: creates CAs and certificates for a trial, or for a site without a CA of its own. `watchkeeper
+ * pki csr`: creates a key and a certificate signing request, for a Kubernetes signer or any other CA.
  */
 import { join } from "node:path";
 import { isHost } from "../../base/address.ts";
@@ -21,7 +21,7 @@ type PkiOptions = {
 
 type Described = NewFile & { readonly purpose: string };
 
-/** Names in the certificate of a proxy: those of this machine, and the apiserver's name inside a cluster. */
+/** Names in the proxy's certificate: those of this machine, and the apiserver's name inside a cluster. */
 const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
 
 /** Exit codes: 0 written, 1 nothing was written, 2 usage error. */
@@ -47,7 +47,7 @@ export async function pki(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Makes two CAs: if one CA signed all, every client with a certificate could act as the front proxy (k/k 119267). */
+/** Makes two CAs. With a single one, every client with a certificate could act as the front proxy (k/k 119267). */
 async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });

@@ -15,7 +15,7 @@ import {
 export type TryOptions = {
   readonly context: Context;
   readonly access: ClusterAccess;
-  /** The user's certificate, which the proxy presents upstream for clients of the new kubeconfig; undefined: none. */
+  /** The user's certificate, which the proxy presents upstream for users of the new kubeconfig; undefined: none. */
   readonly pair: UserPair | undefined;
   readonly port: number;
   /** True if the proxy must discover the apiservers behind the kubeconfig's server. */
@@ -86,7 +86,7 @@ export class TryFiles {
     };
   }
 
-  /** Writes a kubeconfig for the address of the proxy; returns its path. */
+  /** Writes a kubeconfig with the proxy's address. Returns its path. */
   writeKubeconfig({ context, access, pair }: TryOptions, address: string): string {
     const { cluster: original, user, name, namespace } = context;
     const { extensions } = original;
@@ -129,7 +129,7 @@ export class TryFiles {
     return this.#write(file, `${JSON.stringify(kubeconfig, undefined, 2)}\n`);
   }
 
-  /** Writes a new certificate from the credential plugin. The proxy reloads it when both files are there. */
+  /** Writes a new certificate of the credential plugin. The proxy reloads it once both files are written. */
   renew({ certificate, key }: Pair): void {
     this.#write("user.key", key);
     this.#write("user.crt", certificate);

@@ -16,7 +16,7 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
 import { TryFiles, type TryOptions } from "./try-files.ts";
 
-/** Minimum ms until the credential plugin runs again, after a failure or for a short-lived certificate. */
+/** Minimum ms between two runs of the credential plugin, after a failure or for a short-lived certificate. */
 const pluginRetryMs = 30_000;
 
 const usualPort = 7443;
@@ -60,7 +60,7 @@ type Serving = {
   readonly wanted: TryOptions;
   /** True if the user named no port, so that a free port may replace a default port that is in use. */
   readonly mayMove: boolean;
-  /** The credential plugin's certificate; undefined: no plugin. Before it expires, the plugin runs again. */
+  /** The credential plugin's certificate; undefined: there is no plugin. The plugin runs again before the expiry. */
   readonly issued: Pair | undefined;
 };
 

@@ -1,5 +1,5 @@
 /**
- * The embedded apiserver. It opens no socket and takes its time from a Clock, so that the demo, the tests and the
+ * The embedded apiserver. It opens no socket and takes the time from a Clock, so that the demo, the tests and the
  * simulation can use it. Several apiservers can share a Store.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -24,7 +24,7 @@ import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 const json = "application/json";
 /** Unread bytes above which a watch is ended. A real apiserver ends a watch that is about a second of events behind. */
 export const watchQueueBytes = 4 * 1024 * 1024;
-/** The default of `--min-request-timeout` in ms: a watch without timeoutSeconds lasts one to two times as long. */
+/** Default of `--min-request-timeout` in ms. A watch without timeoutSeconds lasts this long, or up to twice as long. */
 const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {
@@ -37,7 +37,7 @@ type ApiserverOptions = {
   readonly encodingFor?: (accept: string) => Encoding | undefined;
   readonly mostWatchQueueBytes?: number;
   readonly clock: Clock;
-  /** Prefix of the audit ids, so that they show which apiserver has answered. */
+  /** Prefix of the audit ids. It shows which apiserver has answered. */
   readonly name: string;
 };
 
@@ -68,7 +68,7 @@ export class Apiserver {
 
   handle(ask: Ask, answer: Answer): void {
     this.#askedCount += 1;
-    // Keeps the client's audit id, if there is one, as a real apiserver does: all logs then have the same id.
+    // Keeps the client's audit id, if there is one, as a real apiserver does, so that all logs have the same id.
     const auditId = fieldOf(ask, "audit-id") || `${this.#options.name}-${this.#askedCount}`;
     const reply = this.#contained(ask, answer, auditId);
     if (reply === undefined) return;
@@ -133,7 +133,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // A real apiserver chooses a random time. This one is in the same range, but does not differ between runs.
+    // A real apiserver chooses a random duration. This one is in the same range, but is the same in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(

@@ -2,7 +2,7 @@
 /** Maximum size of a request body, as in a real apiserver (k8s.io/apiserver pkg/server/config.go). */
 export const bodyBytes = 3 * 1024 * 1024;
 
-/** A complete request. The host cuts off a body beyond `bodyBytes`; the apiserver then rejects the request. */
+/** A complete request. The host cuts a body off soon after `bodyBytes`, and the apiserver rejects such a request. */
 export type Ask = {
   readonly method: string;
   /** Path and query of the request, as received. */
@@ -11,7 +11,7 @@ export type Ask = {
   readonly body: Buffer;
 };
 
-/** Takes the response. No call may follow `end()`, or the client's disconnection. */
+/** Takes the response. No method may be called after `end()`, or after the client's disconnection. */
 export type Answer = {
   head(status: number, fields: readonly (readonly [string, string])[]): void;
   write(bytes: Buffer): void;

@@ -26,7 +26,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Groups the resources by a key, such as group and version, and makes one document of each group. */
+/** Returns one document for each value of `keyOf`. `document` makes it of all resources with this value. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,

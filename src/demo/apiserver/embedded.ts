@@ -1,6 +1,6 @@
 /**
- * An embedded apiserver with injectable faults. Clients reach it through a relay in a process of its own, which can be
- * frozen or killed. The stored objects are in the parent process, so they survive every fault.
+ * An embedded apiserver with injectable faults. Clients reach it through a relay, whose separate process can be frozen
+ * or killed. The stored objects are in the parent process, so that they survive every fault.
  */
 
 import type { ChildProcess } from "node:child_process";

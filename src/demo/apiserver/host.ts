@@ -11,7 +11,7 @@ import { bindLoopback } from "./loopback-server.ts";
 
 /** Maximum number of streams on a connection, as in kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxConcurrentStreams = 100;
-/** Milliseconds from the end of the watches to the end of the sockets, so that clients receive the end of a watch. */
+/** Milliseconds from the end of the watches to the end of the sockets, in which clients receive a watch's end. */
 const flushMs = 50;
 
 export type HostOptions = Pair & {

@@ -50,7 +50,8 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // The client's connection was accepted already, so if the apiserver refuses, the client's socket is reset.
+    // The client's connection to the relay is already open. If the apiserver refuses the relay's, the client's is
+    // reset.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -71,7 +72,7 @@ export class Relay {
     from.resume();
   }
 
-  /** Calls `run` now or, during a block, after it: in an outage, neither end gets a FIN or RST from the other. */
+  /** Calls `run` at once or, during a block, after it. In an outage, neither end gets the other's FIN or RST. */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -1,4 +1,4 @@
-/** Executes requests for objects: gets a target, a query and a body; returns an object, a list or a Refusal. */
+/** Executes requests for objects, which have a target, a query and a body. Returns a result or a Refusal. */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import {
   type Json,
@@ -27,7 +27,7 @@ import {
 } from "../objects/status.ts";
 import type { Source, Store } from "../objects/store.ts";
 
-/** A request for objects, parsed as far as all verbs need it. */
+/** A request for objects, with its path and query parsed and its body as received. */
 export type ObjectRequest = {
   readonly method: string;
   readonly target: Target;
@@ -65,7 +65,7 @@ export class Rest {
   answer(request: ObjectRequest): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
-    // Rejects the request: only a read of a namespaced resource may omit the namespace.
+    // Rejected: only a GET for a namespaced resource may omit the namespace.
     if (method !== "GET" && target.resource.isNamespaced && target.namespace === undefined)
       return methodNotAllowed();
     const verb = `${method} ${target.name === undefined ? "collection" : "object"}`;
@@ -149,7 +149,7 @@ export class Rest {
     if (![uid, ""].includes(metadata.uid))
       return conflict(target.resource, name, `Precondition failed: UID in precondition: ${metadata.uid}`);
     const object = { ...wanted, metadata: { ...metadata, uid, resourceVersion, creationTimestamp } };
-    // A write without a change creates no version. Otherwise two controllers could trigger each other for ever.
+    // A write that changes nothing creates no version. Otherwise two controllers could trigger each other endlessly.
     if (JSON.stringify(jsonOf(object)) === JSON.stringify(jsonOf(existing)))
       return { kind: "object", code: 200, object: existing };
     return { kind: "object", code: 200, object: this.#store.put(target.resource.plural, object) };
@@ -184,7 +184,7 @@ export class Rest {
     return found;
   }
 
-  /** Removes an object. A namespace is removed at once with all objects in it, as there are no finalizers here. */
+  /** Removes an object. A namespace and all objects in it are removed at once, because there are no finalizers here. */
   #remove(resource: Resource, { metadata }: KubeObject): void {
     if (resource === namespaces) {
       for (const [plural, object] of this.#store.within(metadata.name))
@@ -201,7 +201,7 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName. It is unique, because each creation has another version. */
+  /** Returns a suffix for generateName. It is unique, because each creation gets a new version. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }

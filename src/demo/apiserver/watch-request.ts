@@ -32,7 +32,7 @@ export function isWatch(method: string, target: Target, query: URLSearchParams):
 
 export function watchRequestOf(target: Target, query: URLSearchParams): WatchRequest | Refusal {
   const version = query.get("resourceVersion") ?? "";
-  // Answers 500 if the version is no number, as a real apiserver does (storage/api_object_versioner.go).
+  // Answers 500 if the version is not a number, as a real apiserver does (storage/api_object_versioner.go).
   if (!/^\d*$/.test(version)) return internalError(`strconv.ParseUint: parsing "${version}": invalid syntax`);
   const isAny = version === "" || version === "0";
   const match = query.get("resourceVersionMatch");
@@ -42,7 +42,8 @@ export function watchRequestOf(target: Target, query: URLSearchParams): WatchReq
   const selected = selectorOf(named(target, query), target.resource);
   if (selected instanceof Refusal) return selected;
   const wantsBookmarks = ["true", "1"].includes(query.get("allowWatchBookmarks") ?? "");
-  // Since 1.34, apiservers treat a watch from "" or "0" without other parameters like one with sendInitialEvents=true.
+  // From 1.34 on, apiservers treat a watch from resourceVersion "" or "0" without other parameters like one with
+  // sendInitialEvents=true.
   const sendsState = initial === "true" || (initial === null && isAny);
   return {
     target,
@@ -82,7 +83,7 @@ function timeoutOf(text: string | null): number | undefined {
   return Number.isSafeInteger(seconds) && seconds !== 0 ? seconds : undefined;
 }
 
-/** Returns the query for `/watch/.../NAME`, which has the effect of `fieldSelector=metadata.name=NAME`. */
+/** Returns the query of a watch at `/watch/.../NAME`, which has the effect of `fieldSelector=metadata.name=NAME`. */
 function named(target: Target, query: URLSearchParams): URLSearchParams {
   if (target.name === undefined) return query;
   const narrowed = new URLSearchParams(query);

@@ -12,7 +12,7 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/** Milliseconds from the last bookmark to the deadline, so that the next watch starts from a recent version. */
+/** Milliseconds from the last bookmark to the deadline. Thanks to it, the next watch starts from a recent version. */
 const lastBookmarkMs = 2_000;
 
 /** Encodes one event. The default, `encodeJson`, makes a line of JSON. */
@@ -37,7 +37,7 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version from which the watch started. Only later changes are sent, and no bookmark before the first of them. */
+  /** Version from which the watch started. Only later changes are sent, and a bookmark only after a later change. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();
@@ -48,7 +48,7 @@ export class WatchStream {
     this.#onStop = onStop;
   }
 
-  /** Sends events until the deadline, or until `end()` or `stop()`. The response's head must be sent before. */
+  /** Sends events until the deadline, or until `end()` or `stop()`. The response's head must have been sent already. */
   start(): void {
     const refusal = this.#open();
     if (refusal !== undefined) this.#send("ERROR", refusal.status);
@@ -116,7 +116,7 @@ export class WatchStream {
 
   #commit(change: Change): void {
     this.#change(change);
-    // Like a real apiserver, ends a watch that is too far behind, because a watch must never skip an event.
+    // Ends a watch that is too far behind, as a real apiserver does, because a watch must never skip an event.
     if (this.#parts.answer.queued() > this.#parts.mostQueuedBytes) this.end();
   }
 
@@ -131,7 +131,7 @@ export class WatchStream {
     const was = previous !== undefined && matches(previous);
     const is = type !== "DELETED" && matches(object);
     if (is) this.#event(was ? "MODIFIED" : "ADDED", object);
-    // The object no longer matches the selector: the event has the previous object with the new version.
+    // The object no longer matches the selector, so the event has the previous object with the new version.
     else if (was) this.#event("DELETED", withVersion(previous, object.metadata.resourceVersion));
   }
 

@@ -90,7 +90,7 @@ function write(files: DemoFiles, name: string, { certificate, key }: Pair): void
 
 const periodMs = 200;
 
-/** A client that opens a connection every `periodMs`, sends one GET on each, and counts the answered ones. */
+/** A client that repeatedly opens a connection, sends one GET, and counts the responses with status 200. */
 export class Knocker {
   #asked = 0;
   #answered = 0;

@@ -1,4 +1,4 @@
-/** Starts a story's apiservers: two embedded ones with one store, without a cluster or root privileges. */
+/** Starts the apiservers of an incident: two embedded ones that share a store, without a cluster or root privileges. */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Encoding } from "../apiserver/apiserver.ts";
@@ -13,7 +13,7 @@ import type { Setting, Settings, Wishes } from "./setting.ts";
 
 export const embeddedSettings: Settings = { about: "two apiservers", make };
 
-/** Encodes events as JSON. Gives a deleted object an old version, not the version of its deletion. */
+/** Encodes events as JSON. A deleted object gets an old version, and not the version of its deletion. */
 export const encodeOld: Encode = (type, object) =>
   encodeJson(
     type,
@@ -36,7 +36,7 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     token: "demo",
     writeBeat: beatInto(store, wallClock),
     oldVersion: "version 1, from long ago",
-    // The kind is not "backend-blackholed", because the kernel still accepts connections for the stopped relay.
+    // The kind is not "backend-blackholed", because the kernel still accepts connections for the blocked relay.
     silentKind: "backend-frozen",
     async silence(name) {
       await apiservers.find((one) => one.name === name)?.strike("hole");
@@ -57,7 +57,7 @@ function apiserverOf(name: string, { store, files, wishes }: ApiserverParts): Em
   return new Embedded({ name, store, clock: wallClock, pair: files.issue("apiserver"), ...encoding, ...own });
 }
 
-/** Returns a pod's token in Kubernetes' format, without a signature: embedded apiservers do not verify it. */
+/** Returns a pod's token in Kubernetes' format, but without a valid signature: embedded apiservers do not verify it. */
 function unsignedToken(pod: string): string {
   const claims = {
     sub: "system:serviceaccount:default:nginx",

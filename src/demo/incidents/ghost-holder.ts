@@ -1,4 +1,4 @@
-/** Incident 002: the process of a deleted pod goes on running on an unreachable node, and holds a leader lease. */
+/** Incident 002: the process of a deleted pod still runs on an unreachable node, and holds a leader lease. */
 import { dateOf, wallClock } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
 import type { DemoClient } from "../story/client.ts";
@@ -49,7 +49,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** Reads the lease as kubectl would. `isHeld`: the deleted pod still renews it; `isNamed`: it shows the address. */
+/** Reads the lease as kubectl would. `isHeld`: the deleted pod still renews it. `isNamed`: it has the pod's address. */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>
@@ -70,7 +70,7 @@ function lockOf(side: Contender): string {
   return side === "watchkeeper" ? "leader" : "leader-elsewhere";
 }
 
-/** Plays the process of the deleted pod, which renews its lease until the end of the scene. */
+/** Plays the process of the deleted pod. It renews the lease until the end of the scene. */
 async function haunt(scene: Scene, side: Contender, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const connected = (): DemoClient => scene.client(side, { fields, localAddress: ghostAt });

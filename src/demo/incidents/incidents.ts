@@ -1,4 +1,7 @@
-/** The five incidents for which watchkeeper was made, as stories to play. docs/incidents has a page for each. */
+/**
+ * The five incidents for which watchkeeper was made. Each can be played with embedded or real apiservers.
+ * docs/incidents has a page for each.
+ */
 import type { Failure } from "../../base/failure.ts";
 import type { Outcome } from "./outcome.ts";
 import type { Scene } from "./scene.ts";

@@ -1,4 +1,7 @@
-/** The outcome of a story: the measurements with the naive proxy and with watchkeeper, and failed expectations. */
+/**
+ * The outcome of an incident that was played: the measurements with the naive proxy and with watchkeeper, and the
+ * expectations that watchkeeper failed.
+ */
 export type Comparison = { readonly what: string; readonly without: string; readonly with: string };
 
 export type Outcome = {

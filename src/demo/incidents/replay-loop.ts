@@ -53,7 +53,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** A reflector (client-go's list and watch loop) that continues from the old version in the DELETED event. */
+/** A reflector (client-go's list and watch loop) that opens its watch again and again from an old version. */
 class Loop {
   readonly #scene: Scene;
   readonly #side: Contender;

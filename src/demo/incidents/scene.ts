@@ -1,6 +1,6 @@
 /**
- * The scene of a story: two apiservers, watchkeeper and the naive proxy in front of both, and clients of either proxy.
- * Prints what happens, with the time since the beginning of the story.
+ * The scene in which an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and
+ * clients of either proxy. Prints what happens, with the time since `begin`.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -24,7 +24,7 @@ export type ReportedIncident = {
   readonly isActive: boolean;
   /** The evidence in the incident, each row as a sentence. */
   readonly evidence: readonly string[];
-  /** Milliseconds from the beginning of the story until watchkeeper reported the incident. */
+  /** Milliseconds from `begin` until watchkeeper reported the incident. */
   readonly afterMs: number;
 };
 
@@ -52,7 +52,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** Number of changes of a backend's state that the naive proxy's own checks have reported. */
+  /** How often the naive proxy's own checks have reported that a backend's state has changed. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {
@@ -125,7 +125,7 @@ export class Scene {
     return counts.toSorted((a, b) => b.length - a.length)[0]?.name ?? "";
   }
 
-  /** Marks the beginning of the story. From now on, watchkeeper's findings are printed. */
+  /** Begins the incident: from now on, watchkeeper's findings are printed. */
   begin(): void {
     this.#begunAt = wallClock.now();
     void this.latenessMs(); // Resets the measurement, because earlier delays do not matter.
@@ -137,7 +137,7 @@ export class Scene {
     return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
   }
 
-  /** Milliseconds since the beginning of the story. */
+  /** Milliseconds since `begin`. */
   get ms(): number {
     return wallClock.now() - this.#begunAt;
   }
@@ -147,7 +147,7 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(actorColumnChars)}  ${what}`);
   }
 
-  /** Resolves after `ms`; never after the end of the scene, so that the story does not continue. */
+  /** Resolves after `ms`. Never resolves after the end of the scene, so that the actors do not continue. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;
@@ -183,7 +183,7 @@ export class Scene {
     this.#parts.stops.push(stop);
   }
 
-  /** Resolves with watchkeeper's first incident of this kind; undefined: it reports none within 30 s. */
+  /** Resolves with watchkeeper's latest incident of this kind; undefined: it reported none within 30 s. */
   async found(kind: string): Promise<ReportedIncident | undefined> {
     const until = wallClock.now() + foundWithinMs;
     while (wallClock.now() < until) {

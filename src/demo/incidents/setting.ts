@@ -1,10 +1,10 @@
-/** The apiservers of a story, which are either embedded ones (embedded-setting.ts) or real ones. */
+/** The apiservers with which an incident is played: embedded ones (embedded-setting.ts) or real ones. */
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
-/** What this story needs in addition to the scene, which is the same for all stories. */
+/** What this incident needs in addition to the scene, which is the same for all incidents. */
 export type Wishes = {
   /** True if deletions must be sent with an old version, as some releases of Kubernetes did; default: false. */
   readonly tellsOldVersions?: boolean;
@@ -20,7 +20,7 @@ export type Setting = {
   readonly ca: string;
   readonly token: string;
   readonly writeBeat: WriteBeat;
-  /** Describes, for the output, the old version that a deleted object has. */
+  /** Describes, for the output, the old version with which a deletion is reported. */
   readonly oldVersion: string;
   /** Kind of the incident that watchkeeper must report when an apiserver stops answering. */
   readonly silentKind: string;

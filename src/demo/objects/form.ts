@@ -114,7 +114,7 @@ function partialOf(object: KubeObject): JsonMap {
   return { kind: "PartialObjectMetadata", apiVersion: "meta.k8s.io/v1", metadata: metadataOf(object) };
 }
 
-/** Formats a duration as HumanDuration of k8s.io/apimachinery does: "5m30s", but from ten minutes on "12m". */
+/** Formats a duration as HumanDuration of k8s.io/apimachinery does: "5m30s", but "12m" from ten minutes on. */
 export function duration(ms: number): string {
   const seconds = Math.max(0, Math.floor(ms / 1000));
   const minutes = Math.floor(seconds / 60);

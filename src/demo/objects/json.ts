@@ -41,7 +41,7 @@ export function parseJson(text: string): Json | undefined {
   }
 }
 
-/** True if lists and maps nest at most `levels` deep. Does not look deeper than that. */
+/** True if lists and maps nest at most `levels` deep. Deeper levels are not visited. */
 export function isWithin(levels: number, value: Json): boolean {
   if (!isList(value) && !isMap(value)) return true;
   return levels > 0 && Object.values(value).every((child) => isWithin(levels - 1, child));

@@ -1,11 +1,11 @@
-/** Converts the body of a request to an object that can be stored, or to a Refusal that says what is wrong. */
+/** Converts the body of a request to an object that can be stored, or to a Refusal with the reason. */
 import { isMap, isWithin, type Json, type JsonMap, type KubeObject, mapOf, textOf } from "./json.ts";
 import { apiVersionOf, type Resource, type Target } from "./resources.ts";
 import { badRequest, invalid, Refusal } from "./status.ts";
 
 const rfc1123Subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
-/** Maximum nesting of an object. A CRD's schema has about 60 levels; recursive serialisation copes with over 500. */
+/** Maximum nesting of an object. A CRD's schema has about 60 levels. Recursive serialisation works beyond 500. */
 const jsonLevels = 500;
 
 /** Keys of metadata that only the server writes, or that have a field of their own in `Metadata`. */

@@ -1,6 +1,6 @@
 /**
- * Decodes Kubernetes protobuf, which typed clients such as `kubectl create configmap` send, to the same object in JSON.
- * Knows only the kinds that the embedded apiserver serves. Responses are always JSON, which those clients accept.
+ * Decodes bodies in Kubernetes' protobuf, which typed clients such as `kubectl create configmap` send, to JSON. Knows
+ * only the kinds that the embedded apiserver serves. Responses are always JSON, which those clients accept too.
  */
 import { timestampOf } from "../../base/clock.ts";
 import { isList, type Json, type JsonMap, mapOf, textOf } from "./json.ts";
@@ -11,7 +11,7 @@ const magic = Buffer.from("k8s\0");
 /** The value of a protobuf field: a varint or bytes. The messages decoded here have no other wire types. */
 type Value = number | Buffer;
 
-/** Decodes one occurrence of a field; undefined: it is malformed. `before`: the result for its earlier occurrences. */
+/** Decodes one occurrence of a field; undefined if it is malformed. `before`: the result of the earlier occurrences. */
 type Read = (value: Value, before: Json | undefined) => Json | undefined;
 
 const string: Read = (value) => (typeof value === "number" ? undefined : value.toString());
@@ -35,7 +35,7 @@ function message(fields: Readonly<Record<number, readonly [string, Read]>>): Rea
       const [name = "", read] = fields[tag] ?? [];
       const json = read === undefined ? "" : read(part, found.get(name));
       if (json === undefined) return undefined;
-      // Skips empty strings: Go's marshallers write one for each unset field.
+      // Skips empty strings, because Go's marshallers write one for each unset field.
       if (json !== "") found.set(name, json);
     }
     return Object.fromEntries(found);
@@ -152,7 +152,7 @@ function readVarint(bytes: Buffer, from: number): [number, number] {
   let value = 0;
   for (let at = from; at < bytes.length && at < from + 10; at += 1) {
     const byte = bytes[at] ?? 0;
-    // Multiplies, because `<<` works on 32 bits only.
+    // Multiplies instead of shifting, because `<<` works on 32 bits only.
     value += (byte & 0x7f) * 2 ** (7 * (at - from));
     if (byte < 0x80) return [value, at + 1];
   }

@@ -1,6 +1,6 @@
 /**
- * Makes errors in the format of Kubernetes. Clients act on `code` and `reason`, and show `message`. Wording and details
- * are those of k8s.io/apimachinery/pkg/api/errors, because some clients compare parts of them.
+ * Returns errors in the format of Kubernetes. Clients act on `code` and `reason`, and show `message`. Wording and
+ * details are those of k8s.io/apimachinery/pkg/api/errors, because some clients compare parts of them.
  */
 import { statusOf } from "../../kube/status.ts";
 import type { JsonMap } from "./json.ts";
@@ -45,7 +45,7 @@ export function conflict(resource: Resource, name: string, why: string): Refusal
   return new Refusal(409, "Conflict", message, detailsOf(resource, name));
 }
 
-/** Message for an update with a version that is not the current one. */
+/** The message for an update whose resourceVersion is not the current one. */
 export const modified =
   "the object has been modified; please apply your changes to the latest version and try again";
 

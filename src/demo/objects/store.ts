@@ -1,10 +1,13 @@
 /**
  * Stores objects as etcd does: with one global revision and a limited history of changes. Several apiservers share one
- * store. It is single-threaded, so a read and a write in one turn of the event loop need no lock.
+ * store. All code runs in one thread, so a read and a write in one turn of the event loop need no lock.
  */
 import type { KubeObject } from "./json.ts";
 
-/** Maximum number of changes kept, from which watches may start. A real apiserver keeps 100 to 102,400 per resource. */
+/**
+ * Minimum length of a full history, in changes. Watches may start anywhere in it. The oldest changes are dropped when
+ * it is twice as long. A real apiserver keeps 100 to 102,400 changes per resource.
+ */
 const historyChanges = 10_000;
 
 /** A committed write. `object` has the version of this change, even for DELETED. */
@@ -13,11 +16,11 @@ export type Change = {
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change; undefined: there was none. Shows whether the object leaves a watch's selector. */
+  /** The object before this change; undefined: there was none. A watch compares it with its selector as well. */
   readonly previous: KubeObject | undefined;
 };
 
-/** Where reads and watches get objects: the store itself, or the cache of one apiserver. */
+/** What reads and watches get objects from: the store itself, or the cache of one apiserver. */
 export type Source = {
   /** Version of the latest change, of any resource, that the source contains. */
   readonly revision: number;
@@ -103,7 +106,7 @@ export class Store implements Source {
     return object;
   }
 
-  /** Removes objects at one version, as when an etcd lease expires (k/k 110210). Returns how many existed. */
+  /** Removes objects with one common version, as an expired etcd lease does (k/k 110210). Returns how many existed. */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);
@@ -130,7 +133,7 @@ export class Store implements Source {
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
-  /** Returns a copy as of `version`, like a restored backup. Its later history differs from this store's. */
+  /** Returns a copy of the store as of `version`, like a restored backup. Afterwards, both histories may differ. */
   copyAt(version: number): Store {
     const copy = new Store(this.#historyLimit);
     copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
@@ -160,14 +163,14 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** Passes a change to all watchers. A watcher must not write: other watchers would get the later change first. */
+  /** Passes a change to all watchers. A watcher must not write, because others would get the later change first. */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops half of the history at once, because each call copies the other half. */
+  /** Drops the older half of the history at once. Dropping single changes would copy the rest each time. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

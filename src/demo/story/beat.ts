@@ -1,6 +1,6 @@
 /**
- * Writes a ConfigMap several times a second, past all proxies, so that no fault delays the writes. Each write has a
- * count and a known time, so that a client can detect missing and late events of its watch.
+ * Writes a ConfigMap ten times a second, past all proxies, so that no fault delays the writes. Each write has a count
+ * and a known time, so that a client can detect missing and late events of its watch.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -29,7 +29,7 @@ export class Beat {
     return this.#times.length;
   }
 
-  /** Returns the milliseconds since the write with this count; 0: it has not been made yet. */
+  /** Returns the milliseconds since the write with this count; 0: there was no such write yet. */
   age(count: number): number {
     const at = this.#times[count - 1];
     return at === undefined ? 0 : this.#clock.now() - at;
@@ -37,7 +37,7 @@ export class Beat {
 
   start(): void {
     this.#times.push(this.#clock.now());
-    // The next write begins after this one is done, so that they arrive in order.
+    // The next write begins only when this one is done, so that the writes arrive in order.
     const written = this.#write(this.count);
     if (written === undefined) this.#again();
     else void written.then(() => this.#again());

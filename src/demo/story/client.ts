@@ -1,6 +1,6 @@
 /**
- * A Kubernetes client of watchkeeper or the naive proxy, with one HTTP/2 session (node:http2). It never reconnects: if
- * its session is lost, its requests fail.
+ * A Kubernetes client of watchkeeper or the naive proxy, with one HTTP/2 session (node:http2). It never reconnects. If
+ * the session is lost, its requests fail.
  */
 import http2 from "node:http2";
 import tls from "node:tls";
@@ -11,7 +11,7 @@ export type DemoClientOptions = {
   readonly port: number;
   /** CA that verifies the proxy, in PEM. */
   readonly ca: string;
-  /** Header fields that each request gets; default: none. */
+  /** Header fields that are added to each request; default: none. */
   readonly fields?: Readonly<Record<string, string>>;
   /** Loopback address from which the client connects; default: 127.0.0.1. */
   readonly localAddress?: string;
@@ -61,7 +61,7 @@ export class DemoClient {
     return (await this.read(what, body)).status;
   }
 
-  /** Sends a request. Resolves with the response, or with status 0 at the timeout. */
+  /** Sends a request. Resolves with the response, or with status 0 and the problem if there is none in time. */
   read(what: string, body?: object, contentType = "application/json"): Promise<Reply> {
     const [method = "", path = ""] = what.split(" ");
     const stream = this.#open(
@@ -93,7 +93,7 @@ export class DemoClient {
 
   /**
    * Opens a watch. Resolves when the response has begun or the watch has ended. Without a watcher, `events` collects
-   * the events. After another status than 200, there are no events and no clean end.
+   * the events. If the status is not 200, there are no events and no clean end.
    */
   async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
     const events: Json[] = [];
@@ -135,7 +135,7 @@ export class DemoClient {
   }
 
   close(): void {
-    // Passes an error, so that no open stream looks complete.
+    // Destroys the session with an error, so that no open stream appears to be complete.
     this.#session.destroy(new Error("Closed by this client"));
   }
 

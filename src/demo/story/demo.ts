@@ -1,6 +1,6 @@
 /**
- * The demo: two embedded apiservers with a common store, each behind a relay in a process of its own, and the real
- * proxy in front of them in this process. The faults are also played with a naive proxy.
+ * The demo: two embedded apiservers with a common store, each behind a relay in a separate process, and the real proxy
+ * in front of them in this process. The faults are also played with a naive proxy.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -56,7 +56,7 @@ export class Demo {
     this.kubeconfig = parts.files.writeKubeconfig(this.address);
   }
 
-  /** Starts the demo, or returns a Failure. Without `port`: at the default port or, if it is in use, at a free one. */
+  /** Starts the demo. Without `port`, the proxy listens on the default port or, if that fails, on a free port. */
   static async start(port: number | undefined): Promise<Demo | Failure> {
     const journal = new Journal(wallClock);
     const files = await DemoFiles.make(wallClock);

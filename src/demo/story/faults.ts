@@ -10,11 +10,11 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Milliseconds before the first fault. Meanwhile, clients open watches and watchkeeper measures round-trip times. */
+/** Milliseconds before the first fault, in which clients open watches and watchkeeper measures round-trip times. */
 const warmMs = 1_000;
-/** Milliseconds within which a repaired backend must become ready. Otherwise the story ends with a Failure. */
+/** Milliseconds within which a repaired backend must become ready. Otherwise `play` returns a Failure. */
 const returnMs = 20_000;
-/** Milliseconds after each fault. Meanwhile, delayed responses arrive and backends' health states change. */
+/** Milliseconds after each fault, in which delayed responses arrive and backends' health states change. */
 const calmMs = 500;
 const lookMs = 20;
 
@@ -92,8 +92,8 @@ export class Faults {
   }
 
   /**
-   * Waits until every request is answered or has timed out, and the backend is ready or `returnMs` has passed. False if
-   * the story was ended meanwhile.
+   * Waits until every request is answered or has timed out and the backend is ready, but no longer than `returnMs`.
+   * Returns false if `end` was called meanwhile.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
@@ -142,7 +142,10 @@ export class Faults {
 
 const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
 
-/** Returns the values of the columns `titles`. Hung: more than a second late. Amiss: events missing or repeated. */
+/**
+ * Returns the values of the columns `titles`. Hung: watches with an event more than a second late. Amiss: events that
+ * were skipped or repeated.
+ */
 function cellsOf(seen: Seen): string[] {
   return [
     `${seen.failedGets} of ${seen.gets}`,

@@ -34,7 +34,10 @@ export class DemoFiles {
     return this.authority.issue({ name, hosts: certificateHosts });
   }
 
-  /** Writes a configuration with `listener` and `ca` added to the usual ones. Returns its path. */
+  /**
+   * Writes a configuration and returns its path. `listener`: more configuration lines for the listener. `ca`: more CAs
+   * of the backends, in PEM.
+   */
   writeConfig(
     backends: readonly DemoBackend[],
     port: number,

@@ -26,7 +26,7 @@ export class NaiveProcess {
   #cancel = (): void => {};
   #port = 0;
   #isStopped = false;
-  /** Number of times that the process ended although `stop` was not called. */
+  /** Number of times that the process ended without a call of `stop`. */
   ends = 0;
 
   constructor(order: Omit<NaiveOrder, "port">, clock: Clock, onEnd: (why: string) => void) {

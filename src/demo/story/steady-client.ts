@@ -11,7 +11,7 @@ const getPeriodMs = 50;
 const watchCount = 4;
 /** Delay of an event in milliseconds above which its watch counts as hung. */
 const hungMs = 1_000;
-/** Milliseconds between a watch that was rejected or cut off and the list that follows. */
+/** Milliseconds from the end of a watch that was rejected or cut off to the list that follows. */
 const backoffMs = 100;
 /** Milliseconds between the end of a watch and the start of the next one: as short as in client-go. */
 const rewatchMs = 10;
@@ -27,11 +27,11 @@ export type Seen = {
   readonly ends: number;
   /** Number of watches that were cut off, so that the client listed again. */
   readonly relists: number;
-  /** Number of watches with an event that was at least `hungMs` late. */
+  /** Number of watches with an event that was more than `hungMs` late. */
   readonly hung: number;
   /** Longest time from a write to its event, in milliseconds. */
   readonly latestEventMs: number;
-  /** Number of events that were skipped or repeated, without a list in between that explains it. */
+  /** Number of events that were skipped or repeated, unless a list in between explains it. */
   readonly wrongEvents: number;
 };
 
@@ -66,7 +66,8 @@ export class SteadyClient {
   async start(): Promise<void> {
     for (const watch of this.#watches) {
       await watch.begin();
-      // Without a GET between two watches, round robin over two backends would give all watches to one backend.
+      // Each watch takes two requests: a list and the watch. Without one more GET in between, round robin over two
+      // backends would give all watches to the same backend.
       await this.#get();
     }
     this.#tick();
@@ -131,7 +132,7 @@ class SteadyWatch {
   #version = "";
   /** Count of the latest write in an event or a list; 0: none was received yet. */
   #count = 0;
-  /** True if the client must list first, because the server cannot continue from its version. */
+  /** True if the client must list first, because the server cannot continue the watch from the client's version. */
   #mustList = false;
   #isOver = false;
   #cancel = (): void => {};
@@ -165,7 +166,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Updates the longest delay. An event that has not arrived yet counts with its delay so far. */
+  /** Updates the longest delay. An event that has not arrived yet counts with the time since its write. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

@@ -1,4 +1,4 @@
-/** The demo's client: writes and watches a ConfigMap through the proxy. Prints how long each write's event took. */
+/** The demo's client: writes and watches a ConfigMap through the proxy. Prints how long events come after writes. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
@@ -36,7 +36,7 @@ export class Story {
     this.#pause = new Pause(parts.clock);
   }
 
-  /** Makes the first writes and prints a line for each. Returns a Failure that says what did not work. */
+  /** Makes the first writes, and prints a line for each. Returns a Failure if the list, a write or an event fails. */
   async begin(): Promise<Failure | undefined> {
     const list = await this.#parts.client.read(`GET ${configmaps}`);
     if (list.status === 0) return new Failure("backend-lost", "proxy", list.problem);
@@ -51,7 +51,7 @@ export class Story {
     return this.#settle();
   }
 
-  /** Goes on writing and watching until `end`. Prints a line every `summaryMs`. */
+  /** Continues to write and watch until `end`. Prints a line every `summaryMs`. */
   async goOn(): Promise<void> {
     let printedAt = this.#parts.clock.now();
     for (;;) {
@@ -121,7 +121,7 @@ export class Story {
     );
   }
 
-  /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not come. */
+  /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not arrive. */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + missingAfterMs;

@@ -1,4 +1,4 @@
-/** The head of a backend's lane (lanes.js): state with reason, connections, and the buttons "why" and "drain". */
+/** The head of a backend's lane (lanes.js): its state and the reason, connections, and buttons "why?" and "drain". */
 import { isElsewhere, post } from "../api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";

@@ -20,7 +20,7 @@ const clientColumns = [
 ];
 
 /**
- * The identity of a client. A question mark marks claims of a token, which the proxy does not verify.
+ * The identity of a client. A question mark follows an identity from a token's claims, which the proxy does not verify.
  * @param {{ row: ClientRow }} props
  */
 function Who({ row }) {

@@ -18,11 +18,11 @@ const everyMs = 2_000;
 const aroundMs = 30_000;
 const leastMs = 120_000;
 const stepMs = 1_000;
-/** Milliseconds for which the replay shows each second. */
+/** Milliseconds for which the replay shows each second of the incident. */
 const playMs = 250;
 
 /**
- * Returns the time axis of a replay: the incident with half a minute on each side, and at least two minutes.
+ * Returns the time axis of a replay: the incident and half a minute before and after it, but at least two minutes.
  * @param {Pick<Incident, "startedAt" | "endedAt">} incident
  * @param {number} now
  */
@@ -168,7 +168,7 @@ function sentence(text) {
 }
 
 /**
- * The findings; those after the shown moment are dimmed, and the last one before it is marked.
+ * The findings. Those after the shown moment are dimmed, and the last one before it is marked.
  * @param {{ findings: ReturnType<typeof findingsOf>, at: number, omitted: number }} props
  */
 function Findings({ findings, at, omitted }) {

@@ -36,7 +36,7 @@ function OneIncident({ incident }) {
 }
 
 /**
- * Returns the affected clients in a sentence; "": none is known.
+ * Returns a sentence with the affected clients; "": none is known.
  * @param {Pick<Incident, "affected">} incident
  */
 export function affectedOf({ affected }) {
@@ -44,7 +44,7 @@ export function affectedOf({ affected }) {
 }
 
 /**
- * Returns the clients that cause the incident in a sentence; "": no client does.
+ * Returns a sentence with the clients that cause the incident; "": no client does.
  * @param {Pick<Incident, "causedBy">} incident
  */
 export function causedBy({ causedBy: clients }) {

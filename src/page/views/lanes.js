@@ -1,6 +1,6 @@
 /**
- * Incidents, backends and the process on one time axis. A cursor shows the values of one moment: it follows the mouse,
- * and the slider below the lanes moves it by keyboard.
+ * Lanes for incidents, each backend and the process, on one time axis. A cursor shows the values of one moment. It
+ * follows the mouse, and the slider below the lanes moves it by keyboard.
  */
 import { html, useMemo, useState } from "../html.js";
 import { endOf, indexAt } from "../recorded.js";
@@ -17,8 +17,9 @@ import { Strip, topOf } from "./strip.js";
 /** @typedef {{ title: string, lines: readonly Line[], least: number, per?: number }} Chart */
 
 /**
- * The charts of each backend. To show another series, add an entry. `least`: minimum of a chart's largest value. A
- * chart has the same scale for all backends. It is omitted if it has no values in the last hour.
+ * The charts of each backend. To show another series, add an entry. `least`: minimum for the top of the chart's scale,
+ * which is the same for all backends. `per`: number by which the shown values are divided; default: 1. A chart is
+ * omitted if its values in the shown time are 0 or missing at all backends.
  * @type {readonly Chart[]}
  */
 const backendCharts = [
@@ -165,7 +166,7 @@ function windowOf(recorded, from, to) {
       return [title, topOf(all, least)];
     }),
   );
-  // A step's index in a cut column is its index in the recorded column minus `start`.
+  // A step's index in a cut column is its index in the recorded column minus the returned `start`.
   return { start: start - empty.length, count, backends, process: cut(recorded.process), tops, shown };
 }
 
@@ -256,7 +257,7 @@ export function placed(incidents, { now, from, to }) {
     .filter(({ begin, end }) => end >= from && begin <= to && end >= begin)
     .toSorted((a, b) => a.begin - b.begin)
     .flatMap((bar) => {
-      // At the right edge, the label is before the end of the bar.
+      // At the right edge, the label ends where the bar ends, so that it does not leave the lane.
       const isLate = bar.begin + label > to;
       const first = isLate ? Math.min(bar.begin, bar.end - label) : bar.begin;
       const free = ends.findIndex((end) => end < first);
@@ -296,7 +297,7 @@ function IncidentLane({ incidents, now, from, to }) {
 function timeAt(event, from, to) {
   const lanes = event.currentTarget;
   const plot = lanes instanceof Element ? lanes.querySelector(".axis .plot") : null;
-  // While the mouse is over the head of a lane, the lanes show the present, so that its buttons stay.
+  // While the mouse is over the head of a lane, the lanes show the present, so that the head's buttons stay.
   const isOverPlot = event.target instanceof Element && event.target.closest(".plot") !== null;
   if (plot === null || !isOverPlot || event.pointerType === "touch") return undefined;
   const { left, width } = plot.getBoundingClientRect();
@@ -336,7 +337,7 @@ const ranges = /** @type {const} */ ([
 ]);
 
 /**
- * Returns the shortest range that shows everything of a young process.
+ * Returns the shortest range that covers the whole life of the process, else the longest.
  * @param {number} ageMs
  */
 function usualRange(ageMs) {
@@ -344,7 +345,7 @@ function usualRange(ageMs) {
 }
 
 /**
- * The lanes of the last minutes, with a choice of how many. `t` in `params` is the chosen moment.
+ * The lanes of the last 5, 15 or 60 minutes, as the user chooses. `t` in `params` is the chosen moment.
  * @param {{
  *   recorded: Recorded,
  *   backends: readonly Backend[],
@@ -357,7 +358,7 @@ function usualRange(ageMs) {
  * }} props
  */
 export function LastHour({ recorded, backends, incidents, now, params, onParams, onMoment, moment }) {
-  // The step that has not ended yet has states and incidents, but no values.
+  // The axis includes the step that has not ended yet. It has states and incidents, but no values.
   const to = endOf(recorded) + recorded.stepMs;
   const chosen = params["range"] ?? usualRange(to - recorded.startedMs);
   const [, span] = ranges.find(([name]) => name === chosen) ?? ranges[2];

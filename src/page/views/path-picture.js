@@ -1,6 +1,7 @@
 /**
- * A picture of the path: clients by kind, this proxy, and the backends. The width of a band is its number of open
- * requests, its colour the state of the backend. While watches move, dots travel from the old backend to the new one.
+ * A picture of the path: clients by kind, this proxy, and the backends. The width of a band shows its number of open
+ * requests, and its colour the state of the backend. While watches move, dots travel from the old backend to the new
+ * one.
  */
 import { html, useEffect, useRef, useState } from "../html.js";
 import { amount, clockTime, counted, markOf } from "../words.js";
@@ -47,12 +48,12 @@ const rowHeight = 38;
 const pad = 10;
 const boxWidth = 108;
 const minBand = 1.5;
-/** Maximum width of one stream. */
+/** Maximum width of one stream, in pixels. */
 const mostPixels = 3;
 
 /**
- * Places a band for each number of streams, one below another, centred, each with room for its label. Returns for each
- * band the middle of its label, and the middle of the band where it meets the proxy.
+ * Places a band for each number of streams, one below another and centred, with room for a label beside each. `outer`:
+ * the vertical middle of the band at its label. `inner`: the vertical middle where the band meets the proxy.
  * @param {readonly number[]} streams
  * @param {number} height
  * @param {number} perPixel
@@ -73,12 +74,13 @@ export function placedBands(streams, height, perPixel) {
 }
 
 /**
- * Where the parts of the picture are, in pixels. `left` and `right`: the bands of sources and targets.
+ * Returns where the parts of the picture are, in pixels. `left` and `right`: the bands of sources and targets.
  * @param {{ sources: readonly Source[], targets: readonly Target[] }} streams
  * @param {number} width
  */
 function layoutOf({ sources, targets }, width) {
-  // The totals may differ: the numbers of backends are from this second, those of clients from the last step.
+  // The totals may differ, because the numbers of backends are from this second, and those of clients from the last
+  // step.
   const total = Math.max(
     ...[sources, targets].map((all) => all.reduce((sum, { streams }) => sum + streams, 0)),
   );

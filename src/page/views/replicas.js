@@ -1,4 +1,4 @@
-/** The other replicas: a table of all, the choice of one, and a warning if the chosen one does not answer. */
+/** The replicas: a table of all, the choice of the one that is shown, and a warning if that one does not answer. */
 import { html } from "../html.js";
 import { problemOf } from "../replica.js";
 import { Mark } from "../table.js";
@@ -9,7 +9,7 @@ import { age, markOf } from "../words.js";
 /** @typedef {{ replicas: readonly Replica[], shown: string, onShow: (name: string) => void }} Choice */
 
 /**
- * Returns the value by which a replica is chosen; "" for the one that serves the page.
+ * Returns the value that stands for a replica in `Choice`; "" for the one that serves the page.
  * @param {Replica} replica
  */
 const valueOf = ({ name, isSelf }) => (isSelf ? "" : name);
@@ -18,7 +18,7 @@ const valueOf = ({ name, isSelf }) => (isSelf ? "" : name);
 const labelOf = ({ name, isSelf }) => (isSelf ? `${name} (this replica)` : name);
 
 /**
- * The choice in the header. One replica is no choice.
+ * The choice of a replica in the page's header. Omitted if there is only one replica.
  * @param {Choice} props
  */
 export function ReplicaChoice({ replicas, shown, onShow }) {
@@ -39,7 +39,7 @@ export function ReplicaChoice({ replicas, shown, onShow }) {
 }
 
 /**
- * Says that the replica which is shown does not answer, and offers the others. What was read before stays in sight.
+ * Says that the shown replica does not answer, and offers the others. The data that was read before stays visible.
  * @param {Choice} props
  */
 export function LostReplica({ replicas, shown, onShow }) {

@@ -36,12 +36,12 @@ export function piecesOf({ state, history }, from, to) {
   return pieces;
 }
 
-/** Number of changes that the API keeps. If a backend has this many, earlier changes may be missing. */
+/** Number of changes that the API keeps. If a backend has this many, the API may have dropped earlier ones. */
 const keptChanges = 64;
 
 /**
- * Returns the states between two times: exactly if the latest changes reach back far enough, else by steps of the
- * recorded history.
+ * Returns the states between two times. They are exact if the latest changes, which the API keeps, reach back far
+ * enough. Otherwise they are those of the steps of the recorded history.
  * @param {Judged | undefined} backend
  * @param {import("../rows.d.ts").Recorded} recorded
  * @param {{ name: string, from: number, to: number }} where

@@ -56,7 +56,10 @@ export function Strip({ lines, top, span }) {
   </svg>`;
 }
 
-/** True for the colour of a state. A line in it omits zeros, because zero errors are no state. @param {string} tone */
+/**
+ * True if the tone is the colour of a state. Lines of this colour omit zeros, because zero errors are no problem.
+ * @param {string} tone
+ */
 function isState(tone) {
   return tone === "warn" || tone === "bad";
 }

@@ -1,4 +1,4 @@
-/** The open watches: counted by resource, client or backend, searched, and one of them in detail. */
+/** The open watches: counted by resource, client or backend, filtered by text, and one of them in detail. */
 import { list as read } from "../api.js";
 import { html } from "../html.js";
 import { usePolled } from "../polled.js";
@@ -13,7 +13,7 @@ import { State, silenceOf, WatchPanel } from "./watch.js";
 const everyMs = 2_000;
 const limit = 50;
 
-/** The columns by which watches are grouped, with their labels. A value of a group is a filter, too. */
+/** The columns by which watches can be grouped, with their labels. A click on a group filters by the group's value. */
 const groupings = new Map([
   ["resource", "resource"],
   ["clientKind", "kind of client"],
@@ -50,7 +50,7 @@ function columnsOf(onOpen) {
 }
 
 /**
- * Returns what the parameters of the address describe: the grouping, the values to filter by, and the part of the list.
+ * Returns what the parameters of the address describe: the grouping, the filters, and the page of the list.
  * @param {Params} params
  */
 function queryIn(params) {
