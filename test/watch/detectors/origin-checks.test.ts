@@ -46,13 +46,13 @@ test("an API whose kind is not known is asked for in its client's name; until th
   watch.has("+8a", "ended");
 });
 
-test("a CRD's watch goes on elsewhere from then on, from where it is, and the next one has bookmarks", () => {
+test("a CRD's watch goes on elsewhere from then on, from where it is, and has bookmarks", () => {
   const { watch, asks } = scene();
   asks()[0]?.answer(200, crd, [json]);
   watch.path.settle();
   assert.equal(Array.from(watch.path.migrations.watches.resources), ["far.example.com/things"]);
   watch.kill(watch.from);
-  assert.is(watch.queryOf(watch.to), "resourceVersion=8&timeoutSeconds=3600");
+  assert.is(watch.queryOf(watch.to), "resourceVersion=8&allowWatchBookmarks=true&timeoutSeconds=3600");
   watch.serve(watch.to, "~9a");
   watch.has("+8a ~9a");
   const second = new PlayedWatch({ path: watch.path, resource });
