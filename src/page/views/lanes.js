@@ -188,12 +188,13 @@ function windowOf(recorded, from, to) {
     0,
     Math.round((recorded.startedMs + recorded.first * recorded.stepMs - from) / recorded.stepMs),
   );
+  /** @type {(number | null)[]} */
   const empty = Array.from({ length: Math.min(before, count) }, () => null);
   const cut = (/** @type {import("../rows.d.ts").Columns} */ columns) =>
     Object.fromEntries(
       Object.entries(columns).map(([name, values]) => [
         name,
-        [...empty, ...values.slice(start, start + count - empty.length)],
+        empty.concat(values.slice(start, start + count - empty.length)),
       ]),
     );
   const backends = new Map([...recorded.backends].map(([name, columns]) => [name, cut(columns)]));
