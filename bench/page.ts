@@ -3,8 +3,8 @@
  *
  * Opens the admin page in Chromium in front of a proxy with 50,000 open watches, and measures the first and the largest
  * paint, the longest time between two frames (beside that of a page without content), the most CPU time of the page in a
- * task and in a frame, and how late the proxy's event loop is with and without the page. Ends with `figure:` lines. The exit code is 1
- * if one of them is too high.
+ * task and in a frame, and how late the proxy's event loop is with and without the page. Ends with `figure:` lines. The
+ * exit code is 1 if one of them is too high.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
