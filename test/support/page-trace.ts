@@ -10,7 +10,7 @@ import type { Browser, Page } from "playwright-core";
  */
 export type Span = { readonly atMs: number; readonly ms: number; readonly cpuMs: number };
 
-export type PageTrace = {
+type PageTrace = {
   /** When the page first showed text. Chromium reports it after the frame, so it can be missing when `load` fires. */
   readonly paintMs: number;
   /** When the largest text or picture was first shown. */
@@ -62,7 +62,7 @@ export async function traced(browser: Browser, page: Page, use: () => Promise<un
 }
 
 /** An event of a trace: https://chromium.googlesource.com/catapult. Times are in µs; `tdur` is CPU time. */
-export type TraceEvent = {
+type TraceEvent = {
   readonly name: string;
   readonly ph: string;
   readonly pid: number;
@@ -74,7 +74,7 @@ export type TraceEvent = {
 };
 
 /** @throws {Error} the trace lacks the mark of the page, so its tasks cannot be assigned to frames */
-export function traceOf(events: readonly TraceEvent[], { paintMs, largestMs, frames }: Recorded): PageTrace {
+function traceOf(events: readonly TraceEvent[], { paintMs, largestMs, frames }: Recorded): PageTrace {
   const origin = events.find(({ name }) => name === originMark);
   const startTime = origin?.args?.data?.startTime;
   if (origin === undefined || startTime === undefined) throw new Error(`The trace has no mark ${originMark}`);
