@@ -2,12 +2,14 @@
  * node bench/page.ts [--watches 50000] [--seconds 40]
  *
  * Opens the admin page in Chromium in front of a proxy with 50,000 open watches, and measures the first and the largest
- * paint, the longest time between two frames and the longest task since the first paint, and how late the proxy's event
- * loop is with and without the page. Ends with `figure:` lines. The exit code is 1 if one of them is too high.
+ * paint, the longest time between two frames (beside that of a page without content), the most CPU time of the page in a
+ * task and in a frame, and how late the proxy's event loop is with and without the page. Ends with `figure:` lines. The
+ * exit code is 1 if one of them is too high.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
+import { recordFrames, type Span, traced } from "../test/support/page-trace.ts";
 import { openWatches } from "./many-watches.ts";
 import { machineMs, ownMs, pinSelf, progress, sleep } from "./processes.ts";
 import { median } from "./report.ts";
@@ -39,40 +41,6 @@ async function delays(steps: number): Promise<readonly number[]> {
   return process.eventLoopDelayMs.slice(-steps).map((value) => value ?? 0);
 }
 
-/** A time of a page, in ms since its navigation. */
-type Span = { readonly at: number; readonly ms: number };
-
-type PageFigures = {
-  /** When the page first showed text. Chromium reports it after the frame, so it can be missing when `load` fires. */
-  readonly paintMs: number;
-  /** When the largest text or picture was first shown. */
-  readonly largestMs: number;
-  /** Times between two frames that are longer than a frame of 60 Hz. */
-  readonly frames: readonly Span[];
-  /** Tasks of the page's main thread that take 50 ms or more; Chromium reports no shorter ones. */
-  readonly tasks: readonly Span[];
-};
-
-/** Runs in each page before its own scripts, so that the first frames are recorded. */
-const recorder = `{
-  const figures = { paintMs: 1e9, largestMs: 1e9, frames: [], tasks: [] };
-  window.pageFigures = figures;
-  const observe = (type, take) =>
-    new PerformanceObserver((list) => list.getEntries().forEach(take)).observe({ type, buffered: true });
-  observe("paint", ({ name, startTime }) => {
-    if (name === "first-contentful-paint") figures.paintMs = startTime;
-  });
-  observe("largest-contentful-paint", ({ startTime }) => void (figures.largestMs = startTime));
-  observe("longtask", ({ startTime, duration }) => void figures.tasks.push({ at: startTime, ms: duration }));
-  let last;
-  const frame = (now) => {
-    if (last !== undefined && now - last > 20) figures.frames.push({ at: last, ms: Math.round(now - last) });
-    last = now;
-    requestAnimationFrame(frame);
-  };
-  requestAnimationFrame(frame);
-}`;
-
 const steps = Math.floor(watchMs / stepMs) - 1;
 progress("without the page\n");
 await sleep(calmMs + watchMs);
@@ -86,32 +54,56 @@ function figure(name: string, value: number, most: number): void {
     `figure: ${value > most ? "✗" : "✓"} ${name}: ${value.toFixed(1)} ms (at most ${most})\n`,
   );
 }
-/** The time before the first paint counts as paint, and not as a frame. */
-const longest = (all: readonly Span[], { paintMs }: PageFigures): number =>
-  Math.max(0, ...all.filter(({ at }) => at >= paintMs).map(({ ms }) => ms));
-await page.addInitScript({ content: recorder });
+const longest = (all: readonly Span[], of: "ms" | "cpuMs"): number =>
+  Math.max(0, ...all.map((one) => one[of]));
+
+/** Frames of a page without content: what is longer there is longer because of the machine. */
+async function emptyMs(): Promise<number> {
+  const empty = await browser.newPage({ viewport: { width: 1280, height: 900 } });
+  await recordFrames(empty);
+  // A page shows no frame before its first paint, so it has a letter.
+  const { frames } = await traced(browser, empty, async () => {
+    await empty.goto("data:text/html,x");
+    await sleep(watchMs);
+  });
+  await empty.close();
+  return longest(frames, "ms");
+}
+
+progress("a page without content\n");
+const floorMs = await emptyMs();
+process.stdout.write(
+  `figure: longest time between frames of a page without content: ${floorMs.toFixed(0)} ms\n`,
+);
+await recordFrames(page);
 for (const view of ["#/", "#/watches?group=client", "#/watches?q=pods"]) {
   progress(`${view}\n`);
   await page.goto("about:blank");
-  await page.goto(`${proxy.apiUrl}/${view}`);
-  await page
-    .locator(view.includes("watches") ? "main tbody tr" : "main svg")
-    .first()
-    .waitFor();
-  await sleep(watchMs);
-  const seen = await page.evaluate<PageFigures>("window.pageFigures");
+  const seen = await traced(browser, page, async () => {
+    await page.goto(`${proxy.apiUrl}/${view}`);
+    await page
+      .locator(view.includes("watches") ? "main tbody tr" : "main svg")
+      .first()
+      .waitFor();
+    await sleep(watchMs);
+  });
   const late = await delays(steps);
   figure(`${view} first contentful paint`, seen.paintMs, mostPaintMs);
   figure(`${view} largest contentful paint`, seen.largestMs, mostPaintMs);
+  figure(`${view} CPU time of the page's longest task`, longest(seen.tasks, "cpuMs"), mostFrameMs);
+  figure(`${view} most CPU time of the page in a frame`, longest(seen.frames, "cpuMs"), mostFrameMs);
   figure(
     `${view} longest time between frames in ${values.seconds} s`,
-    longest(seen.frames, seen),
-    mostFrameMs,
+    longest(seen.frames, "ms"),
+    Math.max(mostFrameMs, floorMs),
   );
-  figure(`${view} longest task`, longest(seen.tasks, seen), mostFrameMs);
   const slow = seen.frames.filter(({ ms }) => ms > mostFrameMs);
   process.stdout.write(
-    `figure: times between frames above ${mostFrameMs} ms, as ms@ms since the navigation: ${slow.map(({ at, ms }) => `${ms.toFixed(0)}@${at.toFixed(0)}`).join(" ") || "none"}\n`,
+    `figure: times between frames above ${mostFrameMs} ms, as ms@ms since the navigation, with the CPU time of the page in them: ${slow.map(({ ms, atMs, cpuMs }) => `${ms.toFixed(0)}@${atMs.toFixed(0)} (${cpuMs.toFixed(0)})`).join(" ") || "none"}\n`,
+  );
+  const pageMs = seen.tasks.reduce((sum, { cpuMs }) => sum + cpuMs, 0);
+  process.stdout.write(
+    `figure: CPU time in ${values.seconds} s: the page ${pageMs.toFixed(0)} ms, drawing without a GPU ${seen.rasterMs.toFixed(0)} ms\n`,
   );
   figure(
     `${view} event loop late, median of the longest in each 5 s, beyond that without the page`,

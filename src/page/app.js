@@ -1,7 +1,7 @@
 /** The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and certificates. */
 import { askReplica, figures, list, replicas as readReplicas } from "./api.js";
 import { Header } from "./header.js";
-import { html, render, useEffect, useRef, useState } from "./html.js";
+import { html, render, useEffect, useMemo, useRef, useState } from "./html.js";
 import { usePolled } from "./polled.js";
 import { endOf, indexAt, useRecorded } from "./recorded.js";
 import { useReplica } from "./replica.js";
@@ -138,12 +138,20 @@ function Overview({ params, onParams, backends, incidents, recorded, now, choice
     return stateAt(statesOf(backend, recorded, { name, from: end - 3_600_000, to: now }), moment ?? now)
       .state;
   };
+  const active = useMemo(
+    () => html`<${Incidents} incidents=${incidents.filter(({ state }) => state === "active")} />`,
+    [incidents],
+  );
+  const timeline = useMemo(
+    () => html`<${Timeline} entries=${entriesOf(backends, incidents)} />`,
+    [backends, incidents],
+  );
   return html`
-    <${Incidents} incidents=${incidents.filter(({ state }) => state === "active")} />
+    ${active}
     <${Replicas} ...${choice} now=${now} />
     <div class="beside wide">
       <${PathPicture} recorded=${recorded} index=${indexAt(recorded, moment ?? end)} stateOf=${stateOf} backends=${pathBackends} />
-      <${Timeline} entries=${entriesOf(backends, incidents)} />
+      ${timeline}
     </div>
     <${LastHour} recorded=${recorded} backends=${backends} incidents=${incidents} now=${now} params=${params} onParams=${onParams}
       onMoment=${setHover} moment=${moment} />`;

@@ -51,7 +51,7 @@ export function extended(known, { startedAt, stepMs, first, next, process, backe
     Object.fromEntries(
       Object.entries(more).map(([name, values]) => {
         const old = before?.[name] ?? Array.from({ length: kept }, () => null);
-        return [name, [...old, ...values].slice(dropped)];
+        return [name, old.slice(dropped).concat(values.slice(Math.max(0, dropped - old.length)))];
       }),
     );
   const named = backends.map(({ name, series }) => {

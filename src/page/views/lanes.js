@@ -3,6 +3,7 @@
  * follows the mouse, and the slider below the lanes moves it by keyboard.
  */
 import { html, useMemo, useState } from "../html.js";
+import { usePaced } from "../paced.js";
 import { endOf, indexAt } from "../recorded.js";
 import { hashOf } from "../route.js";
 import { amount, clockTime, markOf } from "../words.js";
@@ -100,32 +101,80 @@ export function Lanes({
   isReplay = false,
 }) {
   const names = [...new Set([...backends.map(({ name }) => name), ...recorded.backends.keys()])].toSorted();
-  const window = useMemo(() => windowOf(recorded, from, to), [recorded, from, to]);
-  const index = indexAt(recorded, at) - window.start;
-  const common = { window, index };
+  const axis = useMemo(() => axisOf(recorded, from, to), [recorded, from, to]);
   return html`<div class="lanes" onPointerMove=${(/** @type {PointerEvent} */ event) => onHover(timeAt(event, from, to))}
       onPointerLeave=${() => onHover(undefined)}>
     <${IncidentLane} incidents=${incidents} now=${Math.min(to, now)} from=${from} to=${to} />
-    ${names.map((name) => {
+    ${names.map((name, turn) => {
       const backend = backends.find((one) => one.name === name);
-      const pieces = statesOf(backend, recorded, { name, from, to: Math.min(to, now) });
-      const isNow = !isReplay && at >= to;
-      return html`<div class="lane" key=${name} role="group" aria-label=${name}>
-        ${isNow ? html`<${BackendHead} name=${name} backend=${backend} />` : html`<${PastHead} name=${name} piece=${stateAt(pieces, at)} hasRoom=${!isReplay} />`}
-        <${Row} title="state" value="">
-          <${Band} label=${`${name}, states`} pieces=${pieces} from=${from} to=${to} />
-        <//>
-        <${Charts} ...${common} charts=${backendCharts} columns=${window.backends.get(name) ?? {}} tops=${window.tops} shown=${window.shown} />
-      </div>`;
+      return html`<${BackendLane} key=${name} name=${name} backend=${backend} axis=${axis} turn=${turn}
+        now=${now} at=${at} isPresent=${!isReplay && at >= to} hasRoom=${!isReplay} />`;
     })}
-    <div class="lane" role="group" aria-label="this process">
-      <div class="head"><h3>watchkeeper</h3> <span class="age">this process</span></div>
-      <${Charts} ...${common} charts=${processCharts} columns=${window.process} tops=${new Map()} shown=${new Set()} />
-    </div>
+    <${ProcessLane} axis=${axis} turn=${names.length} at=${at} />
     <div class="cursor" style=${{ "--at": String((at - from) / (to - from)) }} hidden=${at >= to} aria-hidden="true"></div>
     <${Axis} from=${from} to=${to} pinned=${pinned} at=${at} stepMs=${stepMs} onPin=${onPin} mayReset=${!isReplay} />
   </div>`;
 }
+
+/** @typedef {ReturnType<typeof axisOf>} TimeAxis */
+
+/**
+ * What all lanes draw, from one time to another. An hour of 20 backends is 100,000 values, so each lane draws its own in
+ * a frame of its own (`usePaced`).
+ * @param {Recorded} recorded
+ * @param {number} from
+ * @param {number} to
+ */
+function axisOf(recorded, from, to) {
+  return { recorded, from, to, window: windowOf(recorded, from, to) };
+}
+
+/**
+ * `turn`: position of the lane. `isPresent`: true if the lane shows the present state and its buttons. `hasRoom`: true
+ * if the head for a moment in the past must be as high.
+ * @param {{
+ *   name: string,
+ *   backend: Backend | undefined,
+ *   axis: TimeAxis,
+ *   turn: number,
+ *   now: number,
+ *   at: number,
+ *   isPresent: boolean,
+ *   hasRoom: boolean,
+ * }} props
+ */
+function BackendLane({ name, backend, axis, turn, now, at, isPresent, hasRoom }) {
+  const shown = usePaced(axis, turn);
+  const { recorded, from, to } = shown ?? axis;
+  const pieces = useMemo(
+    () => statesOf(backend, recorded, { name, from, to: Math.min(to, now) }),
+    [backend, recorded, from, to, now],
+  );
+  const band = useMemo(
+    () => html`<${Band} label=${`${name}, states`} pieces=${pieces} from=${from} to=${to} />`,
+    [pieces],
+  );
+  return html`<div class="lane" role="group" aria-label=${name}>
+    ${isPresent ? html`<${BackendHead} name=${name} backend=${backend} />` : html`<${PastHead} name=${name} piece=${stateAt(pieces, at)} hasRoom=${hasRoom} />`}
+    ${
+      shown !== undefined &&
+      html`<${Row} title="state" value="">${band}<//>
+        <${Charts} charts=${backendCharts} axis=${shown} at=${at} columns=${shown.window.backends.get(name) ?? noColumns} isShared />`
+    }
+  </div>`;
+}
+
+/** @param {{ axis: TimeAxis, turn: number, at: number }} props */
+function ProcessLane({ axis, turn, at }) {
+  const shown = usePaced(axis, turn);
+  return html`<div class="lane" role="group" aria-label="this process">
+    <div class="head"><h3>watchkeeper</h3> <span class="age">this process</span></div>
+    ${shown !== undefined && html`<${Charts} charts=${processCharts} axis=${shown} at=${at} columns=${shown.window.process} />`}
+  </div>`;
+}
+
+/** @type {import("../rows.d.ts").Columns} */
+const noColumns = {};
 
 /**
  * The columns between two times, and the scale of each chart of the backends.
@@ -140,12 +189,13 @@ function windowOf(recorded, from, to) {
     0,
     Math.round((recorded.startedMs + recorded.first * recorded.stepMs - from) / recorded.stepMs),
   );
+  /** @type {(number | null)[]} */
   const empty = Array.from({ length: Math.min(before, count) }, () => null);
   const cut = (/** @type {import("../rows.d.ts").Columns} */ columns) =>
     Object.fromEntries(
       Object.entries(columns).map(([name, values]) => [
         name,
-        [...empty, ...values.slice(start, start + count - empty.length)],
+        empty.concat(values.slice(start, start + count - empty.length)),
       ]),
     );
   const backends = new Map([...recorded.backends].map(([name, columns]) => [name, cut(columns)]));
@@ -178,30 +228,36 @@ function hasValues(values) {
 /**
  * @param {{
  *   charts: readonly Chart[],
+ *   axis: TimeAxis,
+ *   at: number,
  *   columns: import("../rows.d.ts").Columns,
- *   tops: ReadonlyMap<string, number>,
- *   shown: ReadonlySet<string>,
- *   window: ReturnType<typeof windowOf>,
- *   index: number,
- * }} props
+ *   isShared?: boolean,
+ * }} props `isShared`: true if all backends have the same charts with the same scales
  */
-function Charts({ charts, columns, tops, shown, window, index }) {
-  return charts.map(({ title, lines, least, per = 1 }) => {
-    const drawn = lines.map(({ series, tone }) => ({ values: columns[series] ?? [], tone }));
-    if (!shown.has(title) && !drawn.some(({ values }) => hasValues(values))) return null;
-    const top =
-      tops.get(title) ??
-      topOf(
-        drawn.map(({ values }) => values),
-        least * per,
-      );
+function Charts({ charts, axis, at, columns, isShared = false }) {
+  const { recorded, window } = axis;
+  const index = indexAt(recorded, at) - window.start;
+  const drawn = useMemo(
+    () =>
+      charts.flatMap((chart) => {
+        const lines = chart.lines.map(({ series, tone }) => ({ values: columns[series] ?? [], tone }));
+        const isShown = isShared && window.shown.has(chart.title);
+        if (!isShown && !lines.some(({ values }) => hasValues(values))) return [];
+        const all = lines.map(({ values }) => values);
+        const { title, least, per = 1 } = chart;
+        const top = (isShared ? window.tops.get(title) : undefined) ?? topOf(all, least * per);
+        // The same element each time: preact then compares nothing of it, which matters while the mouse moves.
+        const strip = html`<${Strip} lines=${lines} top=${top} span=${window.count} />`;
+        return [{ title, per, top: amount(top / per), all, strip }];
+      }),
+    [axis, columns],
+  );
+  return drawn.map(({ title, per, top, all, strip }) => {
     const words = figuresOf(
-      drawn.map(({ values }) => values[index] ?? null),
+      all.map((values) => values[index] ?? null),
       per,
     );
-    return html`<${Row} title=${title} value=${words} top=${amount(top / per)}>
-      <${Strip} lines=${drawn} top=${top} span=${window.count} />
-    <//>`;
+    return html`<${Row} key=${title} title=${title} value=${words} top=${top}>${strip}<//>`;
   });
 }
 

@@ -33,9 +33,8 @@ export function pathOf(values, top) {
  * @param {number} least
  */
 export function topOf(columns, least) {
-  let top = least;
-  for (const values of columns) for (const value of values) if (value !== null && value > top) top = value;
-  return top;
+  // Built-in functions are fast at the page's first run, too, when V8 has not compiled the code of the page yet.
+  return Math.max(least, ...columns.map((values) => Math.max(...values.map(Number))));
 }
 
 /**

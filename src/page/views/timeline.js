@@ -38,9 +38,12 @@ export function entriesOf(backends, incidents) {
           },
         ],
   );
+  // Each time is parsed once, and not at each comparison: 20 backends have 1,280 changes.
   return [...changes, ...begun, ...over]
-    .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))
-    .slice(0, maxEntries);
+    .map((entry) => ({ entry, ms: Date.parse(entry.at) }))
+    .toSorted((one, other) => other.ms - one.ms)
+    .slice(0, maxEntries)
+    .map(({ entry }) => entry);
 }
 
 /** @param {{ entries: readonly Entry[] }} props */

@@ -1,6 +1,7 @@
 /** The open watches: counted by resource, client or backend, filtered by text, and one of them in detail. */
 import { list as read } from "../api.js";
 import { html } from "../html.js";
+import { usePaced } from "../paced.js";
 import { usePolled } from "../polled.js";
 import { Mark, paramsOf, Table, viewIn } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
@@ -111,7 +112,9 @@ const shownGroups = 100;
  * @param {{ list: import("../rows.d.ts").List<Watch> | undefined, group: string, params: Params, onParams: (params: Params) => void }} props
  */
 function Groups({ list, group, params, onParams }) {
-  const groups = list?.groups ?? [];
+  // When the page opens, the table has a frame of its own, and the groups have the next one.
+  const hasTurn = usePaced(list !== undefined, 1) === true;
+  const groups = hasTurn ? (list?.groups ?? []) : [];
   const most = groups[0]?.rows ?? 1;
   const chosen = (/** @type {InputEvent & { currentTarget: HTMLSelectElement }} */ event) =>
     onParams({ group: event.currentTarget.value });

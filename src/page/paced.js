@@ -1,0 +1,30 @@
+/** Spreads the work of an update over several frames, so that no frame takes the time of the whole update. */
+import { useEffect, useRef, useState } from "./html.js";
+
+/**
+ * Returns `value` as it was a few frames ago. A part of the page with turn 2 shows a new value two frames after the part
+ * with turn 0, which shows it at once.
+ * @template Value
+ * @param {Value} value
+ * @param {number} turn number of frames
+ * @returns {Value | undefined} undefined: the first value has not had its turn yet
+ */
+export function usePaced(value, turn) {
+  const [shown, setShown] = useState(/** @type {Value | undefined} */ (undefined));
+  const latest = useRef(value);
+  latest.current = value;
+  const frame = useRef(0);
+  useEffect(() => {
+    // A value that changes while another one waits takes its place, so that frequent changes do not delay each other.
+    if (turn === 0 || frame.current !== 0) return;
+    let left = turn;
+    const next = () => {
+      left -= 1;
+      frame.current = left > 0 ? requestAnimationFrame(next) : 0;
+      if (left === 0) setShown(latest.current);
+    };
+    frame.current = requestAnimationFrame(next);
+  }, [value, turn]);
+  useEffect(() => () => cancelAnimationFrame(frame.current), []);
+  return turn === 0 ? value : shown;
+}
