@@ -238,7 +238,10 @@ class Watchkeeper implements Running {
     this.#isDraining = true;
     // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
-    const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
+    const isPortKept = this.#around.inherited?.areKept === true;
+    const times = isHandedOver
+      ? { ...this.#config.drain, shutdownDelayMs: 0 }
+      : { ...this.#config.drain, isPortKept };
     const parts = {
       clock: wallClock,
       journal: this.#around.journal,

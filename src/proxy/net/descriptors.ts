@@ -11,12 +11,18 @@ const firstDescriptor = 3;
 /** Name of the admin port's socket. No listener can have this name: listener names have no upper-case letters. */
 export const adminName = "metricsAddress";
 
+/** Set for a successor if systemd holds the sockets as well, which the successor cannot see from LISTEN_PID. */
+const keptVariable = "WATCHKEEPER_SOCKETS_KEPT";
+
 /** The inherited sockets that no listener has taken yet. */
 export class Descriptors {
   readonly #byName: Map<string, number>;
+  /** True if systemd keeps the sockets open after this process has ended, so that new clients then wait. */
+  readonly areKept: boolean;
 
-  constructor(byName: Iterable<readonly [string, number]> = []) {
+  constructor(byName: Iterable<readonly [string, number]> = [], areKept = false) {
     this.#byName = new Map(byName);
+    this.areKept = areKept;
   }
 
   get isEmpty(): boolean {
@@ -52,7 +58,8 @@ export class Descriptors {
 /** Returns the sockets passed to process `pid`. Removes the variables, so that no child process uses them. */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
-  for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
+  const areKept = owner !== undefined || environment[keptVariable] !== undefined;
+  for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", keptVariable])
     Reflect.deleteProperty(environment, name);
   // systemd states which process gets the sockets. A predecessor does not, because it cannot know its successor's pid.
   const isOurs = owner === undefined || owner === String(pid);
@@ -63,12 +70,14 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
       called[index] || `socket ${index}`,
       firstDescriptor + index,
     ]),
+    areKept,
   );
 }
 
 /** Returns the environment variables that pass these sockets to a successor, as descriptors 3, 4, … in this order. */
-export function passedOn(names: readonly string[]): Readonly<Record<string, string>> {
-  return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":") };
+export function passedOn(names: readonly string[], areKept: boolean): Readonly<Record<string, string>> {
+  const kept = areKept ? { [keptVariable]: "1" } : {};
+  return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":"), ...kept };
 }
 
 /**

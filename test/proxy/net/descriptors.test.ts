@@ -29,9 +29,20 @@ test("sockets that were passed to another process are not this one's", () => {
 });
 
 test("what is passed on is what the successor reads", () => {
-  const passed = passedIn({ ...passedOn(["kube", adminName]) }, 9);
+  const passed = passedIn({ ...passedOn(["kube", adminName], false) }, 9);
+  assert.is(passed.areKept, false);
   assert.equal([passed.take("kube"), passed.take(adminName)], [3, 4]);
   assert.ok(passed.isEmpty);
+});
+
+test("systemd keeps its sockets open after the process, and also after each successor", () => {
+  const environment: NodeJS.ProcessEnv = { LISTEN_FDS: "1", LISTEN_FDNAMES: "kube", LISTEN_PID: "7" };
+  for (let generation = 0; generation < 3; generation += 1) {
+    const passed = passedIn(environment, 7);
+    assert.ok(passed.areKept);
+    assert.equal(environment, {});
+    Object.assign(environment, passedOn(["kube"], passed.areKept));
+  }
 });
 
 test("a single socket may have the unit's name, but is not taken for the port of metrics", () => {
