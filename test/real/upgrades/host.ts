@@ -10,7 +10,6 @@ import { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
-export const bin = join(root, "bin/watchkeeper.js");
 
 /** Short, so that many upgrades take minutes: three seconds of shutdownDelay are longer than the check of keepalived. */
 export const drain = { shutdownDelayMs: 3_000, timeoutMs: 4_000 } as const;

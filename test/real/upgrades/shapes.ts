@@ -7,7 +7,8 @@ import type { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import { onLeave } from "../rig/leave.ts";
 import { freePort } from "../rig/proxy.ts";
-import { bin, Host, root } from "./host.ts";
+import { Host, root } from "./host.ts";
+import { bin } from "./installed.ts";
 import { Keepalived } from "./keepalived.ts";
 import { StaticPod } from "./static-pod.ts";
 
