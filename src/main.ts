@@ -17,11 +17,12 @@ import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
 import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
+import { PeerSockets } from "./proxy/cluster/peer-sockets.ts";
 import { drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
-import { adminName, type Descriptors } from "./proxy/net/descriptors.ts";
+import { adminName, Descriptors } from "./proxy/net/descriptors.ts";
 import { Tracer } from "./proxy/observe/tracer.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, LoadShedding } from "./proxy/overload/load-shedding.ts";
@@ -79,6 +80,8 @@ class Watchkeeper implements Running {
   readonly #around: Parts;
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
+  readonly #inherited: Descriptors;
+  readonly #peers: PeerSockets;
   readonly #records: AdminRecords;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
@@ -93,7 +96,8 @@ class Watchkeeper implements Running {
     this.#clusters = clusters;
     this.#records = new AdminRecords(around.journal);
     this.#configureTracing();
-    const { journal, inherited } = around;
+    const { journal, inherited = new Descriptors() } = around;
+    this.#inherited = inherited;
     const clock = guarded(wallClock, journal);
     const gateOf = (cluster: string): Gate => clusters.gateOf(cluster);
     const load = new HeapLoad();
@@ -112,6 +116,7 @@ class Watchkeeper implements Running {
     });
     this.#intake = intake;
     this.#listeners = listeners;
+    this.#peers = new PeerSockets({ clock, journal, listeners, passthroughs: () => clusters.passthroughs });
     this.#intervals = [
       new Interval(clock, slabLookMs, shrinkRoom),
       new Interval(clock, limits.heapLookMs, () => overload.beat()),
@@ -141,18 +146,24 @@ class Watchkeeper implements Running {
   }
 
   async start(): Promise<Failure | undefined> {
-    const { inherited, inheritedLimits = "", journal } = this.#around;
+    const { inheritedLimits = "", journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
     this.#clusters.operatorLimits.restore(inheritedLimits);
     const isAwaited = this.#awaitsBackends;
+    const { handoverDirectory } = this.#config.drain;
+    const tellPeer = await this.#peers.takeListeners(handoverDirectory, this.#inherited);
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
       (await this.#openPorts());
     // Backends are dialled last: dials need the certificates, and a port in use is then reported before any dial.
     if (failure === undefined && !isAwaited) this.#clusters.start();
-    inherited?.closeRest();
+    this.#inherited.closeRest();
     if (failure !== undefined) await this.#abandon();
+    else {
+      tellPeer();
+      this.#peers.serve(handoverDirectory);
+    }
     return failure;
   }
 
@@ -161,8 +172,7 @@ class Watchkeeper implements Running {
    * clients already wait at a kept port, and no predecessor serves them, opens it after the listeners: that takes 0.1 s.
    */
   async #openPorts(): Promise<Failure | undefined> {
-    const { inherited, isSuccessor } = this.#around;
-    const areClientsWaiting = inherited?.areKept === true && isSuccessor !== true;
+    const areClientsWaiting = this.#inherited.areKept && this.#around.isSuccessor !== true;
     return areClientsWaiting
       ? ((await this.#listen()) ?? this.#openAdmin())
       : ((await this.#openAdmin()) ?? this.#listen());
@@ -185,7 +195,7 @@ class Watchkeeper implements Running {
    */
   get #awaitsBackends(): boolean {
     const isShared = this.#config.listeners.some(({ reusePort }) => reusePort);
-    return isShared || this.#around.inherited?.isEmpty === false;
+    return isShared || !this.#inherited.isEmpty;
   }
 
   async #awaitBackends(): Promise<Failure | undefined> {
@@ -227,6 +237,7 @@ class Watchkeeper implements Running {
     prepared.take();
     this.#around.configureLog?.(config.logging);
     this.#configureTracing();
+    this.#peers.serve(config.drain.handoverDirectory);
     return waiting;
   }
 
@@ -248,7 +259,8 @@ class Watchkeeper implements Running {
     this.#isDraining = true;
     // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
-    const isPortKept = this.#around.inherited?.areKept === true;
+    this.#peers.stop();
+    const isPortKept = this.#inherited.areKept;
     const times = isHandedOver
       ? { ...this.#config.drain, shutdownDelayMs: 0 }
       : { ...this.#config.drain, isPortKept };
@@ -258,6 +270,10 @@ class Watchkeeper implements Running {
       exchanges: this.exchanges,
       queuedBytes: () => this.#clusters.bufferLimiter.buffered.bytes,
       upgrades: () => this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0),
+      peers: {
+        passListeners: () => this.#peers.passListeners(isHandedOver),
+        passConnections: () => this.#peers.passConnections(),
+      },
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
@@ -272,18 +288,24 @@ class Watchkeeper implements Running {
     for (const interval of this.#intervals) interval.stop();
     this.#servers?.stop();
     this.#records.stop();
+    void this.#peers.close();
     this.#clusters.stop();
     this.#listeners.cut();
     this.#clusters.close();
   }
 
+  #adminDescriptor(): number | undefined {
+    const socket = this.#inherited.take(adminName);
+    return typeof socket === "number" ? socket : undefined;
+  }
+
   async #openAdmin(): Promise<Failure | undefined> {
-    const { journal, inherited, traces, droppedLogLines = () => 0 } = this.#around;
+    const { journal, traces, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
     const servers = await AdminServers.open(this.#records, {
       current: () => this.#config,
-      inherited: inherited?.take(adminName),
+      inherited: this.#adminDescriptor(),
       version: ownVersion(),
       clusters: () => clusters.all,
       sessions: () => this.#listeners.sessionCount,

@@ -4,6 +4,7 @@
  *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
  *                                                     └──▶ watches end between events, in the first half of `timeout`
  *                                                     └──▶ exec, port-forward, logs -f: until they end themselves
+ *                                                     └──▶ Passthrough connections: passed on, if another process takes them
  *     all over, or timeout ──▶ what is left is cut
  *
  * If the service manager keeps the port open and starts the next process only after this one, new clients wait from the
@@ -25,6 +26,12 @@ export type DrainParts = {
   /** Returns the number of bytes buffered for slow clients, also of responses whose requests are over. */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
+  /** Another process that may take the sockets of this one. */
+  readonly peers: {
+    readonly passListeners: () => Promise<void>;
+    /** Passes on the Passthrough connections that have no bytes under way. */
+    readonly passConnections: () => Promise<void>;
+  };
   readonly close: () => void;
   readonly goAway: () => void;
   readonly cut: () => void;
@@ -57,6 +64,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   const lastMs = isPortKept ? Math.min(keptPortMs, timeoutMs) : timeoutMs;
   const watchesMs = isPortKept ? Math.min(keptPortWatchesMs, lastMs) : lastMs / 2;
   if (isPortKept) await untilLongRequestsEnd(parts, timeoutMs - lastMs, hurry);
+  await parts.peers.passListeners();
   parts.close();
   parts.goAway();
   const began = clock.now();
@@ -68,6 +76,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   };
   // oxlint-disable-next-line no-await-in-loop
   while (clock.now() < began + lastMs && !hurry.aborted && (await isBusy())) {
+    await parts.peers.passConnections();
     await drainSchedule.look(clock);
     await pause(clock, endCheckMs, hurry);
   }

@@ -66,6 +66,11 @@ export class Listeners {
     );
   }
 
+  /** All listeners in use, by name. */
+  get byName(): ReadonlyMap<string, Listener> {
+    return new Map(this.#opened.map(({ config, listener }) => [config.name, listener]));
+  }
+
   get sessionCount(): { readonly h2: number; readonly h1: number } {
     const counts = this.#all().map((listener) => listener.sessionCount);
     return {

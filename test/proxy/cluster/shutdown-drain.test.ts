@@ -16,6 +16,7 @@ function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
     exchanges: path.exchanges,
     queuedBytes: () => path.buffered.bytes,
     upgrades: () => 0,
+    peers: { passListeners: () => Promise.resolve(), passConnections: () => Promise.resolve() },
     close: () => said.push("close"),
     goAway: () => {
       said.push("goAway");

@@ -53,6 +53,22 @@ test("a single socket may have the unit's name, but is not taken for the port of
   assert.is(two.take("kube"), undefined);
 });
 
+test("the socket of another process is its own listener's only; a second one for it, and one that is left, are closed", () => {
+  const closed: string[] = [];
+  const handle = (name: string) => ({ close: () => void closed.push(name) });
+  const sockets = new Descriptors();
+  const first = handle("first");
+  sockets.add("kube", first);
+  assert.is(sockets.take("local"), undefined);
+  sockets.add("kube", handle("second"));
+  sockets.add(adminName, handle("admin"));
+  assert.equal(closed, ["second", "admin"]);
+  assert.is(sockets.take("kube"), first);
+  sockets.add("kube", handle("late"));
+  sockets.closeRest();
+  assert.equal(closed, ["second", "admin", "late"]);
+});
+
 test("a descriptor that no listener has taken is closed, also when it was no socket", () => {
   const descriptor = openSync("/dev/null", "r");
   const passed = new Descriptors([

@@ -292,9 +292,9 @@ async function deployment(cluster: Cluster): Promise<Running> {
 export const shapes: readonly Shape[] = [
   { name: "two static pods", isSeamless: true, start: staticPods(two) },
   { name: "two static pods behind keepalived", isSeamless: true, start: behindKeepalived(two) },
-  { name: "two node-local pods", isSeamless: false, start: nodeLocal },
+  { name: "two node-local pods", isSeamless: true, start: nodeLocal },
   { name: "systemd reload", isSeamless: true, start: systemdReload },
-  { name: "systemd restart with the socket unit", isSeamless: false, start: systemdRestart },
+  { name: "systemd restart with the socket unit", isSeamless: true, start: systemdRestart },
   { name: "Deployment", isSeamless: true, start: deployment },
   { name: "two static pods without tcp_migrate_req", isSeamless: false, start: staticPods(two, false) },
   { name: "one static pod", isSeamless: false, start: staticPods(one) },
