@@ -270,6 +270,7 @@ class Watchkeeper implements Running {
       exchanges: this.exchanges,
       queuedBytes: () => this.#clusters.bufferLimiter.buffered.bytes,
       upgrades: () => this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0),
+      opening: () => this.#listeners.openingCount,
       peers: {
         passListeners: () => this.#peers.passListeners(isHandedOver),
         passConnections: () => this.#peers.passConnections(),

@@ -71,9 +71,10 @@ type Joined = {
   readonly close: () => void;
 };
 
-function through(): Joined {
+/** A client with TLS of a backend. `raw`: the client's TCP connection, if it is open already. */
+function through(raw = connect(port, "127.0.0.1")): Joined {
   const socket = tls.connect({
-    socket: connect(port, "127.0.0.1"),
+    socket: raw,
     ca: first.ca,
     servername: "localhost",
     ALPNProtocols: ["h2"],
@@ -113,7 +114,7 @@ function sum(entries: readonly Entry[], kind: "peer_sockets.passed" | "peer_sock
 }
 
 test("a Passthrough connection goes on in another process when its own process ends, with any number of ends", async () => {
-  const clients = Array.from({ length: 5 }, through);
+  const clients = Array.from({ length: 5 }, () => through());
   for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
   const second = await another();
   await within(20_000, "the stop", first.running.stop(never));
@@ -149,7 +150,7 @@ test("a listening socket is passed to the process that stays, and from there to 
     assert.is(sum(old.entries, "peer_sockets.passed").listeners >= 1, true);
     assert.is(listeningSockets(), 2);
     // Both sockets have clients, and the process that stays answers all of them.
-    const clients = Array.from({ length: 12 }, through);
+    const clients = Array.from({ length: 12 }, () => through());
     for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
     for (const client of clients) client.close();
     const next = await another();
@@ -157,6 +158,20 @@ test("a listening socket is passed to the process that stays, and from there to 
     old = stays;
     stays = next;
   }
+});
+
+test("a client that has just connected and sent nothing yet is served, although its process has nothing else to do", async () => {
+  const raw = connect(port, "127.0.0.1");
+  await new Promise((resolve) => raw.once("connect", resolve));
+  await another();
+  const stopped = first.running.stop(never);
+  await until("the drain", () => first.entries.some(({ kind }) => kind === "drain.started"));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const client = through(raw);
+  assert.match(await within(20_000, "an answer", client.get()), answer);
+  await within(20_000, "the stop", stopped);
+  assert.match(await within(20_000, "another answer", client.get()), answer);
+  client.close();
 });
 
 test("without another process, a stop is what it was, and leaves no socket in the directory", async () => {

@@ -26,6 +26,8 @@ export type DrainParts = {
   /** Returns the number of bytes buffered for slow clients, also of responses whose requests are over. */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
+  /** Returns the number of clients that have connected, but are no session and no tunnel yet. */
+  readonly opening: () => number;
   /** Another process that may take the sockets of this one. */
   readonly peers: {
     readonly passListeners: () => Promise<void>;
@@ -45,6 +47,9 @@ export type DrainTimes = {
 };
 
 const endCheckMs = 50;
+
+/** Milliseconds for the handshakes that are under way when the port closes. A client that sends nothing gets no more. */
+export const openingMs = 1000;
 
 /**
  * Milliseconds for the end of watches and of requests under way while new clients wait at a kept port. Nearly all
@@ -70,6 +75,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   const began = clock.now();
   const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(watchesMs / endCheckMs));
   const isBusy = async (): Promise<boolean> => {
+    if (parts.opening() > 0 && clock.now() < began + openingMs) return true;
     if (!isPortKept) return exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
     const isStarting = clock.now() < began + watchesMs;
     return isStarting || parts.queuedBytes() > 0 || (await hasOpen(parts, (one) => !isLong(one)));

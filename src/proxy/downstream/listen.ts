@@ -71,6 +71,8 @@ export class Listener {
   /** Listening sockets that another process has passed on. This process accepts from them until their owner is back. */
   readonly #passed = new Set<net.Server>();
   readonly #sockets = new Set<net.Socket>();
+  /** Sockets that are neither a session nor a Passthrough connection yet. */
+  readonly #opening = new Set<net.Socket>();
   readonly #sources: Sources;
   readonly #downstreams = new Set<Downstream>();
   readonly #h1Clients = new Set<H1Client>();
@@ -178,6 +180,11 @@ export class Listener {
     return this.#sockets.size;
   }
 
+  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  get openingCount(): number {
+    return this.#opening.size;
+  }
+
   get fullestSourceShare(): number {
     return this.#sources.fullestShare;
   }
@@ -243,6 +250,8 @@ export class Listener {
 
   #accept(socket: net.Socket): void {
     if (!this.#enter(socket)) return;
+    this.#opening.add(socket);
+    socket.on("close", () => this.#opening.delete(socket));
     readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
   }
 
@@ -280,13 +289,17 @@ export class Listener {
       return routeBySni(
         socket,
         { ends, routes: all, listener: name },
-        (wanted) => this.#gateOf(wanted).passthrough,
+        (wanted) => {
+          this.#opening.delete(socket);
+          return this.#gateOf(wanted).passthrough;
+        },
         this.#parts,
       );
     }
     detect(socket, this.#parts.clock, (protocol) => {
       const hosts = this.#hosts;
       if (hosts === undefined) {
+        this.#opening.delete(socket);
         if (protocol === "tls") socket.destroy();
         else this.#serve(socket, ends, { alpn: protocol });
       } else if (protocol === "tls") this.#handshake(socket, ends, hosts);
@@ -316,6 +329,7 @@ export class Listener {
   #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
     const begin = (): void =>
       shakeHands(socket, hosts, this.#parts.clock, (shaken) => {
+        this.#opening.delete(socket);
         if (shaken === undefined) this.handshakeErrors += 1;
         else this.#serve(shaken.socket, ends, shaken);
       });

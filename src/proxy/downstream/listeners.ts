@@ -79,6 +79,11 @@ export class Listeners {
     };
   }
 
+  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  get openingCount(): number {
+    return this.#all().reduce((sum, { openingCount }) => sum + openingCount, 0);
+  }
+
   /** The clients without an open request, most recently idle first. */
   get idle(): readonly (Downstream | H1Client)[] {
     return this.#all()

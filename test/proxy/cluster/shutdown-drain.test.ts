@@ -1,7 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import { drain, keptPortMs, keptPortWatchesMs } from "../../../src/proxy/cluster/shutdown-drain.ts";
+import {
+  drain,
+  keptPortMs,
+  keptPortWatchesMs,
+  openingMs,
+} from "../../../src/proxy/cluster/shutdown-drain.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { within } from "../../support/within.ts";
 
@@ -16,6 +21,7 @@ function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
     exchanges: path.exchanges,
     queuedBytes: () => path.buffered.bytes,
     upgrades: () => 0,
+    opening: () => 0,
     peers: { passListeners: () => Promise.resolve(), passConnections: () => Promise.resolve() },
     close: () => said.push("close"),
     goAway: () => {
@@ -109,6 +115,24 @@ test("a watch without an event is not ended before its client takes that well (D
   assert.is(watch?.resetCode, undefined);
   await pass(path, 100);
   await within(20_000, "the drain", done);
+});
+
+test("the drain waits for handshakes under way, but not for a client that sends nothing", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const said: string[] = [];
+  let opening = 1;
+  const own = { ...parts(path, client, said), opening: () => opening };
+  const done = drain(own, { shutdownDelayMs: 0, timeoutMs: 10_000 }, new AbortController().signal);
+  await pass(path, openingMs - 200);
+  assert.equal(said, ["close", "goAway"]);
+  opening = 0;
+  await pass(path, 100);
+  await within(20_000, "the drain", done);
+  opening = 1;
+  const again = drain(own, { shutdownDelayMs: 0, timeoutMs: 10_000 }, new AbortController().signal);
+  await pass(path, openingMs + 100);
+  await within(20_000, "the second drain", again);
 });
 
 const kept = { shutdownDelayMs: 100, timeoutMs: 10_000, isPortKept: true };
