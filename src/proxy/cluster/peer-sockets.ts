@@ -273,7 +273,7 @@ async function connectToPeer(
   return undefined;
 }
 
-/** Whoever can write in the directory could take the connections of clients, so only the process's own user may. */
+/** Every process that can write in the directory could take the connections of clients, so only the own user may write. */
 function unsafe(directory: string): Failure | undefined {
   try {
     const { mode, uid } = statSync(directory);

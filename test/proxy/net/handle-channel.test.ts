@@ -97,7 +97,7 @@ test("a passed socket goes on: no byte is lost, and its first owner's close does
   close();
 });
 
-test("a passed listening socket keeps the clients that nobody has accepted", async () => {
+test("a passed listening socket keeps the clients that no process has accepted", async () => {
   const { near, received, close } = await pair();
   const server = createServer();
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
