@@ -168,20 +168,20 @@ class Watchkeeper implements Running {
   }
 
   /**
-   * Opens the admin port before the listeners, because health checks may come as soon as clients are accepted. If
-   * clients already wait at a kept port, and no predecessor serves them, opens it after the listeners: that takes 0.1 s.
+   * Opens the admin port before the listeners, because health checks may come as soon as clients are accepted. Before
+   * the first client connects, collects 10 MB of garbage that the start leaves: V8 would keep that memory.
+   *
+   * If clients already wait at a kept port, and no predecessor serves them, the listeners come first, without the
+   * collection. That saves these clients 0.2 s.
    */
   async #openPorts(): Promise<Failure | undefined> {
-    const areClientsWaiting = this.#inherited.areKept && this.#around.isSuccessor !== true;
-    return areClientsWaiting
-      ? ((await this.#listen()) ?? this.#openAdmin())
-      : ((await this.#openAdmin()) ?? this.#listen());
-  }
-
-  /** Collects 10 MB of garbage that the start leaves, before the first client connects. V8 would keep that memory. */
-  #listen(): Promise<Failure | undefined> {
+    const listen = (): Promise<Failure | undefined> => this.#listeners.reconcile(this.#config.listeners);
+    if (this.#inherited.areKept && this.#around.isSuccessor !== true)
+      return (await listen()) ?? this.#openAdmin();
+    const failure = await this.#openAdmin();
+    if (failure !== undefined) return failure;
     collect();
-    return this.#listeners.reconcile(this.#config.listeners);
+    return listen();
   }
 
   async #abandon(): Promise<void> {
