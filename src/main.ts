@@ -88,6 +88,8 @@ class Watchkeeper implements Running {
   readonly #intervals: readonly Interval[];
   #servers: AdminServers | undefined;
   #isDraining = false;
+  /** True while the start has not opened the listeners, and no other process accepts their clients. */
+  #isClosed = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall(), waiting: [] as readonly string[] };
 
   constructor(config: Config, clusters: Clusters, around: Parts) {
@@ -150,6 +152,7 @@ class Watchkeeper implements Running {
     journal.write({ kind: "process.started", ...startOf(this.#config) });
     this.#clusters.operatorLimits.restore(inheritedLimits);
     const isAwaited = this.#awaitsBackends;
+    this.#isClosed = this.#inherited.isEmpty;
     const { handoverDirectory } = this.#config.drain;
     const tellPeer = await this.#peers.takeListeners(handoverDirectory, this.#inherited);
     const failure =
@@ -161,6 +164,7 @@ class Watchkeeper implements Running {
     this.#inherited.closeRest();
     if (failure !== undefined) await this.#abandon();
     else {
+      this.#isClosed = false;
       tellPeer();
       this.#peers.serve(handoverDirectory);
     }
@@ -339,7 +343,7 @@ class Watchkeeper implements Running {
   /** The checks of /readyz fail while the proxy drains, and while it or all backends cannot serve new clients. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
-    const { lost } = this.#listeners;
+    const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;
     return readinessOf({ clusters, lost, isDraining: this.#isDraining, refusing: this.#intake.complaint });
   }
 }

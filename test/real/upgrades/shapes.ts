@@ -296,7 +296,7 @@ export const shapes: readonly Shape[] = [
   { name: "systemd reload", isSeamless: true, start: systemdReload },
   { name: "systemd restart with the socket unit", isSeamless: true, start: systemdRestart },
   { name: "Deployment", isSeamless: true, start: deployment },
-  { name: "two static pods without tcp_migrate_req", isSeamless: false, start: staticPods(two, false) },
+  { name: "two static pods without tcp_migrate_req", isSeamless: true, start: staticPods(two, false) },
   { name: "one static pod", isSeamless: false, start: staticPods(one) },
   { name: "one static pod behind keepalived", isSeamless: false, start: behindKeepalived(one) },
 ];
