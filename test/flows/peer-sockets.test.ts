@@ -13,6 +13,8 @@ import { isProblems } from "../../src/config/problem.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
 import { answerMs } from "../../src/proxy/cluster/peer-sockets.ts";
+import { mostPassedSockets } from "../../src/proxy/downstream/listen.ts";
+import { connectChannel } from "../../src/proxy/net/handle-channel.ts";
 import { until } from "../support/h1.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
@@ -208,6 +210,27 @@ test("the socket of a process that was killed is removed, and the next process i
   assert.is(existsSync(dead), false);
   await within(20_000, "the stop", first.running.stop(never));
   assert.is(sum(first.entries, "peer_sockets.passed").listeners, 3);
+});
+
+test("a listener accepts from at most so many sockets of others, and from none that has another address", async () => {
+  const path = join(directory, readdirSync(directory)[0] ?? "");
+  const channel = await connectChannel(path, { received: () => {}, ended: () => {} });
+  if (channel instanceof Failure) throw new Error(channel.message);
+  const [same, other] = [createServer(), createServer()];
+  await new Promise<void>((resolve) => same.listen({ host: "127.0.0.1", port, reusePort: true }, resolve));
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  for (const server of [other, ...Array.from({ length: mostPassedSockets + 2 }, () => same)])
+    assert.ok(await channel.send({ kind: "listener", listener: "through" }, server));
+  assert.ok(await channel.send({ kind: "listener", listener: "unknown" }, same));
+  same.close();
+  other.close();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  channel.close();
+  await until("the end", () => sum(first.entries, "peer_sockets.received").listeners > 0);
+  assert.is(sum(first.entries, "peer_sockets.received").listeners, mostPassedSockets);
+  const clients = Array.from({ length: 6 }, () => through());
+  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
+  for (const client of clients) client.close();
 });
 
 test("a directory in which other users may write is not used", async () => {

@@ -33,6 +33,12 @@ import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-liste
 /** Ms between the last responses on cut connections and the end of their sockets. */
 const cutGraceMs = 50;
 
+/**
+ * Maximum number of listening sockets of other processes from which a listener accepts. Two processes share a port, so
+ * there is usually one; after a crash that left its socket with the other process, there may be another one.
+ */
+export const mostPassedSockets = 4;
+
 /** The way into one cluster: what a listener needs to pass sockets and requests to it. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
@@ -152,13 +158,17 @@ export class Listener {
     return false;
   }
 
-  /** Accepts clients also from a listening socket of another process. Returns false if it has another address. */
+  /**
+   * Accepts clients also from a listening socket of another process. Returns false, and closes the socket, if it has
+   * another address or there are `mostPassedSockets`.
+   */
   async acceptFrom(handle: PassedHandle): Promise<boolean> {
     const server = this.#createServer();
     if (!(await this.#listenOn(server, handle))) return false;
-    if (this.#server.listening) this.#passed.add(server);
+    const isTaken = this.#server.listening && this.#passed.size < mostPassedSockets;
+    if (isTaken) this.#passed.add(server);
     else server.close();
-    return this.#server.listening;
+    return isTaken;
   }
 
   /** The open listening sockets: this process's own, and those that other processes have passed on. */
