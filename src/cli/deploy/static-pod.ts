@@ -125,7 +125,9 @@ spec:
 }
 
 function volumesOf(files: readonly string[], isPassthrough: boolean): string {
-  const owner = isPassthrough ? "The directory must belong to user 65532." : "The kubelet creates the directory.";
+  const owner = isPassthrough
+    ? "The directory must belong to user 65532."
+    : "The kubelet creates the directory.";
   const mounts = files.map(
     (file) => `        - {name: ${volumeOf(file)}, mountPath: ${pki}/${file}, readOnly: true}\n`,
   );
