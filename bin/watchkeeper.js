@@ -20,7 +20,11 @@ const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
  * glibc keeps what was freed for the next time, in as many heaps as there are threads, and what it had to map once it takes
  * from a heap ever after: 20 MiB that a proxy at rest does not need, and 60 after an attack. See mallopt(3); musl does not look.
  */
-const allocator = { MALLOC_ARENA_MAX: "2", MALLOC_TRIM_THRESHOLD_: "1048576", MALLOC_MMAP_THRESHOLD_: "65536" };
+const allocator = {
+  MALLOC_ARENA_MAX: "2",
+  MALLOC_TRIM_THRESHOLD_: "1048576",
+  MALLOC_MMAP_THRESHOLD_: "65536",
+};
 
 /**
  * Only a process that begins takes such flags. Whoever gave it others has its reasons; a parent's channel would be lost,
@@ -53,7 +57,9 @@ function isNewEnough(version) {
 function pinnedNode() {
   try {
     const name = `node-${process.platform}-${process.arch}/package.json`;
-    const path = createRequire(import.meta.url).resolve(name).replace(/package\.json$/, "bin/node");
+    const path = createRequire(import.meta.url)
+      .resolve(name)
+      .replace(/package\.json$/, "bin/node");
     return existsSync(path) ? path : undefined;
   } catch {
     return undefined; // no pinned Node for this platform: the message below says what to do
@@ -63,23 +69,36 @@ function pinnedNode() {
 const words = [...flags, fileURLToPath(entry), ...process.argv.slice(2)];
 if (isNewEnough(process.versions.node)) {
   // The same process, from its beginning: its id, its descriptors and who waits for it stay.
-  if (mayBeginAnew()) process.execve(process.execPath, [process.execPath, ...process.execArgv, ...words], environment());
+  if (mayBeginAnew())
+    process.execve(process.execPath, [process.execPath, ...process.execArgv, ...words], environment());
   await import(entry.href);
 } else {
   const node = pinnedNode();
   if (node === undefined) {
-    process.stderr.write(`watchkeeper needs Node >= 24.21, this is ${process.version}: install one, or run npm ci\n`);
+    process.stderr.write(
+      `watchkeeper needs Node >= 24.21, this is ${process.version}: install one, or run npm ci\n`,
+    );
     process.exit(2);
   }
   // Listening sockets that systemd passed to this process (sd_listen_fds(3)) are for the child, at the same places.
   const passed = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) || 0 : 0;
-  if (passed > 0) delete process.env.LISTEN_PID;
+  if (passed > 0) {
+    delete process.env.LISTEN_PID;
+    process.env.WATCHKEEPER_SOCKETS_KEPT = "1"; // as src/proxy/net/descriptors.ts reads it
+  }
   const child = spawn(node, words, {
     env: environment(),
     // The channel carries nothing: its end tells the child that this process is gone, even by SIGKILL.
-    stdio: ["inherit", "inherit", "inherit", ...Array.from({ length: passed }, (_, index) => 3 + index), "ipc"],
+    stdio: [
+      "inherit",
+      "inherit",
+      "inherit",
+      ...Array.from({ length: passed }, (_, index) => 3 + index),
+      "ipc",
+    ],
   });
-  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"]) process.on(signal, () => child.kill(signal));
+  for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"])
+    process.on(signal, () => child.kill(signal));
   child.on("exit", (code, signal) => {
     process.exitCode = signal === null ? (code ?? 1) : 1;
   });

@@ -91,6 +91,8 @@ const io = [
   "src/main.ts",
   "src/base/read-text.ts",
   "src/proxy/net/descriptors.ts",
+  "src/proxy/net/handle-channel.ts",
+  "src/proxy/cluster/peer-sockets.ts",
   "src/base/file-watcher.ts",
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/base/address.ts",

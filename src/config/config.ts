@@ -57,7 +57,12 @@ export type Config = {
     readonly probe: { readonly path: string; readonly intervalMs: number; readonly timeoutMs: number };
     readonly tcpKeepalive: { readonly idleMs: number; readonly intervalMs: number; readonly count: number };
   };
-  readonly drain: { readonly shutdownDelayMs: number; readonly timeoutMs: number };
+  readonly drain: {
+    readonly shutdownDelayMs: number;
+    readonly timeoutMs: number;
+    /** Directory in which the processes of this machine pass sockets to each other; undefined: they do not. */
+    readonly handoverDirectory?: string;
+  };
   readonly admin: AdminConfig;
   readonly logging: Written["logging"];
   /** The collector and the share of requests to trace; undefined: no request is traced. */
@@ -218,7 +223,13 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
         count: health.tcpKeepalive.probes,
       },
     },
-    drain: { shutdownDelayMs: msOf(drain.shutdownDelay), timeoutMs: msOf(drain.timeout) },
+    drain: {
+      shutdownDelayMs: msOf(drain.shutdownDelay),
+      timeoutMs: msOf(drain.timeout),
+      ...(drain.handoverDirectory === undefined
+        ? {}
+        : { handoverDirectory: resolve(dirname(file), drain.handoverDirectory) }),
+    },
     admin: adminOf(written.admin, clusters[0].name, pathOf),
     logging: { ...written.logging },
     ...(written.tracing === undefined ? {} : { tracing: { ...written.tracing } }),

@@ -32,7 +32,11 @@ export type Written = {
     readonly probe: { readonly path: string; readonly interval: string; readonly timeout: string };
     readonly tcpKeepalive: { readonly idleTime: string; readonly interval: string; readonly probes: number };
   };
-  readonly drain: { readonly shutdownDelay: string; readonly timeout: string };
+  readonly drain: {
+    readonly shutdownDelay: string;
+    readonly timeout: string;
+    readonly handoverDirectory?: string;
+  };
   readonly admin: WrittenAdmin;
   readonly logging: {
     readonly level: "Error" | "Warning" | "Info" | "Debug";

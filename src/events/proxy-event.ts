@@ -173,6 +173,11 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
+  /** This process passed open sockets on to another process of this machine, or received them from another one. */
+  "peer_sockets.passed": { listeners: number; connections: number };
+  "peer_sockets.received": { listeners: number; connections: number };
+  /** The process cannot receive sockets of other processes. At its end, it could not pass its own ones on either. */
+  "peer_sockets.failed": { directory: string; reason: string };
   /**
    * `count` watches moved within one second. `slowestMs`: the longest time from the loss or suspicion of a stream until
    * its watch continued.

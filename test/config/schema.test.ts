@@ -113,7 +113,7 @@ const every = {
     probe: { path: "/x", interval: "1s", timeout: "1s" },
     tcpKeepalive: { idleTime: "1s", interval: "1s", probes: 1 },
   },
-  drain: { shutdownDelay: "0s", timeout: "0s" },
+  drain: { shutdownDelay: "0s", timeout: "0s", handoverDirectory: "x" },
   admin: {
     address: "[::1]:2",
     metricsAddress: "[::]:1",

@@ -93,6 +93,8 @@ export type ProxyOptions = {
   readonly apiPort?: number;
   /** More of the admin section, as YAML in flow form. */
   readonly admin?: string;
+  /** More of the drain section, as YAML in flow form. */
+  readonly drain?: string;
   /** Reads its configuration again when it changes, and when it is told to, as `run` does. */
   readonly isFollowing?: boolean;
   /** Written beside the configuration, by name. */
@@ -127,7 +129,7 @@ clusters:
 ${[...backends, ...targets].map(({ name, port }) => `      - {name: ${name}, url: "https://localhost:${port}"}`).join("\n")}
     tls: {caFile: ca.crt${more(options.upstreamTls)}}
 admin: {address: "127.0.0.1:${options.apiPort ?? 0}", metricsAddress: "127.0.0.1:0"${more(options.admin)}}
-drain: {shutdownDelay: 10ms, timeout: 500ms}
+drain: {shutdownDelay: 10ms, timeout: 500ms${more(options.drain)}}
 ${options.extra ?? ""}`;
   const file = join(directory, "watchkeeper.yaml");
   writeFileSync(file, text);

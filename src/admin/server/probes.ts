@@ -8,7 +8,7 @@ export type ProbeReply = { readonly ok: boolean; readonly text: string };
 type ReadinessFacts = {
   /** The states of each cluster's backends. */
   readonly clusters: readonly (readonly string[])[];
-  /** Names of the listeners whose port another process has taken. */
+  /** Names of the listeners that are not open yet, or whose port another process has taken. */
   readonly lost: readonly string[];
   readonly isDraining: boolean;
   /** Why new clients are refused (proxy/downstream/intake.ts); "": they are accepted. */

@@ -47,10 +47,18 @@ ${backends.length === 0 ? "" : `    backends:\n${backends.map(backendLine).join(
       caFile: ${caFile}
       serverName: kubernetes.default.svc # every kube-apiserver's certificate contains it
 ${frontProxyLines(frontProxy)}
-admin:
+${wishes.reusesPort === true ? drainLines : ""}admin:
   metricsAddress: ${JSON.stringify(metricsAddress)} # /metrics, /livez, /readyz
 `;
 }
+
+/** Where the two pods of a node pass sockets to each other. */
+export const handoverDirectory = "/var/lib/watchkeeper";
+
+const drainLines = `drain:
+  handoverDirectory: ${handoverDirectory} # a pod that stops passes its sockets on to the other pod of the node here
+
+`;
 
 function backendLine({ name, url, weight = 1 }: NamedBackend): string {
   const share = weight === 1 ? "" : `, weight: ${weight}`;

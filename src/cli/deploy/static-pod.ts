@@ -2,7 +2,7 @@
  * Generates a static pod that replaces the load balancer of kubeadm's HA guide on a control-plane node. Also generates
  * the pod's configuration file, because a static pod cannot use a ConfigMap.
  */
-import { type NamedBackend, shapeConfig } from "./shape-config.ts";
+import { handoverDirectory, type NamedBackend, shapeConfig } from "./shape-config.ts";
 
 export type StaticPodWishes = {
   readonly image: string;
@@ -69,7 +69,7 @@ const kubeadmUser = `# Only root can read kubeadm's keys. Without capabilities r
         runAsUser: 0`;
 
 export function staticPod(wishes: StaticPodWishes): string {
-  return `${podOf(wishes)}${volumesOf(filesOf(wishes))}`;
+  return `${podOf(wishes)}${volumesOf(filesOf(wishes), wishes.isPassthrough)}`;
 }
 
 /**
@@ -127,7 +127,10 @@ spec:
 `;
 }
 
-function volumesOf(files: readonly string[]): string {
+function volumesOf(files: readonly string[], isPassthrough: boolean): string {
+  const owner = isPassthrough
+    ? "The directory must belong to user 65532."
+    : "The kubelet creates the directory.";
   const mounts = files.map(
     (file) => `        - {name: ${volumeOf(file)}, mountPath: ${pki}/${file}, readOnly: true}\n`,
   );
@@ -138,8 +141,12 @@ function volumesOf(files: readonly string[]): string {
         - {name: config, mountPath: /etc/watchkeeper, readOnly: true}
         # Only these files: the directory also has the keys of the cluster CA and of service account tokens. kubeadm
         # renews a certificate in the same file, so the mount shows the new one.
-${mounts.join("")}  volumes:
+${mounts.join("")}        # A pod that stops passes its sockets on to the other pod of the node here. ${owner}
+        - {name: handover, mountPath: ${handoverDirectory}}
+  volumes:
     - name: config
       hostPath: {path: /etc/watchkeeper, type: Directory}
-${volumes.join("")}`;
+${volumes.join("")}    - name: handover
+      hostPath: {path: ${handoverDirectory}, type: DirectoryOrCreate}
+`;
 }

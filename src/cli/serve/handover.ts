@@ -30,6 +30,8 @@ export function tellPredecessor(): void {
 export type HandoverParts = {
   readonly clock: Clock;
   readonly journal: Journal;
+  /** True if systemd keeps the sockets open after the end of this process. */
+  readonly areSocketsKept?: boolean;
   /** Program and arguments of the successor; default: those of this process. */
   readonly command?: readonly string[];
 };
@@ -141,7 +143,7 @@ export class Handover {
       stdio: ["ignore", "inherit", "inherit", ...descriptors.values(), "ipc"],
       env: {
         ...process.env,
-        ...passedOn(Array.from(descriptors.keys())),
+        ...passedOn(Array.from(descriptors.keys()), this.#parts.areSocketsKept === true),
         [envMark]: String(process.pid),
         [limitsVariable]: limits,
       },

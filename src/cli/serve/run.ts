@@ -33,10 +33,11 @@ export async function run(args: string[]): Promise<number> {
   const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
   const { journal } = parts;
   const reloads = new Reloads(config.file, journal, wishes.adjust);
-  const handover = new Handover({ clock: wallClock, journal });
+  const inherited = passedIn(process.env, process.pid);
+  const handover = new Handover({ clock: wallClock, journal, areSocketsKept: inherited.areKept });
   const running = await startWatchkeeper(config, {
     ...parts,
-    inherited: passedIn(process.env, process.pid),
+    inherited,
     isSuccessor: isSuccessor(),
     inheritedLimits: inheritedLimits(),
     readAgain: () => reloads.now(),

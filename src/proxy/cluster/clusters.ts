@@ -14,6 +14,7 @@ import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/load-shedding.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
+import type { Passthrough } from "../tunnel/passthrough.ts";
 import { Cluster } from "./cluster.ts";
 
 /**
@@ -66,6 +67,11 @@ export class Clusters {
     }
     clusters.#byName = all;
     return clusters;
+  }
+
+  /** Passthrough connections of each cluster in use, by the cluster's name. */
+  get passthroughs(): ReadonlyMap<string, Passthrough> {
+    return new Map(Array.from(this.#byName, ([name, { passthrough }]) => [name, passthrough]));
   }
 
   get present(): readonly Cluster[] {

@@ -4,7 +4,14 @@
  *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
  *                                                     └──▶ watches end between events, in the first half of `timeout`
  *                                                     └──▶ exec, port-forward, logs -f: until they end themselves
+ *                                                     └──▶ Passthrough connections: passed on, if another process takes them
  *     all over, or timeout ──▶ what is left is cut
+ *
+ * If the service manager keeps the port open and starts the next process only after this one, new clients wait from the
+ * end of accepting until that process serves. Then the drain serves new clients too, as long as exec, port-forward and
+ * logs -f get time, and only its last part is a drain:
+ *
+ *     readiness fails ── shutdownDelay, then until no long request is left or `timeout` is near ──▶ no new sockets, …
  */
 import type { Clock } from "../../base/clock.ts";
 import { stop as enough, inSlices } from "../../base/slices.ts";
@@ -22,26 +29,63 @@ export type DrainParts = {
    */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
+  /** Returns the number of clients that have connected, but are no session and no tunnel yet. */
+  readonly opening: () => number;
+  /** Another process that may take the sockets of this one. */
+  readonly peers: {
+    readonly passListeners: () => Promise<void>;
+    /** Passes on the Passthrough connections that have no bytes under way. */
+    readonly passConnections: () => Promise<void>;
+  };
   readonly close: () => void;
   readonly goAway: () => void;
   readonly cut: () => void;
 };
 
-export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
+export type DrainTimes = {
+  readonly shutdownDelayMs: number;
+  readonly timeoutMs: number;
+  /** True if clients that connect after `close` wait for the next process, which starts when this one has ended. */
+  readonly isPortKept?: boolean;
+};
 
 const endCheckMs = 50;
+
+/** Milliseconds for the handshakes that are under way when the port closes. A client that sends nothing gets no more. */
+export const openingMs = 1000;
+
+/**
+ * Milliseconds for the end of watches and of requests under way while new clients wait at a kept port. Nearly all
+ * requests end sooner. A client with a time-out of 5 s, such as a leader that renews its Lease, still gets its answer.
+ */
+export const keptPortMs = 3000;
+
+/** Milliseconds of these in which watches end, and in which clients that have just connected can send a request. */
+export const keptPortWatchesMs = 250;
 
 /** Resolves when no request and no tunnel is left. `times.timeoutMs`, or a second signal (`hurry`), ends the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
+  const { isPortKept = false, timeoutMs } = times;
   journal.write({ kind: "drain.started" });
   await pause(clock, times.shutdownDelayMs, hurry);
+  const lastMs = isPortKept ? Math.min(keptPortMs, timeoutMs) : timeoutMs;
+  const watchesMs = isPortKept ? Math.min(keptPortWatchesMs, lastMs) : lastMs / 2;
+  if (isPortKept) await untilLongRequestsEnd(parts, timeoutMs - lastMs, hurry);
+  await parts.peers.passListeners();
   parts.close();
   parts.goAway();
-  const deadline = clock.now() + times.timeoutMs;
-  const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(times.timeoutMs / 2 / endCheckMs));
-  const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
-  while (isBusy() && clock.now() < deadline && !hurry.aborted) {
+  const began = clock.now();
+  const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(watchesMs / endCheckMs));
+  const isBusy = async (): Promise<boolean> => {
+    if (parts.opening() > 0 && clock.now() < began + openingMs) return true;
+    if (!isPortKept) return exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
+    const isStarting = clock.now() < began + watchesMs;
+    return isStarting || parts.queuedBytes() > 0 || (await hasOpen(parts, (one) => !isLong(one)));
+  };
+  // oxlint-disable-next-line no-await-in-loop
+  while (clock.now() < began + lastMs && !hurry.aborted && (await isBusy())) {
+    await parts.peers.passConnections();
     await drainSchedule.look(clock);
     await pause(clock, endCheckMs, hurry);
   }
@@ -51,6 +95,35 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   });
   parts.cut();
   journal.write({ kind: "drain.ended", cut });
+}
+
+/** Resolves when no exec, port-forward or logs -f is open, or after `mostMs`. */
+async function untilLongRequestsEnd(parts: DrainParts, mostMs: number, hurry: AbortSignal): Promise<void> {
+  const { clock } = parts;
+  const deadline = clock.now() + mostMs;
+  while (clock.now() < deadline && !hurry.aborted) {
+    // Each check follows the pause after the previous one.
+    // oxlint-disable-next-line no-await-in-loop
+    if (parts.upgrades() === 0 && !(await hasOpen(parts, isLong))) return;
+    // oxlint-disable-next-line no-await-in-loop
+    await pause(clock, endCheckMs, hurry);
+  }
+}
+
+function isLong({ context }: Exchange): boolean {
+  return context.kind === "long-running";
+}
+
+async function hasOpen(
+  { clock, exchanges }: DrainParts,
+  isMeant: (one: Exchange) => boolean,
+): Promise<boolean> {
+  let isFound = false;
+  await walkInSlices(clock, exchanges.live, (one) => {
+    isFound ||= isMeant(one);
+    return isFound ? enough : undefined;
+  });
+  return isFound;
 }
 
 /**

@@ -14,7 +14,8 @@ import { keyOf, Sources } from "../admission/sources.ts";
 import { Client } from "../context/client.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { type Identity, leavesAt } from "../identity/asserted-identity.ts";
-import { descriptorOf } from "../net/descriptors.ts";
+import { descriptorOf, type InheritedSocket } from "../net/descriptors.ts";
+import type { PassedHandle } from "../net/handle-channel.ts";
 import { type Decision, peek } from "../net/peek.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "../net/socket.ts";
@@ -22,7 +23,7 @@ import { closeAfterFlush } from "../net/socket-end.ts";
 import { shakeHands } from "../tls/handshake.ts";
 import type { HandshakeQueue } from "../tls/handshake-queue.ts";
 import type { Host, Hosts } from "../tls/sni-hosts.ts";
-import type { Passthrough } from "../tunnel/passthrough.ts";
+import type { PassedConnection, Passthrough } from "../tunnel/passthrough.ts";
 import { routeBySni } from "../tunnel/passthrough-router.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
@@ -32,11 +33,17 @@ import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-liste
 /** Ms from the last responses on the connections that `cut` ends until their sockets are closed. */
 const cutGraceMs = 50;
 
+/**
+ * Maximum number of listening sockets of other processes from which a listener accepts. Two processes share a port, so
+ * there is usually one; after a crash that left its socket with the other process, there may be another one.
+ */
+export const mostPassedSockets = 4;
+
 /** The way into one cluster: what a listener needs to pass sockets and requests to it. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
   /** Forwards the bytes of sockets whose TLS ends at a backend. */
-  readonly passthrough: Pick<Passthrough, "pass">;
+  readonly passthrough: Pick<Passthrough, "pass" | "takeOver">;
 };
 
 export type ListenParts = {
@@ -67,7 +74,11 @@ export class Listener {
   readonly #proxyProtocol: ProxyProtocolRules;
   readonly #trustedForwarders: Networks;
   readonly #server: net.Server;
+  /** Listening sockets that another process has passed on. This process accepts from them until their owner is back. */
+  readonly #passed = new Set<net.Server>();
   readonly #sockets = new Set<net.Socket>();
+  /** Sockets that are neither a session nor a Passthrough connection yet. */
+  readonly #opening = new Set<net.Socket>();
   readonly #sources: Sources;
   readonly #downstreams = new Set<Downstream>();
   readonly #h1Clients = new Set<H1Client>();
@@ -79,14 +90,17 @@ export class Listener {
    * after a failed reload.
    */
   #port: number;
-  /** Descriptor of an inherited listening socket, which is used if it has this listener's address. */
-  #inherited: number | undefined;
+  /** An inherited listening socket, which is used if it has this listener's address. */
+  #inherited: InheritedSocket | undefined;
   handshakeErrors = 0;
   #onEmpty: () => void = () => {};
 
   constructor(
     config: ListenerConfig,
-    { hosts, inherited }: { readonly hosts: Hosts | undefined; readonly inherited: number | undefined },
+    {
+      hosts,
+      inherited,
+    }: { readonly hosts: Hosts | undefined; readonly inherited: InheritedSocket | undefined },
     parts: ListenParts,
   ) {
     this.#config = config;
@@ -98,13 +112,18 @@ export class Listener {
     this.#proxyProtocol = { mode, trusted: networksOf(trustedCIDRs) };
     this.#trustedForwarders = networksOf(config.trustedForwarderCIDRs);
     this.#sources = new Sources(config.maxConnectionsPerSource);
-    this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
+    this.#server = this.#createServer();
+  }
+
+  #createServer(): net.Server {
+    const server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
       this.#accept(socket),
     );
-    this.#server.on("error", (error) => {
-      // An error before the server listens is returned by `start` instead.
-      if (this.#server.listening) this.#contained(error);
+    server.on("error", (error) => {
+      // An error before the server listens is returned by `#listen` instead.
+      if (server.listening) this.#contained(error);
     });
+    return server;
   }
 
   /** Binds the listener. Returns its address, with the port that the kernel assigned. */
@@ -112,7 +131,9 @@ export class Listener {
     const { name, reusePort } = this.#config;
     const { host } = this.#config.address;
     const port = this.#port;
-    const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port, reusePort });
+    const failure = (await this.#adopt())
+      ? undefined
+      : await listenAt(this.#server, { host, port, reusePort });
     if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
     this.#stopChecks();
     this.#check();
@@ -126,23 +147,41 @@ export class Listener {
 
   /** Listens on the inherited socket if it has the right address, so that clients in its accept queue are not lost. */
   async #adopt(): Promise<boolean> {
-    const fd = this.#inherited;
+    const socket = this.#inherited;
     this.#inherited = undefined;
-    if (fd === undefined || (await this.#listen({ fd })) !== undefined) return false;
-    if (isBoundAt(this.#server.address(), { host: this.#config.address.host, port: this.#port })) return true;
-    this.#server.close();
+    return socket !== undefined && this.#listenOn(this.#server, socket);
+  }
+
+  /** Returns false, and closes the socket, if it has another address than this listener. */
+  async #listenOn(server: net.Server, socket: InheritedSocket): Promise<boolean> {
+    const where = typeof socket === "number" ? { fd: socket } : socket;
+    if ((await listenAt(server, where)) !== undefined) return false;
+    if (isBoundAt(server.address(), { host: this.#config.address.host, port: this.#port })) return true;
+    server.close();
     return false;
   }
 
-  #listen(where: net.ListenOptions | { readonly fd: number }): Promise<Failure | undefined> {
-    return new Promise((resolve) => {
-      const refused = (error: Error): void => resolve(failureFrom(error, "proxy"));
-      this.#server.once("error", refused);
-      this.#server.listen(where, () => {
-        this.#server.off("error", refused);
-        resolve(undefined);
-      });
-    });
+  /**
+   * Accepts clients also from a listening socket of another process. Returns false, and closes the socket, if it has
+   * another address or there are `mostPassedSockets`.
+   */
+  async acceptFrom(handle: PassedHandle): Promise<boolean> {
+    const server = this.#createServer();
+    if (!(await this.#listenOn(server, handle))) return false;
+    const isTaken = this.#server.listening && this.#passed.size < mostPassedSockets;
+    if (isTaken) this.#passed.add(server);
+    else server.close();
+    return isTaken;
+  }
+
+  /** The open listening sockets: this process's own, and those that other processes have passed on. */
+  get servers(): { readonly own: readonly net.Server[]; readonly passed: readonly net.Server[] } {
+    return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
+  }
+
+  /** Closes listening sockets that another process accepts from as well. */
+  release(servers: readonly net.Server[]): void {
+    for (const server of servers) if (this.#passed.delete(server)) server.close();
   }
 
   /** The descriptor of the listening socket, which a successor process inherits; undefined: none. */
@@ -152,6 +191,11 @@ export class Listener {
 
   get socketCount(): number {
     return this.#sockets.size;
+  }
+
+  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  get openingCount(): number {
+    return this.#opening.size;
   }
 
   get fullestSourceShare(): number {
@@ -164,6 +208,7 @@ export class Listener {
 
   close(): void {
     this.#server.close();
+    this.release(Array.from(this.#passed));
   }
 
   /**
@@ -205,11 +250,33 @@ export class Listener {
     });
   }
 
+  /** Continues a Passthrough connection of another process. Returns false if it was closed instead. */
+  takeOver(passed: PassedConnection, cluster: string): boolean {
+    const { down, up, client } = passed;
+    const gate = this.#parts.gates.get(cluster);
+    if (gate === undefined || this.#isDraining || !this.#enter(down)) return false;
+    // A connection that another process has accepted is not refused, but it counts.
+    down.once("close", this.#sources.take(client) ?? (() => {}));
+    setKeepalive(up, this.#parts.keepalive());
+    return gate.passthrough.takeOver(passed);
+  }
+
   #accept(socket: net.Socket): void {
+    if (!this.#enter(socket)) return;
+    this.#opening.add(socket);
+    socket.on("close", () => this.#opening.delete(socket));
+    readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
+  }
+
+  /** Counts a client's socket. Returns false, and closes the socket, if the process has too many. */
+  #enter(socket: net.Socket): boolean {
     // A socket above the limit is closed at once. If it stayed in the accept queue, it would take the next free
     // descriptor (A24).
     const leave = this.#parts.intake.enter();
-    if (leave === undefined) return void socket.destroy();
+    if (leave === undefined) {
+      socket.destroy();
+      return false;
+    }
     socket.on("close", leave);
     this.#sockets.add(socket);
     socket.on("close", () => {
@@ -219,7 +286,7 @@ export class Listener {
     // An "error" event without a listener would end the process (A52).
     socket.on("error", () => {});
     setKeepalive(socket, this.#parts.keepalive());
-    readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
+    return true;
   }
 
   #located(socket: net.Socket, ends: Ends | Failure): void {
@@ -236,13 +303,17 @@ export class Listener {
       return routeBySni(
         socket,
         { ends, routes: all, listener: name },
-        (wanted) => this.#gateOf(wanted).passthrough,
+        (wanted) => {
+          this.#opening.delete(socket);
+          return this.#gateOf(wanted).passthrough;
+        },
         this.#parts,
       );
     }
     detect(socket, this.#parts.clock, (protocol) => {
       const hosts = this.#hosts;
       if (hosts === undefined) {
+        this.#opening.delete(socket);
         if (protocol === "tls") socket.destroy();
         else this.#serve(socket, ends, { alpn: protocol });
       } else if (protocol === "tls") this.#handshake(socket, ends, hosts);
@@ -272,6 +343,7 @@ export class Listener {
   #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
     const begin = (): void =>
       shakeHands(socket, hosts, this.#parts.clock, (shaken) => {
+        this.#opening.delete(socket);
         if (shaken === undefined) this.handshakeErrors += 1;
         else this.#serve(shaken.socket, ends, shaken);
       });
@@ -342,6 +414,20 @@ export class Listener {
   #contained(error: Error): void {
     this.#parts.journal.write({ kind: "internal.error", scope: "session", message: error.message });
   }
+}
+
+function listenAt(
+  server: net.Server,
+  where: net.ListenOptions | { readonly fd: number } | PassedHandle,
+): Promise<Failure | undefined> {
+  return new Promise((resolve) => {
+    const refused = (error: Error): void => resolve(failureFrom(error, "proxy"));
+    server.once("error", refused);
+    server.listen(where, () => {
+      server.off("error", refused);
+      resolve(undefined);
+    });
+  });
 }
 
 /** The protocol of a new socket, detected from its first bytes without consuming them, within a deadline (A22). */

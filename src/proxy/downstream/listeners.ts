@@ -66,12 +66,22 @@ export class Listeners {
     );
   }
 
+  /** All listeners in use, by name. */
+  get byName(): ReadonlyMap<string, Listener> {
+    return new Map(this.#opened.map(({ config, listener }) => [config.name, listener]));
+  }
+
   get sessionCount(): { readonly h2: number; readonly h1: number } {
     const counts = this.#all().map((listener) => listener.sessionCount);
     return {
       h2: counts.reduce((sum, { h2 }) => sum + h2, 0),
       h1: counts.reduce((sum, { h1 }) => sum + h1, 0),
     };
+  }
+
+  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  get openingCount(): number {
+    return this.#all().reduce((sum, { openingCount }) => sum + openingCount, 0);
   }
 
   /** The clients without an open request, most recently idle first. */

@@ -4,6 +4,7 @@
  * lost. With SO_REUSEPORT instead, the clients in the queue of the ending process would get a reset.
  */
 import { closeSync } from "node:fs";
+import type { PassedHandle } from "./handle-channel.ts";
 
 /** Descriptors 0, 1 and 2 are stdin, stdout and stderr. */
 const firstDescriptor = 3;
@@ -11,36 +12,51 @@ const firstDescriptor = 3;
 /** Name of the admin port's socket. No listener can have this name: listener names have no upper-case letters. */
 export const adminName = "metricsAddress";
 
+/** A listening socket: the number of its descriptor, or the handle that another process has passed. */
+export type InheritedSocket = number | PassedHandle;
+
+/** Set for a successor if systemd holds the sockets as well, which the successor cannot see from LISTEN_PID. */
+const keptVariable = "WATCHKEEPER_SOCKETS_KEPT";
+
 /** The inherited sockets that no listener has taken yet. */
 export class Descriptors {
-  readonly #byName: Map<string, number>;
+  readonly #byName: Map<string, InheritedSocket>;
+  /** True if systemd keeps the sockets open after this process has ended, so that new clients then wait. */
+  readonly areKept: boolean;
 
-  constructor(byName: Iterable<readonly [string, number]> = []) {
+  constructor(byName: Iterable<readonly [string, number]> = [], areKept = false) {
     this.#byName = new Map(byName);
+    this.areKept = areKept;
   }
 
   get isEmpty(): boolean {
     return this.#byName.size === 0;
   }
 
+  /** Adds a socket that another process has passed. Closes it if the set has one for this listener, or if it is no listener's. */
+  add(name: string, handle: PassedHandle): void {
+    if (this.#byName.has(name) || name === adminName) handle.close();
+    else this.#byName.set(name, handle);
+  }
+
   /**
-   * Returns the socket for this listener, and removes it from the set. If the set has a single socket, any listener may
-   * take it, because systemd names the socket after the unit.
+   * Returns the socket for this listener, and removes it from the set. If the set has a single descriptor, any listener
+   * may take it, because systemd names the socket after the unit.
    */
-  take(name: string): number | undefined {
-    const [only] = this.#byName.size === 1 && name !== adminName ? this.#byName.keys() : [];
-    const key = this.#byName.has(name) ? name : only;
-    if (key === undefined) return undefined;
-    const descriptor = this.#byName.get(key);
-    this.#byName.delete(key);
-    return descriptor;
+  take(name: string): InheritedSocket | undefined {
+    const [[only, socket] = []] = this.#byName.size === 1 && name !== adminName ? this.#byName : [];
+    const key = this.#byName.has(name) || typeof socket !== "number" ? name : only;
+    const taken = key === undefined ? undefined : this.#byName.get(key);
+    if (key !== undefined) this.#byName.delete(key);
+    return taken;
   }
 
   /** Closes the sockets that no listener has taken. Otherwise clients would wait in their accept queues for ever. */
   closeRest(): void {
-    for (const descriptor of this.#byName.values()) {
+    for (const socket of this.#byName.values()) {
       try {
-        closeSync(descriptor);
+        if (typeof socket === "number") closeSync(socket);
+        else socket.close();
       } catch {
         // The descriptor was not open: there is nothing to close.
       }
@@ -55,7 +71,8 @@ export class Descriptors {
  */
 export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descriptors {
   const { LISTEN_FDS: count = "", LISTEN_FDNAMES: names = "", LISTEN_PID: owner } = environment;
-  for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID"])
+  const areKept = owner !== undefined || environment[keptVariable] !== undefined;
+  for (const name of ["LISTEN_FDS", "LISTEN_FDNAMES", "LISTEN_PID", keptVariable])
     Reflect.deleteProperty(environment, name);
   // systemd states which process gets the sockets. A predecessor does not, because it cannot know its successor's pid.
   const isOurs = owner === undefined || owner === String(pid);
@@ -66,12 +83,14 @@ export function passedIn(environment: NodeJS.ProcessEnv, pid: number): Descripto
       called[index] || `socket ${index}`,
       firstDescriptor + index,
     ]),
+    areKept,
   );
 }
 
 /** Returns the environment variables that pass these sockets to a successor, as descriptors 3, 4, … in this order. */
-export function passedOn(names: readonly string[]): Readonly<Record<string, string>> {
-  return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":") };
+export function passedOn(names: readonly string[], areKept: boolean): Readonly<Record<string, string>> {
+  const kept = areKept ? { [keptVariable]: "1" } : {};
+  return { LISTEN_FDS: String(names.length), LISTEN_FDNAMES: names.join(":"), ...kept };
 }
 
 /**

@@ -38,7 +38,21 @@ export type PassthroughParts = {
 };
 
 /** A client connection that is joined to a backend. `at`: its index in `#live`. */
-type JoinedConnection = { readonly relay: TcpRelay; readonly backend: string; at: number };
+type JoinedConnection = {
+  readonly relay: TcpRelay;
+  readonly backend: string;
+  readonly names: ClientNames;
+  at: number;
+};
+
+export type ClientNames = { readonly client: string; readonly listener: string; readonly serverName: string };
+
+/** A connection on its way between two processes: its sockets, and what the other process needs to continue it. */
+export type PassedConnection = ClientNames & {
+  readonly down: Socket;
+  readonly up: Socket;
+  readonly backend: string;
+};
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
@@ -103,6 +117,27 @@ export class Passthrough {
     for (const stop of this.#leaving.values()) stop();
     this.#leaving.clear();
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
+  }
+
+  /** Passes on to another process, with `send`, all connections that have no bytes under way. Returns their number. */
+  async passOn(send: (connection: PassedConnection) => Promise<boolean>): Promise<number> {
+    let count = 0;
+    for (const { relay, backend, names } of Array.from(this.#live)) {
+      // One after the other, because two messages on the channel belong together.
+      // oxlint-disable-next-line no-await-in-loop
+      const isPassed = await relay.passOn((down, up) => send({ ...names, backend, down, up }));
+      if (isPassed) count += 1;
+    }
+    return count;
+  }
+
+  /** Continues a connection of another process. Returns false if its backend is unknown here. */
+  takeOver({ down, up, backend, ...names }: PassedConnection): boolean {
+    if (!this.#parts.backends.views.some(({ name }) => name === backend)) return false;
+    up.on("error", () => {});
+    this.#count(up, backend);
+    this.#join(down, { socket: up, backend }, names);
+    return true;
   }
 
   /** Takes over a socket whose ClientHello was read. An internal error is journaled. */
@@ -171,16 +206,20 @@ export class Passthrough {
 
   #connect(backend: string, ends: Ends): Socket {
     const socket = this.#parts.connect(backend, ends);
+    this.#count(socket, backend);
+    return socket;
+  }
+
+  #count(socket: Socket, backend: string): void {
     this.#socketCounts.set(backend, (this.#socketCounts.get(backend) ?? 0) + 1);
     socket.once("close", () => {
       const left = (this.#socketCounts.get(backend) ?? 1) - 1;
       if (left > 0) this.#socketCounts.set(backend, left);
       else this.#socketCounts.delete(backend);
     });
-    return socket;
   }
 
-  #join(down: Socket, { socket: up, backend }: DialledSocket, names: JournalNames): void {
+  #join(down: Socket, { socket: up, backend }: DialledSocket, names: ClientNames): void {
     if (down.destroyed) return void up.destroy();
     const { clock, journal, watchTunnel } = this.#parts;
     const openedAt = clock.now();
@@ -192,7 +231,7 @@ export class Passthrough {
       journal.write({ kind: "passthrough.ended", ...names, backend, reason, durationMs, sent, received });
     };
     const relay = new TcpRelay({ down, up, clock }, ended);
-    const live: JoinedConnection = { relay, backend, at: 0 };
+    const live: JoinedConnection = { relay, backend, names, at: 0 };
     live.at = this.#live.push(live) - 1;
     const stopWatching = watchTunnel({ down, up, backend }, (reason) => relay.cut(reason));
   }
@@ -206,5 +245,3 @@ export class Passthrough {
     last.at = live.at;
   }
 }
-
-type JournalNames = { readonly client: string; readonly listener: string; readonly serverName: string };

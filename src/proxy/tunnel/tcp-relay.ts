@@ -4,6 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
+import { stopReading } from "../net/handle-channel.ts";
 import { abort, closeAfterFlush } from "../net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
@@ -16,7 +17,8 @@ export type RelayEnd =
   | "backend_dead"
   | "backend_removed"
   | "connection_stuck"
-  | "draining";
+  | "draining"
+  | "passed_on";
 
 export class TcpRelay {
   readonly #down: Socket;
@@ -53,6 +55,25 @@ export class TcpRelay {
     this.#end(reason);
   }
 
+  /**
+   * Passes both sockets on to another process with `send`, if all received bytes are forwarded and neither half is
+   * ended. Returns false if the relay goes on here.
+   */
+  async passOn(send: (down: Socket, up: Socket) => Promise<boolean>): Promise<boolean> {
+    if (this.#isOver) return false;
+    const readers = [stopReading(this.#down), stopReading(this.#up)];
+    const arePassed = readers.every((one) => one !== undefined) && (await send(this.#down, this.#up));
+    if (!arePassed) {
+      for (const goOn of readers) goOn?.();
+      return false;
+    }
+    this.#end("passed_on");
+    // Closes only this process's descriptors. The connection stays open, because the other process has its own.
+    this.#down.destroy();
+    this.#up.destroy();
+    return true;
+  }
+
   /** Ends the relay when a socket has closed. If both its halves ended in order, the other socket closes by itself. */
   #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
@@ -64,6 +85,7 @@ export class TcpRelay {
   }
 
   #end(reason: RelayEnd): void {
+    if (this.#isOver) return;
     this.#isOver = true;
     this.#onEnd(reason);
   }

@@ -78,6 +78,19 @@ test("the second node-local pod differs from the first in its name and in the po
   assert.is(body("deploy/node-local/watchkeeper-b.yaml"), expected);
 });
 
+test("both pods of a node mount the directory in which they pass sockets to each other", () => {
+  const config = parseConfig(staticPodConfig(wishes), "config.yaml");
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  const { handoverDirectory } = config.drain;
+  assert.type(handoverDirectory, "string");
+  for (const file of ["static-pod", "node-local"])
+    for (const pod of ["watchkeeper", "watchkeeper-b"]) {
+      const text = readFileSync(`deploy/${file}/${pod}.yaml`, "utf8");
+      assert.ok(text.includes(`mountPath: ${handoverDirectory}}`));
+      assert.ok(text.includes(`path: ${handoverDirectory}, type: DirectoryOrCreate`));
+    }
+});
+
 test("its ports are where it is told", () => {
   const pod = staticPod({ ...wishes, metricsPort: 9_000 });
   assert.match(pod, "path: /livez, port: 9000");

@@ -1,7 +1,12 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
-import { drain } from "../../../src/proxy/cluster/shutdown-drain.ts";
+import {
+  drain,
+  keptPortMs,
+  keptPortWatchesMs,
+  openingMs,
+} from "../../../src/proxy/cluster/shutdown-drain.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { within } from "../../support/within.ts";
 
@@ -16,6 +21,8 @@ function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
     exchanges: path.exchanges,
     queuedBytes: () => path.buffered.bytes,
     upgrades: () => 0,
+    opening: () => 0,
+    peers: { passListeners: () => Promise.resolve(), passConnections: () => Promise.resolve() },
     close: () => said.push("close"),
     goAway: () => {
       said.push("goAway");
@@ -108,6 +115,72 @@ test("a watch without an event is not ended before its client takes that well (D
   assert.is(watch?.resetCode, undefined);
   await pass(path, 100);
   await within(20_000, "the drain", done);
+});
+
+test("the drain waits for handshakes under way, but not for a client that sends nothing", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const said: string[] = [];
+  let opening = 1;
+  const own = { ...parts(path, client, said), opening: () => opening };
+  const done = drain(own, { shutdownDelayMs: 0, timeoutMs: 10_000 }, new AbortController().signal);
+  await pass(path, openingMs - 200);
+  assert.equal(said, ["close", "goAway"]);
+  opening = 0;
+  await pass(path, 100);
+  await within(20_000, "the drain", done);
+  opening = 1;
+  const again = drain(own, { shutdownDelayMs: 0, timeoutMs: 10_000 }, new AbortController().signal);
+  await pass(path, openingMs + 100);
+  await within(20_000, "the second drain", again);
+});
+
+const kept = { shutdownDelayMs: 100, timeoutMs: 10_000, isPortKept: true };
+
+test("where clients wait for the next process, the port stays open while an exec has time, and then closes briefly", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  openWatches(path, client, 40);
+  const said: string[] = [];
+  let tunnels = 1;
+  const own = { ...parts(path, client, said), upgrades: () => tunnels };
+  const done = drain(own, kept, new AbortController().signal);
+  await pass(path, 5_000);
+  const [late] = openWatches(path, client, 1);
+  const write = client.ask("POST", "/api/v1/namespaces/a/pods", [bearer("t")]);
+  path.settle();
+  await pass(path, 1_500);
+  assert.equal(said, []);
+  assert.is(late?.isEnded, false);
+  tunnels = 0;
+  await pass(path, keptPortWatchesMs + 200);
+  assert.equal(said, ["close", "goAway"]);
+  assert.is(late?.isEnded, true);
+  assert.is(late?.resetCode, undefined);
+  path.backend("a").last.answer(201, "created");
+  await pass(path, 100);
+  await within(20_000, "the drain", done);
+  assert.is(write.body, "created");
+  assert.ok(path.entries.some((entry) => entry.kind === "drain.ended" && entry.cut === 0));
+});
+
+test("where clients wait for the next process, neither an exec nor a slow request makes them wait for long", async () => {
+  const path = new PlayedPath(["a"]);
+  const client = path.client();
+  const slow = client.ask("GET", "/api", [bearer("t")]);
+  path.settle();
+  const said: string[] = [];
+  const own = { ...parts(path, client, said), upgrades: () => 1 };
+  const done = drain(own, kept, new AbortController().signal);
+  await pass(path, 100 + kept.timeoutMs - keptPortMs - 100);
+  assert.equal(said, []);
+  await pass(path, 200);
+  assert.equal(said, ["close", "goAway"]);
+  assert.is(slow.isEnded, false);
+  await pass(path, keptPortMs);
+  await within(20_000, "the drain", done);
+  assert.equal(said, ["close", "goAway", "cut"]);
+  assert.ok(path.entries.some((entry) => entry.kind === "drain.ended" && entry.cut === 2));
 });
 
 test("an answer that waits for a slow reader is read to its end before all is cut", async () => {

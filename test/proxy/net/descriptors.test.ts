@@ -29,9 +29,20 @@ test("sockets that were passed to another process are not this one's", () => {
 });
 
 test("what is passed on is what the successor reads", () => {
-  const passed = passedIn({ ...passedOn(["kube", adminName]) }, 9);
+  const passed = passedIn({ ...passedOn(["kube", adminName], false) }, 9);
+  assert.is(passed.areKept, false);
   assert.equal([passed.take("kube"), passed.take(adminName)], [3, 4]);
   assert.ok(passed.isEmpty);
+});
+
+test("systemd keeps its sockets open after the process, and also after each successor", () => {
+  const environment: NodeJS.ProcessEnv = { LISTEN_FDS: "1", LISTEN_FDNAMES: "kube", LISTEN_PID: "7" };
+  for (let generation = 0; generation < 3; generation += 1) {
+    const passed = passedIn(environment, 7);
+    assert.ok(passed.areKept);
+    assert.equal(environment, {});
+    Object.assign(environment, passedOn(["kube"], passed.areKept));
+  }
 });
 
 test("a single socket may have the unit's name, but is not taken for the port of metrics", () => {
@@ -40,6 +51,22 @@ test("a single socket may have the unit's name, but is not taken for the port of
   assert.is(passed.take("kube"), 3);
   const two = passedIn({ LISTEN_FDS: "2" }, 7);
   assert.is(two.take("kube"), undefined);
+});
+
+test("the socket of another process is its own listener's only; a second one for it, and one that is left, are closed", () => {
+  const closed: string[] = [];
+  const handle = (name: string) => ({ close: () => void closed.push(name) });
+  const sockets = new Descriptors();
+  const first = handle("first");
+  sockets.add("kube", first);
+  assert.is(sockets.take("local"), undefined);
+  sockets.add("kube", handle("second"));
+  sockets.add(adminName, handle("admin"));
+  assert.equal(closed, ["second", "admin"]);
+  assert.is(sockets.take("kube"), first);
+  sockets.add("kube", handle("late"));
+  sockets.closeRest();
+  assert.equal(closed, ["second", "admin", "late"]);
 });
 
 test("a descriptor that no listener has taken is closed, also when it was no socket", () => {

@@ -3,14 +3,13 @@
  * Its configuration is one of deploy/, with the addresses and certificates of this cluster.
  */
 import { spawnSync } from "node:child_process";
-import { readFileSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
-export const bin = join(root, "bin/watchkeeper.js");
 
 /** Short, so that many upgrades take minutes: three seconds of shutdownDelay are longer than the check of keepalived. */
 export const drain = { shutdownDelayMs: 3_000, timeoutMs: 4_000 } as const;
@@ -73,8 +72,14 @@ export class Host {
         file.endsWith("crt") ? pair.certFile : pair.keyFile,
       )
       .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`);
-    const times = `drain: {shutdownDelay: ${drain.shutdownDelayMs}ms, timeout: ${drain.timeoutMs}ms}\n`;
-    writeFileSync(this.configFile, text + times);
+    const times = `shutdownDelay: ${drain.shutdownDelayMs}ms, timeout: ${drain.timeoutMs}ms`;
+    // deploy/node-local passes sockets through a directory of the machine.
+    const handover = join(cluster.folder, `handover-${this.name}`);
+    mkdirSync(handover, { mode: 0o700 });
+    const passing = text.replace(/^drain:\n {2}handoverDirectory: .*\n/m, "");
+    const isPassing = passing !== text;
+    const directory = isPassing ? `, handoverDirectory: ${handover}` : "";
+    writeFileSync(this.configFile, `${passing}drain: {${times}${directory}}\n`);
   }
 
   get url(): string {

@@ -7,7 +7,8 @@ import type { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import { onLeave } from "../rig/leave.ts";
 import { freePort } from "../rig/proxy.ts";
-import { bin, Host, root } from "./host.ts";
+import { Host, root } from "./host.ts";
+import { bin } from "./installed.ts";
 import { Keepalived } from "./keepalived.ts";
 import { StaticPod } from "./static-pod.ts";
 
@@ -291,11 +292,11 @@ async function deployment(cluster: Cluster): Promise<Running> {
 export const shapes: readonly Shape[] = [
   { name: "two static pods", isSeamless: true, start: staticPods(two) },
   { name: "two static pods behind keepalived", isSeamless: true, start: behindKeepalived(two) },
-  { name: "two node-local pods", isSeamless: false, start: nodeLocal },
+  { name: "two node-local pods", isSeamless: true, start: nodeLocal },
   { name: "systemd reload", isSeamless: true, start: systemdReload },
-  { name: "systemd restart with the socket unit", isSeamless: false, start: systemdRestart },
+  { name: "systemd restart with the socket unit", isSeamless: true, start: systemdRestart },
   { name: "Deployment", isSeamless: true, start: deployment },
-  { name: "two static pods without tcp_migrate_req", isSeamless: false, start: staticPods(two, false) },
+  { name: "two static pods without tcp_migrate_req", isSeamless: true, start: staticPods(two, false) },
   { name: "one static pod", isSeamless: false, start: staticPods(one) },
   { name: "one static pod behind keepalived", isSeamless: false, start: behindKeepalived(one) },
 ];

@@ -4,7 +4,8 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parse } from "yaml";
 import type { Child } from "../rig/child.ts";
-import { bin, type Host, root } from "./host.ts";
+import { type Host, root } from "./host.ts";
+import { bin } from "./installed.ts";
 
 /** From the exit of a pod to the start of the next pod's container. Assumed: there is no kubelet here. */
 const kubeletMs = 1_000;

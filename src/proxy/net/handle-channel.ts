@@ -1,0 +1,254 @@
+/**
+ * Passes open sockets between two processes of one machine, over a Unix socket (SCM_RIGHTS). Node has this only between
+ * a parent and its child, so this file uses the internal pipe that Node's child processes use. In a Node version
+ * without it, `connect` and `listen` return a Failure, and processes end their sockets instead of passing them on.
+ *
+ * A message is one line of JSON. A socket travels with the line that announces it.
+ */
+import { chmodSync } from "node:fs";
+import net from "node:net";
+import { Failure, failureFrom } from "../../base/failure.ts";
+
+/** Longest line in bytes. A message names one connection, so a longer line is no message of watchkeeper. */
+export const mostLineBytes = 16_384;
+/** Maximum number of channels at a time. A machine runs two watchkeeper processes; each opens one channel. */
+export const mostChannels = 8;
+
+export type Message = Readonly<Record<string, string | number>>;
+
+/** A socket's handle (class TCP of Node), which `net.Socket` and `net.Server` can be created with. */
+export type PassedHandle = { readonly close: () => void };
+
+export type ChannelOwner = {
+  /** Called for each message in order, with the socket that came with it. The owner must use the handle or close it. */
+  received(message: Message, handle: PassedHandle | undefined): void;
+  /** Called once, when either side has closed the channel. */
+  ended(): void;
+};
+
+type Pipe = PassedHandle & {
+  readonly fd: number;
+  pendingHandle?: PassedHandle | null;
+  onread: (chunk: ArrayBuffer | undefined) => void;
+  onconnection: (status: number, accepted: Pipe | undefined) => void;
+  readonly bind: (path: string) => number;
+  readonly listen: (backlog: number) => number;
+  readonly open: (fd: number) => number;
+  readonly connect: (request: object, path: string) => number;
+  readonly readStart: () => number;
+  readonly unref: () => void;
+  readonly writeUtf8String: (request: object, line: string, handle?: object) => number;
+};
+type Internals = {
+  readonly Pipe: new (kind: number) => Pipe;
+  readonly PipeConnectWrap: new () => object;
+  readonly WriteWrap: new () => object;
+  readonly kinds: { readonly SERVER: number; readonly IPC: number };
+  /** True if the kernel has not taken the last write at once, so that `oncomplete` is called later. */
+  readonly isUnderWay: () => boolean;
+};
+
+function internals(): Internals | undefined {
+  try {
+    const binding: unknown = Reflect.get(process, "binding");
+    if (typeof binding !== "function") return undefined;
+    const { Pipe, PipeConnectWrap, constants } = Reflect.apply(binding, process, ["pipe_wrap"]);
+    const { WriteWrap, streamBaseState, kLastWriteWasAsync } = Reflect.apply(binding, process, [
+      "stream_wrap",
+    ]);
+    const known = [Pipe, PipeConnectWrap, WriteWrap].every((one) => typeof one === "function");
+    if (!known || typeof streamBaseState?.[kLastWriteWasAsync] !== "number") return undefined;
+    const isUnderWay = (): boolean => streamBaseState[kLastWriteWasAsync] !== 0;
+    return { Pipe, PipeConnectWrap, WriteWrap, kinds: constants, isUnderWay };
+  } catch {
+    return undefined; // this version of Node has no such internals
+  }
+}
+
+const unsupported = new Failure("bad-request", "proxy", "This version of Node cannot pass sockets");
+
+function failed(what: string, code: number): Failure {
+  return new Failure("bad-request", "proxy", `${what}: error ${code}`);
+}
+
+/** Connects to the process that listens at `path`. */
+export function connectChannel(path: string, owner: ChannelOwner): Promise<HandleChannel | Failure> {
+  const node = internals();
+  if (node === undefined) return Promise.resolve(unsupported);
+  const pipe = new node.Pipe(node.kinds.IPC);
+  return new Promise((resolve) => {
+    const done = (status: number): void => {
+      if (status !== 0) pipe.close();
+      resolve(
+        status === 0 ? new HandleChannel(pipe, node, owner) : failed(`Cannot connect to ${path}`, status),
+      );
+    };
+    const request = Object.assign(new node.PipeConnectWrap(), { oncomplete: done });
+    const status = pipe.connect(request, path);
+    if (status !== 0) done(status);
+  });
+}
+
+export type HandleServer = { readonly close: () => void };
+
+/** Accepts channels at `path`, for processes of the same user. `ownerOf` is called for each channel. */
+export function listenForChannels(
+  path: string,
+  ownerOf: (channel: HandleChannel) => ChannelOwner,
+): HandleServer | Failure {
+  const node = internals();
+  if (node === undefined) return unsupported;
+  const server = new node.Pipe(node.kinds.SERVER);
+  const failure = (what: string, code: number): Failure => {
+    server.close();
+    return failed(what, code);
+  };
+  const bound = server.bind(path);
+  if (bound !== 0) return failure(`Cannot bind ${path}`, bound);
+  try {
+    chmodSync(path, 0o600);
+  } catch (reason) {
+    server.close();
+    return failureFrom(reason, "proxy");
+  }
+  const listening = server.listen(mostChannels);
+  if (listening !== 0) return failure(`Cannot listen at ${path}`, listening);
+  const open = new Set<HandleChannel>();
+  server.onconnection = (status, accepted) => {
+    if (status !== 0 || accepted === undefined) return;
+    if (open.size >= mostChannels) return accepted.close();
+    // Node makes an accepted pipe one that cannot receive sockets. A second pipe on the same descriptor can. The first one
+    // is never closed, because its descriptor is closed with the second: that keeps half a kilobyte for each channel.
+    accepted.unref();
+    const pipe = new node.Pipe(node.kinds.IPC);
+    if (pipe.open(accepted.fd) !== 0) return accepted.close();
+    const channel: HandleChannel = new HandleChannel(pipe, node, {
+      received: (message, handle) => owner.received(message, handle),
+      ended: () => {
+        open.delete(channel);
+        owner.ended();
+      },
+    });
+    open.add(channel);
+    const owner = ownerOf(channel);
+  };
+  return { close: () => server.close() };
+}
+
+export class HandleChannel {
+  readonly #pipe: Pipe;
+  readonly #node: Internals;
+  readonly #owner: ChannelOwner;
+  /** Sockets that have arrived before the end of their line. */
+  readonly #handles: PassedHandle[] = [];
+  #line = Buffer.alloc(0);
+  #isOver = false;
+
+  constructor(pipe: Pipe, node: Internals, owner: ChannelOwner) {
+    this.#pipe = pipe;
+    this.#node = node;
+    this.#owner = owner;
+    pipe.pendingHandle = null;
+    pipe.onread = (chunk) => this.#read(chunk);
+    pipe.readStart();
+  }
+
+  /**
+   * Sends a message, and with it a socket or a listening server, which stays open here as well. Resolves with true when
+   * the kernel has both, so that the sender may close its socket; with false if the other process is gone.
+   */
+  send(message: Message, passed?: net.Socket | net.Server): Promise<boolean> {
+    const handle: unknown = passed && Reflect.get(passed, "_handle");
+    if (this.#isOver || handle === null || (passed !== undefined && typeof handle !== "object"))
+      return Promise.resolve(false);
+    const line = `${JSON.stringify({ ...message, ...(passed && { hasHandle: 1 }) })}\n`;
+    return new Promise((resolve) => {
+      const oncomplete = (status: number): void => resolve(status === 0);
+      // The request keeps the handle alive until the kernel has it.
+      const request = Object.assign(new this.#node.WriteWrap(), { oncomplete, handle });
+      const status =
+        handle === undefined
+          ? this.#pipe.writeUtf8String(request, line)
+          : this.#pipe.writeUtf8String(request, line, handle);
+      if (status !== 0) resolve(false);
+      else if (!this.#node.isUnderWay()) resolve(true);
+    });
+  }
+
+  close(): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    for (const handle of this.#handles) handle.close();
+    this.#pipe.close();
+    this.#owner.ended();
+  }
+
+  #read(chunk: ArrayBuffer | undefined): void {
+    const handle = this.#pipe.pendingHandle;
+    this.#pipe.pendingHandle = null;
+    if (this.#isOver) return handle?.close();
+    if (handle) this.#handles.push(handle);
+    if (chunk === undefined) return this.close();
+    this.#line = Buffer.concat([this.#line, Buffer.from(chunk)]);
+    for (let end = this.#line.indexOf(10); end >= 0; end = this.#line.indexOf(10)) {
+      const text = this.#line.toString("utf8", 0, end);
+      this.#line = this.#line.subarray(end + 1);
+      this.#take(text);
+    }
+    if (this.#line.length > mostLineBytes) this.close();
+  }
+
+  #take(text: string): void {
+    if (this.#isOver) return;
+    const message = messageIn(text);
+    if (message === undefined) return this.close();
+    const { hasHandle, ...rest } = message;
+    // Without its socket, for example because this process has no free descriptor, the message means nothing.
+    const handle = hasHandle === undefined ? undefined : this.#handles.shift();
+    if (hasHandle === undefined || handle !== undefined) this.#owner.received(rest, handle);
+    else this.close();
+  }
+}
+
+function messageIn(text: string): Message | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value !== "object" || value === null) return undefined;
+    const entries = Object.entries(value).filter(
+      (entry): entry is [string, string | number] =>
+        typeof entry[1] === "string" || typeof entry[1] === "number",
+    );
+    return Object.fromEntries(entries);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Returns a socket for a handle that another process has passed. It is paused. */
+export function socketOf(handle: PassedHandle): net.Socket {
+  // Node's documentation of `net.Socket` omits the options `handle` and `pauseOnCreate`.
+  const options: object = { handle, allowHalfOpen: true, pauseOnCreate: true };
+  return new net.Socket(options);
+}
+
+/**
+ * Stops reading a socket whose bytes are all forwarded, so that it can be passed on. Returns a function that continues
+ * to read; undefined: the socket is ending, or holds bytes. This uses a private field of Node: `pause()` would let Node
+ * read one more chunk.
+ */
+export function stopReading(socket: net.Socket): (() => void) | undefined {
+  const handle: unknown = Reflect.get(socket, "_handle");
+  const isQuiet = socket.readableLength === 0 && socket.writableLength === 0;
+  if (!isQuiet || socket.readableEnded || socket.writableEnded || socket.destroyed || !isReader(handle))
+    return undefined;
+  handle.readStop();
+  return () => {
+    if (!socket.destroyed) handle.readStart();
+  };
+}
+
+function isReader(
+  handle: unknown,
+): handle is { readonly readStop: () => void; readonly readStart: () => void } {
+  return typeof handle === "object" && handle !== null && "readStop" in handle && "readStart" in handle;
+}

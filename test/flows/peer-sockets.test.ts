@@ -1,0 +1,246 @@
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import http2 from "node:http2";
+import { connect, createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import tls from "node:tls";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../src/base/clock.ts";
+import { Failure } from "../../src/base/failure.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems } from "../../src/config/problem.ts";
+import { type Entry, Journal } from "../../src/events/journal.ts";
+import { type Running, startWatchkeeper } from "../../src/main.ts";
+import { answerMs } from "../../src/proxy/cluster/peer-sockets.ts";
+import { mostPassedSockets } from "../../src/proxy/downstream/listen.ts";
+import { connectChannel } from "../../src/proxy/net/handle-channel.ts";
+import { until } from "../support/h1.ts";
+import { startProxy, type TestProxy } from "../support/proxy.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("flows/peer-sockets");
+
+type Another = { readonly running: Running; readonly entries: readonly Entry[] };
+
+let directory: string;
+let port: number;
+let first: TestProxy;
+const others: Another[] = [];
+
+test.before.each(async () => {
+  directory = mkdtempSync(join(tmpdir(), "watchkeeper-peers-"));
+  port = await freePort();
+  first = await startProxy({
+    backends: 2,
+    listeners: `  - {name: through, address: "127.0.0.1:${port}", mode: Passthrough, reusePort: true}`,
+    drain: `handoverDirectory: "${directory}"`,
+  });
+});
+
+test.after.each(async () => {
+  for (const { running } of others.splice(0)) await running.stop(AbortSignal.abort());
+  await first.stop();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+/** Another process of the same configuration, as far as its sockets are concerned. */
+async function another(): Promise<Another> {
+  const file = join(first.directory, "watchkeeper.yaml");
+  const config = parseConfig(readFileSync(file, "utf8"), file);
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  const entries: Entry[] = [];
+  const journal = new Journal(wallClock);
+  journal.subscribe((entry) => entries.push(entry));
+  const running = await startWatchkeeper(config, { journal });
+  if (running instanceof Failure) throw new Error(running.message);
+  const made = { running, entries };
+  others.push(made);
+  return made;
+}
+
+type Joined = {
+  readonly isClosed: () => boolean;
+  readonly get: () => Promise<string>;
+  readonly close: () => void;
+};
+
+/** A client with TLS of a backend. `raw`: the client's TCP connection, if it is open already. */
+function through(raw = connect(port, "127.0.0.1")): Joined {
+  const socket = tls.connect({
+    socket: raw,
+    ca: first.ca,
+    servername: "localhost",
+    ALPNProtocols: ["h2"],
+  });
+  socket.on("error", () => {});
+  const session = http2.connect("https://localhost", { createConnection: () => socket });
+  session.on("error", () => {});
+  let isClosed = false;
+  session.on("close", () => (isClosed = true));
+  return {
+    isClosed: () => isClosed,
+    async get() {
+      const chunks: Buffer[] = [];
+      for await (const chunk of session.request({ ":path": "/api" })) chunks.push(chunk as Buffer);
+      return Buffer.concat(chunks).toString();
+    },
+    close: () => session.destroy(),
+  };
+}
+
+const answer = /^[ab] GET \/api 0$/;
+const never = new AbortController().signal;
+
+/** Number of sockets that listen on the port, by the kernel's table. */
+function listeningSockets(): number {
+  const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
+  const rows = readFileSync("/proc/net/tcp", "utf8").split("\n");
+  return rows.filter((row) => row.includes(` ${local} `) && row.trim().split(/\s+/)[3] === "0A").length;
+}
+
+function sum(entries: readonly Entry[], kind: "peer_sockets.passed" | "peer_sockets.received") {
+  const all = entries.flatMap((entry) => (entry.kind === kind ? [entry] : []));
+  return {
+    listeners: all.reduce((count, { listeners }) => count + listeners, 0),
+    connections: all.reduce((count, { connections }) => count + connections, 0),
+  };
+}
+
+test("a Passthrough connection goes on in another process when its own process ends, with any number of ends", async () => {
+  const clients = Array.from({ length: 5 }, () => through());
+  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
+  const second = await another();
+  await within(20_000, "the stop", first.running.stop(never));
+  assert.equal(sum(first.entries, "peer_sockets.passed").connections, 5);
+  const drained = first.entries.find((entry) => entry.kind === "drain.ended");
+  assert.is(drained?.kind === "drain.ended" && drained.cut, 0);
+  const reasons = first.entries.flatMap((entry) =>
+    entry.kind === "passthrough.ended" ? [entry.reason] : [],
+  );
+  assert.equal(
+    reasons,
+    Array.from({ length: 5 }, () => "passed_on"),
+  );
+  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
+  await until("the end of the channel", () => sum(second.entries, "peer_sockets.received").connections === 5);
+  const third = await another();
+  await within(20_000, "the second stop", second.running.stop(never));
+  await until("the end of the channel", () => sum(third.entries, "peer_sockets.received").connections === 5);
+  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
+  assert.is(
+    clients.some(({ isClosed }) => isClosed()),
+    false,
+  );
+  for (const client of clients) client.close();
+});
+
+test("a listening socket is passed to the process that stays, and from there to the next one: there are never more", async () => {
+  let old: Another = { running: first.running, entries: first.entries };
+  let stays = await another();
+  assert.is(listeningSockets(), 2);
+  for (let upgrade = 0; upgrade < 4; upgrade += 1) {
+    await within(20_000, "the stop", old.running.stop(never));
+    assert.is(sum(old.entries, "peer_sockets.passed").listeners >= 1, true);
+    assert.is(listeningSockets(), 2);
+    // Both sockets have clients, and the process that stays answers all of them.
+    const clients = Array.from({ length: 12 }, () => through());
+    for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
+    for (const client of clients) client.close();
+    const next = await another();
+    await until("two listening sockets", () => listeningSockets() === 2);
+    old = stays;
+    stays = next;
+  }
+});
+
+test("a client that has just connected and sent nothing yet is served, although its process has nothing else to do", async () => {
+  const raw = connect(port, "127.0.0.1");
+  await new Promise((resolve) => raw.once("connect", resolve));
+  await another();
+  const stopped = first.running.stop(never);
+  await until("the drain", () => first.entries.some(({ kind }) => kind === "drain.started"));
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  const client = through(raw);
+  assert.match(await within(20_000, "an answer", client.get()), answer);
+  await within(20_000, "the stop", stopped);
+  assert.match(await within(20_000, "another answer", client.get()), answer);
+  client.close();
+});
+
+test("without another process, a stop is what it was, and leaves no socket in the directory", async () => {
+  const client = through();
+  assert.match(await within(20_000, "an answer", client.get()), answer);
+  assert.is(readdirSync(directory).length, 1);
+  await within(20_000, "the stop", first.running.stop(never));
+  await until("the end of the connection", client.isClosed);
+  assert.equal(readdirSync(directory), []);
+});
+
+test("a process that does not answer gets nothing, and delays the stop by a second at most", async () => {
+  const hung = createServer();
+  await new Promise<void>((resolve) => hung.listen(join(directory, "hung.sock"), resolve));
+  const client = through();
+  assert.match(await within(20_000, "an answer", client.get()), answer);
+  const began = Date.now();
+  await within(20_000, "the stop", first.running.stop(never));
+  assert.ok(Date.now() - began < answerMs + 3_000, `${Date.now() - began} ms`);
+  await until("the end of the connection", client.isClosed);
+  assert.equal(sum(first.entries, "peer_sockets.passed"), { listeners: 0, connections: 0 });
+  hung.close();
+});
+
+test("the socket of a process that was killed is removed, and the next process is found", async () => {
+  const killed = createServer();
+  await new Promise<void>((resolve) => killed.listen(join(directory, "bound"), resolve));
+  // Node would remove the socket under the name that it has bound.
+  const dead = join(directory, "0.sock");
+  renameSync(join(directory, "bound"), dead);
+  await new Promise((resolve) => killed.close(resolve));
+  assert.is(existsSync(dead), true);
+  await another();
+  assert.is(existsSync(dead), false);
+  await within(20_000, "the stop", first.running.stop(never));
+  assert.is(sum(first.entries, "peer_sockets.passed").listeners, 3);
+});
+
+test("a listener accepts from at most so many sockets of others, and from none that has another address", async () => {
+  const path = join(directory, readdirSync(directory)[0] ?? "");
+  const channel = await connectChannel(path, { received: () => {}, ended: () => {} });
+  if (channel instanceof Failure) throw new Error(channel.message);
+  const [same, other] = [createServer(), createServer()];
+  await new Promise<void>((resolve) => same.listen({ host: "127.0.0.1", port, reusePort: true }, resolve));
+  await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
+  for (const server of [other, ...Array.from({ length: mostPassedSockets + 2 }, () => same)])
+    assert.ok(await channel.send({ kind: "listener", listener: "through" }, server));
+  assert.ok(await channel.send({ kind: "listener", listener: "unknown" }, same));
+  same.close();
+  other.close();
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  channel.close();
+  await until("the end", () => sum(first.entries, "peer_sockets.received").listeners > 0);
+  assert.is(sum(first.entries, "peer_sockets.received").listeners, mostPassedSockets);
+  const clients = Array.from({ length: 6 }, () => through());
+  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
+  for (const client of clients) client.close();
+});
+
+test("a directory in which other users may write is not used", async () => {
+  chmodSync(directory, 0o777);
+  const second = await another();
+  const failures = second.entries.filter((entry) => entry.kind === "peer_sockets.failed");
+  assert.is(failures.length, 1);
+  const client = through();
+  assert.match(await within(20_000, "an answer", client.get()), answer);
+  client.close();
+});
+
+test.run();
