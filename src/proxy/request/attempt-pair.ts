@@ -6,7 +6,7 @@ import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retry-policy.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
-import type { HeldResponse } from "./held-response.ts";
+import { HeldBody, type HeldResponse } from "./held-response.ts";
 
 export class AttemptPair extends Retries {
   readonly #owner: AttemptOwner;
@@ -16,8 +16,7 @@ export class AttemptPair extends Retries {
   #other: Attempt | undefined;
   #backend = "";
   /**
-   * A refusal that is held back, because another attempt or another backend may succeed. Invariant: its attempt is
-   * `#first` or `#other`.
+   * A response that is held back (held-response.ts). Invariant: its attempt is `#first` or `#other`.
    */
   #held: HeldResponse | undefined;
   /** True if an attempt is over whose backend may have begun to process the request. */
@@ -144,9 +143,13 @@ export class AttemptPair extends Retries {
     return this.#other !== undefined;
   }
 
-  /** True if every attempt is suspect and none has a response. */
+  get #isRefused(): boolean {
+    return this.#held !== undefined && !(this.#held instanceof HeldBody);
+  }
+
+  /** True if every attempt is suspect and none has a response. An incomplete body is no response. */
   get isDoubted(): boolean {
-    if (this.#held !== undefined || this.#first?.isSuspect !== true) return false;
+    if (this.#isRefused || this.#first?.isSuspect !== true) return false;
     return this.#other === undefined || this.#other.isSuspect;
   }
 

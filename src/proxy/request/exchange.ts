@@ -45,7 +45,7 @@ import { AttemptPair } from "./attempt-pair.ts";
 import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
-import { HeldResponse, isRefusal, isShort, isShutdown } from "./held-response.ts";
+import { HeldBody, HeldResponse, isRefusal, isShort, isShutdown, mayHoldBody } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
 import { RequestBody } from "./request-body.ts";
@@ -96,6 +96,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
+  /** The body that was held until it was forwarded; undefined: none was. */
+  #relayed: HeldBody | undefined;
   #index = -1;
   /** The sums over all watches, to which an active watch adds its bytes; undefined for any other exchange. */
   #tally: WatchTally | undefined;
@@ -356,7 +358,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#sentBytes += count;
     this.context.client.works(count);
     if (this.#tally !== undefined) this.#tally.bytes += count;
-    const granted = this.#watch?.creditFor(count) ?? count;
+    const granted = (this.#watch ?? this.#relayed)?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
     if (attempt?.up === undefined) return;
     if (granted > 0) attempt.up.grant(granted);
@@ -392,7 +394,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const held = this.attempts.heldOf(attempt);
     if (held !== undefined) {
       held.endWith(fields);
-      return this.#relayIfWhole(held);
+      return this.#relayIfDue(held);
     }
     this.#relayHead(attempt);
     if (this.isAnswered) this.#sendHead(fields, end);
@@ -404,8 +406,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const held = this.attempts.heldOf(attempt);
     if (held !== undefined) {
       held.keep(bytes, start, end, endStream);
-      return this.#relayIfWhole(held);
+      return this.#relayIfDue(held);
     }
+    if (!endStream && this.#holdsBody(attempt))
+      return this.attemptData(attempt, bytes, start, end, endStream);
     this.#relayHead(attempt);
     if (endStream) this.#state = "finishing";
     this.#reader?.read(bytes, start, end, endStream);
@@ -419,6 +423,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptSuspected(attempt: Attempt): void {
     if (this.isEnded || this.isAnswered) return;
+    // A backend that is sending the body is not slow.
+    if (!attempt.isSuspect && this.attempts.heldOf(attempt) !== undefined) return;
     const { backends, hedges } = this.#parts;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
@@ -436,8 +442,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself, not a lost connection, has ended the stream. So the held head is its response.
-    if (code !== lost) this.#relayHead(attempt);
+    // The backend itself, not a lost connection, has ended the stream. So what is held is its response.
+    if (code !== lost) this.#relayArrived(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
     if (!attempt.isMalformed && this.#maySendAgain(code)) {
@@ -483,6 +489,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #relayHead(attempt: Attempt): void {
     const head = attempt.takeHead();
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
+  }
+
+  /** Forwards what is held of the attempt's response, because the rest will not come. */
+  #relayArrived(attempt: Attempt): void {
+    this.#relayHead(attempt);
+    if (this.attempts.heldOf(attempt) instanceof HeldBody) this.#relayHeld();
   }
 
   #answer(attempt: Attempt, status: number, fields: Field[], end: boolean): void {
@@ -537,7 +549,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
       this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
-      this.#stopWaiting = this.#parts.clock.after(requestLimits.refusalHeldMs, () => this.#relayRefusal());
+      this.#stopWaiting = this.#parts.clock.after(requestLimits.refusalHeldMs, () => this.#relayHeld());
       return true;
     }
     if (this.#body?.isRepeatable === false) return false;
@@ -571,27 +583,44 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return true;
   }
 
-  #relayIfWhole(held: HeldResponse): void {
-    if (this.attempts.hasTwo || !held.isWhole) return;
+  /** Holds a body from its first bytes on, because more follow. Returns false if it is forwarded as it arrives. */
+  #holdsBody(attempt: Attempt): boolean {
+    const head = attempt.keptHead;
+    const { buffered, clock } = this.#parts;
+    if (head === undefined || this.attempts.isHolding || buffered.isTight || !mayHoldBody(head, this.#info))
+      return false;
+    attempt.takeHead();
+    const held = new HeldBody(attempt, head, buffered, this.#info);
+    this.attempts.hold(held);
+    const relay = (): void => (this.attempts.heldOf(attempt) === held ? this.#relayHeld() : undefined);
+    this.#stopWaiting = held.whenLate(clock, relay);
+    return true;
+  }
+
+  #relayIfDue(held: HeldResponse): void {
+    if (!held.isDue) return;
+    if (held instanceof HeldBody) return this.#relayHeld();
+    if (this.attempts.hasTwo) return;
     const { attempt } = held;
     const { avoidedApis, hedges } = this.#parts;
     if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
-      return this.#relayRefusal();
+      return this.#relayHeld();
     this.#isMissing = true;
     if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
   }
 
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
-    this.#relayRefusal();
+    this.#relayHeld();
     return true;
   }
 
-  #relayRefusal(): void {
-    const refusal = this.attempts.takeHeld();
-    if (refusal === undefined) return;
-    const { attempt } = refusal;
-    refusal.passOn({
+  #relayHeld(): void {
+    const held = this.attempts.takeHeld();
+    if (held === undefined) return;
+    const { attempt } = held;
+    if (held instanceof HeldBody) this.#relayed = held;
+    held.passOn({
       headers: (fields, end) =>
         this.isAnswered
           ? this.#sendHead(fields, end)

@@ -1,11 +1,18 @@
 /**
- * Holds a refusal (429, 5xx, or a 404 that may mean a missing API) back while another backend may give a better
- * response. A short refusal is held until it is complete, because its backend may die before that. A longer refusal
- * gets no flow-control credit, so the stream's window limits the held bytes.
+ * Holds a response back until it is known whether the client gets it.
+ *
+ * A refusal (429, 5xx, or a 404 that may mean a missing API) is held while another backend may give a better response. A
+ * short refusal is held until it is complete, because its backend may be lost before that. A longer refusal gets no
+ * flow-control credit, so the stream's window limits the held bytes.
+ *
+ * The body of a read's response is held until it is complete, for the same reason, up to `heldBodyBytes`. Only for a
+ * longer document (`heldDocumentBytes`), the backend gets flow-control credit before the client has the bytes.
  */
 
+import type { Clock } from "../../base/clock.ts";
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
+import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
@@ -39,6 +46,11 @@ export class HeldResponse {
   }
 
   get isWhole(): boolean {
+    return this.#isWhole;
+  }
+
+  /** True if the response can be judged or forwarded now. */
+  get isDue(): boolean {
     return this.#isWhole;
   }
 
@@ -80,6 +92,63 @@ export class HeldResponse {
   forget(): void {
     this.#body.take();
   }
+}
+
+const noWait = (): void => {};
+
+/** The body of a read's response. */
+export class HeldBody extends HeldResponse {
+  readonly #mostBytes: number;
+  readonly #isDocument: boolean;
+  /** Number of bytes for which the backend has got flow-control credit, and that were not sent to the client yet. */
+  #creditedBytes = 0;
+
+  constructor(attempt: Attempt, head: Field[], buffered: Buffered, info: RequestInfo) {
+    super(attempt, head, false, buffered);
+    this.#isDocument = !info.isResource;
+    this.#mostBytes = mostBodyBytes(info);
+  }
+
+  override keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
+    super.keep(bytes, start, end, endStream);
+    if (!this.#isDocument) return;
+    this.attempt.up?.grant(end - start);
+    this.#creditedBytes += end - start;
+  }
+
+  /** Returns for how many of `count` bytes that were now sent to the client the backend has got no credit yet. */
+  creditFor(count: number): number {
+    const credited = Math.min(count, this.#creditedBytes);
+    this.#creditedBytes -= credited;
+    return count - credited;
+  }
+
+  /**
+   * Calls `forward` if the body is not complete after `heldBodyMs`. Waits on while the backend is suspect, because the
+   * request was then also sent to another backend, which may answer. Returns a function that cancels the wait.
+   */
+  whenLate(clock: Clock, forward: () => void): () => void {
+    let stop = noWait;
+    const wait = (): void => {
+      stop = clock.after(requestLimits.heldBodyMs, () => (this.attempt.isSuspect ? wait() : forward()));
+    };
+    wait();
+    return () => stop();
+  }
+
+  override get isDue(): boolean {
+    return this.isWhole || this.heldBytes > this.#mostBytes;
+  }
+}
+
+function mostBodyBytes({ isResource }: RequestInfo): number {
+  return isResource ? requestLimits.heldBodyBytes : requestLimits.heldDocumentBytes;
+}
+
+/** True if a body with this head is held: the read succeeded, and the body is not known to be too long. */
+export function mayHoldBody(head: readonly Field[], info: RequestInfo): boolean {
+  const length = head.find((field) => field.role === role.contentLength);
+  return head[0]?.value === "200" && (length === undefined || Number(length.value) <= mostBodyBytes(info));
 }
 
 /** True for the status of an overloaded, faulty or draining backend: another backend may give a better response. */

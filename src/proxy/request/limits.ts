@@ -14,6 +14,18 @@ export const requestLimits = {
    */
   shortRefusalBytes: 16 * KiB,
   /**
+   * The body of a read's response is held until it is complete, up to this size: if the backend is lost before that,
+   * another one is asked, and the client gets no response that is cut off. The size is below the window of a stream, so
+   * a held body needs no more memory than a body that waits for a slow client.
+   */
+  heldBodyBytes: 192 * KiB,
+  /** As `heldBodyBytes`, for discovery and OpenAPI documents. The largest, /openapi/v2, has 4 MB in Kubernetes 1.36. */
+  heldDocumentBytes: 8 * MiB,
+  /**
+   * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend is suspect earlier.
+   */
+  heldBodyMs: 1500,
+  /**
    * For this many ms after a request's arrival, an attempt that a GOAWAY refused does not count. Each 401 causes a
    * GOAWAY on its connection, which proves nothing about the backend. During a flood of 401s, dozens of connections may
    * refuse one request.

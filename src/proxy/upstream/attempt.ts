@@ -135,6 +135,10 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#headAt = this.#connection?.now ?? 0;
   }
 
+  get keptHead(): Field[] | undefined {
+    return this.#head;
+  }
+
   takeHead(): Field[] | undefined {
     const head = this.#head;
     if (head !== undefined) this.#head = undefined;

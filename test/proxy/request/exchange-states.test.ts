@@ -31,6 +31,8 @@ test("a request waits in placing, is in asking until the answer's head, then rel
   side?.sendHeaders(ok, false);
   side?.sendData(Buffer.from("x"), 0, 1, false);
   path.settle();
+  assert.is(told(exchange), "list ID asking 0 a", "the body is held");
+  path.clock.advance(2_000);
   assert.is(told(exchange), "list ID relaying 200 a");
   path.backend("a").last.say("y", true);
   path.settle();
