@@ -100,12 +100,14 @@ const noWait = (): void => {};
 export class HeldBody extends HeldResponse {
   readonly #mostBytes: number;
   readonly #isDocument: boolean;
+  readonly #buffered: Buffered;
   /** Number of bytes for which the backend has got flow-control credit, and that were not sent to the client yet. */
   #creditedBytes = 0;
 
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, info: RequestInfo) {
     super(attempt, head, false, buffered);
     this.#isDocument = !info.isResource;
+    this.#buffered = buffered;
     this.#mostBytes = mostBodyBytes(info);
   }
 
@@ -137,7 +139,7 @@ export class HeldBody extends HeldResponse {
   }
 
   override get isDue(): boolean {
-    return this.isWhole || this.heldBytes > this.#mostBytes;
+    return this.isWhole || this.heldBytes > this.#mostBytes || this.#buffered.isTight;
   }
 }
 
