@@ -1,0 +1,126 @@
+/**
+ * One verdict about each backend for several processes with a data path each: the *parent* judges, from its own evidence
+ * and that of its *workers*. How the processes exchange messages is no subject of this file (src/workers).
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { BackendFacts } from "../../health/backend.ts";
+import { ConnectionStates } from "../../health/connection-states.ts";
+import type { Evidence } from "../../health/evidence.ts";
+import { healthLimits } from "../../health/limits.ts";
+import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/prober.ts";
+
+/**
+ * Why a worker wants a backend to be probed at once. failed: a request failed there; slow: requests are unanswered
+ * although PINGs are answered; large-packets: one connection in use is silent while another answers.
+ */
+export const symptoms = ["failed", "slow", "large-packets"] as const;
+export type Symptom = (typeof symptoms)[number];
+
+/** What a worker tells the process that judges. */
+export type RemoteJudge = {
+  readonly report: (backend: string, evidence: Evidence) => void;
+  /** This process has closed its connections to the backend for a reason of its own. */
+  readonly unconnected: (backend: string) => void;
+  readonly probe: (backend: string, symptom: Symptom) => void;
+};
+
+/** Number of the parent among the processes. Workers have the numbers from 1 on. */
+const ownNumber = 0;
+
+/** Milliseconds for which a worker's report holds that a backend may lose large packets: a probe takes less. */
+const symptomMs = 3000;
+
+/** The evidence of all processes about the backends of one cluster, in the parent. */
+export class SharedEvidence {
+  readonly #states = new ConnectionStates();
+  readonly #onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
+  /** Facts and evidence of each backend's latest verdict, for workers that start later. */
+  #latest = new Map<string, { readonly facts: BackendFacts; readonly evidence: Evidence }>();
+  readonly #largePacketsAt = new Map<string, number>();
+
+  constructor(onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void) {
+    this.#onFacts = onFacts;
+  }
+
+  /** Returns the evidence if it changes what all processes together know; undefined: it does not. */
+  merged(backend: string, evidence: Evidence, process = ownNumber): Evidence | undefined {
+    return this.#states.learn(process, backend, evidence);
+  }
+
+  unconnected(backend: string, process = ownNumber): Evidence | undefined {
+    return this.#states.unconnected(process, backend);
+  }
+
+  ended(process: number): readonly (readonly [backend: string, Evidence])[] {
+    return this.#states.ended(process);
+  }
+
+  judged(backend: string, facts: BackendFacts, evidence: Evidence): void {
+    this.#latest.set(backend, { facts, evidence });
+    this.#onFacts(backend, facts, evidence);
+  }
+
+  get latest(): ReadonlyMap<string, { readonly facts: BackendFacts; readonly evidence: Evidence }> {
+    return this.#latest;
+  }
+
+  suspectLargePackets(backend: string, now: number): void {
+    this.#largePacketsAt.set(backend, now);
+  }
+
+  mayLoseLargePackets(backend: string, now: number): boolean {
+    return now - (this.#largePacketsAt.get(backend) ?? Number.NEGATIVE_INFINITY) < symptomMs;
+  }
+
+  reconcile(backends: readonly string[]): void {
+    this.#states.reconcile(backends);
+    for (const known of [this.#latest, this.#largePacketsAt])
+      for (const backend of known.keys()) if (!backends.includes(backend)) known.delete(backend);
+  }
+}
+
+/** The probers of a worker: each request for a probe goes to the parent, which probes for all processes. */
+export class RemoteProbers implements BackendProbers {
+  readonly #clock: Clock;
+  readonly #judge: Pick<RemoteJudge, "probe">;
+  readonly #counts: ProbeCounts;
+  readonly #byBackend = new Map<string, BackendProber>();
+
+  constructor(clock: Clock, judge: Pick<RemoteJudge, "probe">, counts: ProbeCounts) {
+    this.#clock = clock;
+    this.#judge = judge;
+    this.#counts = counts;
+  }
+
+  of(backend: string): BackendProber | undefined {
+    return this.#byBackend.get(backend);
+  }
+
+  configure(): void {}
+
+  reconcile(backends: readonly string[]): void {
+    for (const backend of this.#byBackend.keys())
+      if (!backends.includes(backend)) this.#byBackend.delete(backend);
+    for (const backend of backends)
+      if (!this.#byBackend.has(backend)) this.#byBackend.set(backend, this.#proberOf(backend));
+  }
+
+  #proberOf(backend: string): BackendProber {
+    const ask = (symptom: Symptom): (() => void) => {
+      let askedAt = Number.NEGATIVE_INFINITY;
+      // A prober starts no more probes than that, and each failed request asks for one.
+      return () => {
+        const now = this.#clock.now();
+        if (now - askedAt < healthLimits.urgentProbeMs) return;
+        askedAt = now;
+        this.#judge.probe(backend, symptom);
+      };
+    };
+    return {
+      probeNow: ask("failed"),
+      expediteProbe: ask("slow"),
+      probeLargePackets: ask("large-packets"),
+      counts: this.#counts,
+    };
+  }
+}
