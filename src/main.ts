@@ -17,7 +17,7 @@ import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
 import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
-import { drain } from "./proxy/cluster/shutdown-drain.ts";
+import { type DrainTimes, drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
@@ -26,6 +26,9 @@ import { Tracer } from "./proxy/observe/tracer.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, LoadShedding } from "./proxy/overload/load-shedding.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
+import { Parent } from "./workers/parent.ts";
+import type { ServingWorker, WorkerLink } from "./workers/worker-link.ts";
+import { startWorkerProcess, type WorkerProcess } from "./workers/worker-process.ts";
 
 export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
@@ -43,8 +46,13 @@ export type Running = {
   readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
-  /** Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients. */
-  stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
+  /** The workers; empty if this process serves all clients itself. */
+  readonly workers: readonly { readonly number: number; readonly pid: number; readonly state: string }[];
+  /**
+   * Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients.
+   * `times`: the times of the drain; default: those of the configuration.
+   */
+  stop(hurry: AbortSignal, isHandedOver?: boolean, times?: DrainTimes): Promise<void>;
 };
 
 export type Surroundings = {
@@ -59,27 +67,50 @@ export type Surroundings = {
   /** The limits of the predecessor's operators; default: none. */
   readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
+  /** Set in a worker: its parent, which has the listening sockets, the admin ports and the verdicts. */
+  readonly worker?: WorkerLink;
+  /** Starts the process of a worker. Tests start others. */
+  readonly startWorker?: () => WorkerProcess;
 };
 
 /** Opens all listeners and the admin port. If one cannot be opened, opens none and returns a Failure. */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
-  const { journal } = around;
+  const { journal, worker } = around;
+  const parent = parentOf(config, around);
   const traces = new TraceExporter({ clock: guarded(wallClock, journal), journal });
   const tracer = new Tracer(wallClock, traces);
-  const clusters = Clusters.of(config, journal, tracer);
+  const clusters = Clusters.of(config, journal, {
+    tracer,
+    others: worker?.others ?? (parent && { parent: parent.hooks }),
+  });
   if (clusters instanceof Failure) return clusters;
-  const proxy = new Watchkeeper(config, clusters, { ...around, traces, tracer });
+  parent?.attach(clusters);
+  const proxy = new Watchkeeper(config, clusters, { ...around, traces, tracer, parent });
   return (await proxy.start()) ?? proxy;
 }
 
-type Parts = Surroundings & { readonly traces: TraceExporter; readonly tracer: Tracer };
+/** Returns the side of this process towards its workers; undefined: it serves all clients itself. */
+function parentOf(
+  config: Config,
+  { journal, worker, startWorker: startProcess = startWorkerProcess }: Surroundings,
+): Parent | undefined {
+  if (worker !== undefined || config.workers === 1) return undefined;
+  return new Parent({ clock: guarded(wallClock, journal), journal, config, startProcess });
+}
+
+type Parts = Surroundings & {
+  readonly traces: TraceExporter;
+  readonly tracer: Tracer;
+  readonly parent: Parent | undefined;
+};
 
 class Watchkeeper implements Running {
   #config: Config;
   readonly #around: Parts;
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
-  readonly #records: AdminRecords;
+  /** Undefined in a worker: its parent has them. */
+  readonly #records: AdminRecords | undefined;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #intervals: readonly Interval[];
@@ -91,7 +122,7 @@ class Watchkeeper implements Running {
     this.#config = config;
     this.#around = around;
     this.#clusters = clusters;
-    this.#records = new AdminRecords(around.journal);
+    this.#records = around.worker === undefined ? new AdminRecords(around.journal) : undefined;
     this.#configureTracing();
     const { journal, inherited } = around;
     const clock = guarded(wallClock, journal);
@@ -99,7 +130,14 @@ class Watchkeeper implements Running {
     const load = new HeapLoad();
     const intake = new Intake({ clock, most: mostSockets(), isShort: () => load.isShort });
     const listeners = new Listeners(
-      { clock, journal, gateOf, intake, keepalive: () => this.#config.health.tcpKeepalive },
+      {
+        clock,
+        journal,
+        gateOf,
+        intake,
+        keepalive: () => this.#config.health.tcpKeepalive,
+        sockets: around.worker ? "passed" : around.parent,
+      },
       inherited,
     );
     const overload = new LoadShedding({
@@ -140,22 +178,41 @@ class Watchkeeper implements Running {
     return this.#clusters.exchanges;
   }
 
+  get workers(): Running["workers"] {
+    return this.#around.parent?.workers ?? [];
+  }
+
   async start(): Promise<Failure | undefined> {
     const { inherited, inheritedLimits = "", journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
     this.#clusters.operatorLimits.restore(inheritedLimits);
-    const isAwaited = this.#awaitsBackends;
-    const failure =
-      (await this.#clusters.load()) ??
-      (isAwaited ? await this.#awaitBackends() : undefined) ??
-      // The admin port opens before the listeners: health checks may come as soon as clients are accepted.
-      (await this.#openAdmin()) ??
-      (await this.#listen());
-    // Backends are dialled last: dials need the certificates, and a port in use is then reported before any dial.
-    if (failure === undefined && !isAwaited) this.#clusters.start();
+    const failure = this.#around.worker === undefined ? await this.#open() : await this.#openWorker();
     inherited?.closeRest();
     if (failure !== undefined) await this.#abandon();
     return failure;
+  }
+
+  async #open(): Promise<Failure | undefined> {
+    const isEarly = this.#awaitsBackends || this.#around.parent !== undefined;
+    const failure =
+      (await this.#clusters.load()) ??
+      (isEarly ? await this.#awaitBackends() : undefined) ??
+      // The admin port opens before the listeners: health checks may come as soon as clients are accepted.
+      (await this.#openAdmin()) ??
+      (await this.#around.parent?.start()) ??
+      (await this.#listen());
+    // Backends are dialled last: dials need the certificates, and a port in use is then reported before any dial.
+    if (failure === undefined && !isEarly) this.#clusters.start();
+    return failure;
+  }
+
+  /** A worker accepts clients at once: its parent has waited for backends. */
+  async #openWorker(): Promise<Failure | undefined> {
+    const failure = (await this.#clusters.load()) ?? (await this.#listen());
+    if (failure !== undefined) return failure;
+    this.#clusters.start();
+    this.#around.worker?.attach(this.#servingWorker());
+    return undefined;
   }
 
   /** Collects 10 MB of garbage that the start leaves, before the first client connects. V8 would keep that memory. */
@@ -180,9 +237,30 @@ class Watchkeeper implements Running {
 
   async #awaitBackends(): Promise<Failure | undefined> {
     this.#clusters.start();
+    // Workers need what this process finds out about the backends, but not before they start.
+    if (!this.#awaitsBackends) return undefined;
     const { isSuccessor } = this.#around;
     if ((await this.#clusters.settled()) || isSuccessor !== true) return undefined;
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
+  }
+
+  /** What this worker does for its parent. */
+  #servingWorker(): ServingWorker {
+    const [clusters, listeners] = [this.#clusters, this.#listeners];
+    return {
+      clusters,
+      accept: (listener, socket) => listeners.accept(listener, socket),
+      reload: (config) => this.#takeData(config),
+      load: () => ({
+        sockets: listeners.socketCount,
+        requests: clusters.exchanges.size + this.#tunnelCount,
+        complaint: this.#intake.complaint,
+      }),
+    };
+  }
+
+  get #tunnelCount(): number {
+    return this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0);
   }
 
   async reload(loaded: Config | undefined): Promise<readonly string[] | Failure> {
@@ -217,6 +295,7 @@ class Watchkeeper implements Running {
     prepared.take();
     this.#around.configureLog?.(config.logging);
     this.#configureTracing();
+    await this.#around.parent?.configure(this.#config);
     return waiting;
   }
 
@@ -234,17 +313,22 @@ class Watchkeeper implements Running {
     ]);
   }
 
-  async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
+  async stop(
+    hurry: AbortSignal,
+    isHandedOver = false,
+    given: DrainTimes = this.#config.drain,
+  ): Promise<void> {
     this.#isDraining = true;
     // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
-    const times = isHandedOver ? { ...this.#config.drain, shutdownDelayMs: 0 } : this.#config.drain;
+    const times = isHandedOver ? { ...given, shutdownDelayMs: 0 } : given;
     const parts = {
       clock: wallClock,
       journal: this.#around.journal,
       exchanges: this.exchanges,
       queuedBytes: () => this.#clusters.bufferLimiter.buffered.bytes,
-      upgrades: () => this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0),
+      upgrades: () => this.#tunnelCount,
+      workers: this.#around.parent,
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
@@ -258,7 +342,8 @@ class Watchkeeper implements Running {
     this.#stopOverload();
     for (const interval of this.#intervals) interval.stop();
     this.#servers?.stop();
-    this.#records.stop();
+    this.#records?.stop();
+    this.#around.parent?.kill();
     this.#clusters.stop();
     this.#listeners.cut();
     this.#clusters.close();
@@ -268,7 +353,9 @@ class Watchkeeper implements Running {
     const { journal, inherited, traces, droppedLogLines = () => 0 } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
-    const servers = await AdminServers.open(this.#records, {
+    const records = this.#records;
+    if (records === undefined) return undefined;
+    const servers = await AdminServers.open(records, {
       current: () => this.#config,
       inherited: inherited?.take(adminName),
       version: ownVersion(),
@@ -304,7 +391,12 @@ class Watchkeeper implements Running {
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const { lost } = this.#listeners;
-    return readinessOf({ clusters, lost, isDraining: this.#isDraining, refusing: this.#intake.complaint });
+    return readinessOf({
+      clusters,
+      lost,
+      isDraining: this.#isDraining,
+      refusing: this.#around.parent?.complaint || this.#intake.complaint,
+    });
   }
 }
 

@@ -68,14 +68,15 @@ const mayImport: Readonly<Record<string, string>> = {
   "admin/tracing": "base events program proxy/observe admin/events",
   admin:
     "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/replicas admin/api admin/authorization admin/server",
-  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin",
+  workers: "base events config discovery health program proxy/cluster",
+  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin workers",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",
   "demo/story": "base events config pki program src demo/objects demo/apiserver",
   "demo/incidents": "base events pki src demo/objects demo/apiserver demo/story",
   "cli/commands": "base config program",
   "cli/serve":
-    "base events config discovery incidents program proxy/net proxy/tls proxy/cluster admin/monitoring admin/events src demo/apiserver demo/story demo/incidents cli/commands",
+    "base events config discovery incidents program proxy/net proxy/tls proxy/cluster admin/monitoring admin/events workers src demo/apiserver demo/story demo/incidents cli/commands",
   "cli/deploy": "base events config pki program proxy/tls src cli/commands cli/serve",
   "cli/setup": "base config pki src cli/commands cli/serve cli/deploy",
   "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
@@ -95,6 +96,7 @@ const io = [
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/base/address.ts",
   "src/proxy/downstream/listen.ts",
+  "src/workers/worker-process.ts",
   "src/proxy/downstream/h1-connection.ts",
   "src/proxy/downstream/intake.ts",
   "src/proxy/net/connect.ts",

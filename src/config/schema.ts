@@ -16,6 +16,7 @@ export type Written = {
   readonly listeners: readonly WrittenListener[];
   readonly clusters: readonly WrittenCluster[];
   readonly zone?: string;
+  readonly workers: number | "auto";
   readonly watches: {
     readonly alwaysRequestBookmarks: boolean;
     readonly staleReadGuard: "Observe" | "Enforce" | "Disabled";
@@ -202,7 +203,7 @@ export function referenceBreach({ pointer, cluster }: Reference, written: Writte
   return [{ pointer: `${pointer}/cluster`, message }];
 }
 
-const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true });
+const ajv = new Ajv2020({ allErrors: true, useDefaults: true, verbose: true, allowUnionTypes: true });
 ajv.addFormat("address", (text: string) => parseAddress(text) !== undefined);
 ajv.addFormat("origin", (text: string) => parseBackendUrl(text) !== undefined);
 ajv.addFormat("network", isNetwork);

@@ -170,6 +170,11 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
+  /** This process started a worker: a process that serves a part of its clients. `worker`: its number, from 1 on. */
+  "worker.started": { worker: number; pid: number };
+  "worker.ready": { worker: number; pid: number };
+  /** A worker has ended or was killed, with the connections of its clients; another one starts in its place. */
+  "worker.lost": { worker: number; pid: number; reason: string; sockets: number };
   /** `count` watches moved within one second. `slowestMs`: the longest time since a stream was lost or suspect. */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**

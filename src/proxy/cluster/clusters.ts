@@ -15,6 +15,7 @@ import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/load-shedding.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import { Cluster } from "./cluster.ts";
+import type { OtherProcesses } from "./shared-verdict.ts";
 
 /** Share of the heap that buffers of slow clients may use. Above half of it, flow-control windows shrink (D2). */
 const bufferShare = 0.25;
@@ -34,27 +35,35 @@ type NextClusters = {
   readonly made: Cluster[];
 };
 
+export type ClustersAround = {
+  readonly tracer?: Tracer;
+  /** The other processes with a data path to the same backends; default: none. */
+  readonly others?: OtherProcesses | undefined;
+};
+
 export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly operatorLimits: OperatorLimits;
   readonly #journal: Journal;
   readonly #tracer: Tracer | undefined;
+  readonly #others: OtherProcesses | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
   /** The clusters after the reload that is being prepared; undefined while there is none. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
 
-  private constructor(journal: Journal, tracer: Tracer | undefined) {
+  private constructor(journal: Journal, { tracer, others }: ClustersAround) {
     this.#journal = journal;
     this.#tracer = tracer;
+    this.#others = others;
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
     this.operatorLimits = new OperatorLimits(guarded(wallClock, journal), journal);
   }
 
   /** Creates all clusters. Nothing is opened before `start`. */
-  static of(config: Config, journal: Journal, tracer?: Tracer): Clusters | Failure {
-    const clusters = new Clusters(journal, tracer);
+  static of(config: Config, journal: Journal, around: ClustersAround = {}): Clusters | Failure {
+    const clusters = new Clusters(journal, around);
     const all = new Map<string, Cluster>();
     for (const one of configsByCluster(config)) {
       const cluster = clusters.#make(one, config.clusters.length > 1);
@@ -198,7 +207,7 @@ export class Clusters {
 
   #make(config: ConfigForCluster, isBesideOthers: boolean): Cluster | Failure {
     const { name } = config.cluster;
-    const label = isBesideOthers ? name : "";
+    const label = this.#labelOf(name) ?? (isBesideOthers ? name : "");
     const { bufferLimiter, operatorLimits } = this;
     const outcome = Cluster.of(config, {
       journal: this.#journal,
@@ -206,8 +215,19 @@ export class Clusters {
       bufferLimiter,
       operatorLimits,
       label,
+      others: this.#others,
     });
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
+  }
+
+  /** Returns the label that the parent of this worker has given the cluster; undefined: this process chooses it. */
+  #labelOf(name: string): string | undefined {
+    return this.#others && "labels" in this.#others ? this.#others.labels()[name] : undefined;
+  }
+
+  /** The label of each cluster, by its name. */
+  get labels(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Array.from(this.#byName, ([name, { label }]) => [name, label]));
   }
 
   get exchanges(): LiveRequests {

@@ -3,6 +3,7 @@
  * and that of its *workers*. How the processes exchange messages is no subject of this file (src/workers).
  */
 import type { Clock } from "../../base/clock.ts";
+import type { Discovered } from "../../discovery/discovered.ts";
 import type { BackendFacts } from "../../health/backend.ts";
 import { ConnectionStates } from "../../health/connection-states.ts";
 import type { Evidence } from "../../health/evidence.ts";
@@ -23,6 +24,19 @@ export type RemoteJudge = {
   readonly unconnected: (backend: string) => void;
   readonly probe: (backend: string, symptom: Symptom) => void;
 };
+
+/** What the parent of workers hears of its clusters. Backend names are unique across clusters. */
+export type ParentHooks = {
+  readonly onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
+  /** The backends of the cluster with this label may have changed. */
+  readonly onBackends: (cluster: string, found: readonly Discovered[]) => void;
+};
+
+/** The other processes with a data path: those that this one judges for, or the one that judges for it. */
+export type OtherProcesses =
+  | { readonly parent: ParentHooks }
+  /** `labels`: the parent's label of each cluster, by the cluster's name. */
+  | { readonly judge: RemoteJudge; readonly labels: () => Readonly<Record<string, string>> };
 
 /** Number of the parent among the processes. Workers have the numbers from 1 on. */
 const ownNumber = 0;

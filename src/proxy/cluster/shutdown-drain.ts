@@ -22,11 +22,23 @@ export type DrainParts = {
   readonly close: () => void;
   readonly goAway: () => void;
   readonly cut: () => void;
+  /** The processes that serve the clients of this one, and drain at the same time; default: none. */
+  readonly workers?: DrainedWorkers | undefined;
+};
+
+export type DrainedWorkers = {
+  /** Number of processes that have not ended. */
+  readonly alive: number;
+  readonly requests: number;
+  drain(times: DrainTimes): unknown;
 };
 
 export type DrainTimes = { readonly shutdownDelayMs: number; readonly timeoutMs: number };
 
 const endCheckMs = 50;
+
+/** Milliseconds that a worker has, beyond the drain's timeout, to end by itself. */
+const workerEndMs = 2000;
 
 /** Resolves when no request and no tunnel is left. `times.timeoutMs`, or a second signal (`hurry`), ends the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
@@ -35,14 +47,17 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   await pause(clock, times.shutdownDelayMs, hurry);
   parts.close();
   parts.goAway();
-  const deadline = clock.now() + times.timeoutMs;
+  const { workers } = parts;
+  workers?.drain({ ...times, shutdownDelayMs: 0 });
+  const deadline = clock.now() + times.timeoutMs + (workers === undefined ? 0 : workerEndMs);
   const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(times.timeoutMs / 2 / endCheckMs));
-  const isBusy = (): boolean => exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
+  const isBusy = (): boolean =>
+    exchanges.size + parts.upgrades() + parts.queuedBytes() + (workers?.alive ?? 0) > 0;
   while (isBusy() && clock.now() < deadline && !hurry.aborted) {
     await drainSchedule.look(clock);
     await pause(clock, endCheckMs, hurry);
   }
-  const cut = exchanges.size + parts.upgrades();
+  const cut = exchanges.size + parts.upgrades() + (workers?.requests ?? 0);
   await walkInSlices(clock, exchanges.live, (exchange) => {
     if (!exchange.isEnded) exchange.cut();
   });

@@ -48,7 +48,17 @@ export type ListenParts = {
   /** Shared by all listeners, because descriptors and memory belong to the process. */
   readonly intake: Intake;
   readonly keepalive: () => Keepalive;
+  readonly sockets?: SocketSource;
 };
+
+/**
+ * Where the sockets of clients go and come from. pass: the listener passes each accepted socket on instead of serving
+ * it, and calls `leave` afterwards. passed: the listener has no port, and `accept` gets its sockets. Default: it serves
+ * what it accepts.
+ */
+export type SocketSource =
+  | { readonly pass: (listener: string, socket: net.Socket, leave: () => void) => void }
+  | "passed";
 
 type NegotiatedProtocol = {
   readonly alpn: "h2" | "http/1.1";
@@ -95,8 +105,10 @@ export class Listener {
     this.#proxyProtocol = { mode, trusted: networksOf(trustedCIDRs) };
     this.#trustedForwarders = networksOf(config.trustedForwarderCIDRs);
     this.#sources = new Sources(config.maxConnectionsPerSource);
-    this.#server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
-      this.#accept(socket),
+    const { sockets } = parts;
+    const pass = typeof sockets === "object" ? sockets.pass : undefined;
+    this.#server = net.createServer({ pauseOnConnect: pass !== undefined, noDelay: true }, (socket) =>
+      pass === undefined ? this.accept(socket) : this.#pass(socket, pass),
     );
     this.#server.on("error", (error) => {
       // An error before the server listens is returned by `start` instead.
@@ -109,6 +121,10 @@ export class Listener {
     const { name, reusePort } = this.#config;
     const { host } = this.#config.address;
     const port = this.#port;
+    if (this.#parts.sockets === "passed") {
+      this.#check();
+      return textOf({ host, port });
+    }
     const failure = (await this.#adopt()) ? undefined : await this.#listen({ host, port, reusePort });
     if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
     this.#stopChecks();
@@ -160,7 +176,7 @@ export class Listener {
   }
 
   close(): void {
-    this.#server.close();
+    if (this.#parts.sockets !== "passed") this.#server.close();
   }
 
   /**
@@ -202,7 +218,16 @@ export class Listener {
     });
   }
 
-  #accept(socket: net.Socket): void {
+  /** Passes a socket on. It counts here until then. */
+  #pass(socket: net.Socket, pass: Exclude<SocketSource, string>["pass"]): void {
+    const leave = this.#parts.intake.enter();
+    if (leave === undefined) return void socket.destroy();
+    socket.on("error", () => {});
+    pass(this.#config.name, socket, leave);
+  }
+
+  /** Serves a client's new socket. */
+  accept(socket: net.Socket): void {
     // A socket above the limit is closed at once. In the accept queue, it would take the next free descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();

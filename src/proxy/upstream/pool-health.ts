@@ -145,12 +145,13 @@ export class PoolHealth {
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "the connection was closed";
-    if (isLetGo(connection, failure)) {
-      if (connection.isOpened && this.#wasLast(connection)) this.#parts.unconnected?.();
-      return;
-    }
+    if (isLetGo(connection, failure)) return this.#letGo(connection);
     if (this.#wasLast(connection)) this.#learn({ kind: "connections-lost", by: endOf(connection), reason });
     else if (connection.isSuspect) this.#reportAnswering();
+  }
+
+  #letGo(connection: Connection): void {
+    if (connection.isOpened && this.#wasLast(connection)) this.#parts.unconnected?.();
   }
 
   #wasLast(connection: Connection): boolean {

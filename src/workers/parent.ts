@@ -1,0 +1,163 @@
+/** The parent's side: what the messages of workers mean to its clusters, its journal and its drain. */
+import type { Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import type { Failure } from "../base/failure.ts";
+import type { Config } from "../config/config.ts";
+import type { Journal } from "../events/journal.ts";
+import type { Cluster } from "../proxy/cluster/cluster.ts";
+import type { Clusters } from "../proxy/cluster/clusters.ts";
+import type { ParentHooks } from "../proxy/cluster/shared-verdict.ts";
+import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import {
+  machineClockOffset,
+  shiftedEvidence,
+  shiftedFacts,
+  type ToParent,
+  type ToWorker,
+} from "./messages.ts";
+import type { Worker } from "./worker.ts";
+import { WorkerPool } from "./worker-pool.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+export type ParentParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly config: Config;
+  readonly startProcess: () => WorkerProcess;
+};
+
+export class Parent {
+  readonly #parts: ParentParts;
+  readonly #pool: WorkerPool;
+  readonly #offsetMs: number;
+  #config: Config;
+  #clusters: Clusters | undefined;
+  /** Journal entries of workers that were not kept. */
+  droppedEntries = 0;
+
+  constructor(parts: ParentParts) {
+    const { clock, journal, startProcess } = parts;
+    this.#parts = parts;
+    this.#config = parts.config;
+    this.#offsetMs = machineClockOffset(clock.now());
+    this.#pool = new WorkerPool({
+      clock,
+      journal,
+      size: parts.config.workers,
+      startProcess,
+      greeting: () => this.#greeting(),
+      received: (worker, message) => this.#received(worker, message),
+      ended: (worker) => this.#ended(worker),
+    });
+  }
+
+  /** What the clusters, which are created before `attach`, tell the workers. */
+  readonly hooks: ParentHooks = {
+    onFacts: (backend, facts, evidence) =>
+      this.#pool.send({
+        kind: "verdict",
+        backend,
+        facts: shiftedFacts(facts, this.#offsetMs),
+        evidence: shiftedEvidence(evidence, this.#offsetMs),
+      }),
+    onBackends: (cluster, backends) => {
+      this.#pool.send({ kind: "found", cluster, backends });
+      // A worker ignores the verdict about a backend that it does not know yet.
+      for (const message of this.#verdicts()) this.#pool.send(message);
+    },
+  };
+
+  attach(clusters: Clusters): void {
+    this.#clusters = clusters;
+  }
+
+  get workers(): readonly Worker[] {
+    return this.#pool.all;
+  }
+
+  /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
+  start(): Promise<Failure | undefined> {
+    return this.#pool.start();
+  }
+
+  readonly pass = (listener: string, socket: Socket, leave: () => void): void =>
+    this.#pool.pass(listener, socket, leave);
+
+  /** Why no worker takes clients; "": one does. */
+  get complaint(): string {
+    const { all } = this.#pool;
+    const serving = all.filter(({ state }) => state === "serving");
+    if (serving.length === 0) return "no worker serves";
+    return serving.every(({ load }) => load.complaint !== "") ? (serving[0]?.load.complaint ?? "") : "";
+  }
+
+  /** Number of requests and tunnels of all workers. */
+  get requests(): number {
+    return this.#pool.all.reduce((sum, { load }) => sum + load.requests, 0);
+  }
+
+  /** Number of workers whose process runs. */
+  get alive(): number {
+    return this.#pool.alive;
+  }
+
+  /** Applies a configuration that this process has applied. A worker that cannot apply it is replaced. */
+  async configure(config: Config): Promise<void> {
+    this.#config = config;
+    await Promise.all(this.#pool.all.map((worker) => worker.configure(this.#setup())));
+  }
+
+  drain(times: DrainTimes): Promise<void> {
+    return this.#pool.drain(times);
+  }
+
+  kill(): void {
+    this.#pool.kill();
+  }
+
+  #setup(): { readonly config: Config; readonly labels: Readonly<Record<string, string>> } {
+    return { config: this.#config, labels: this.#clusters?.labels ?? {} };
+  }
+
+  #greeting(): readonly ToWorker[] {
+    const found = (this.#clusters?.all ?? []).map(
+      ({ label, backends }): ToWorker => ({ kind: "found", cluster: label, backends: backends.found }),
+    );
+    return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts()];
+  }
+
+  #verdicts(): readonly ToWorker[] {
+    return (this.#clusters?.all ?? []).flatMap(({ shared }) =>
+      Array.from(
+        shared?.latest ?? [],
+        ([backend, { facts, evidence }]): ToWorker => ({
+          kind: "verdict",
+          backend,
+          facts: shiftedFacts(facts, this.#offsetMs),
+          evidence: shiftedEvidence(evidence, this.#offsetMs),
+        }),
+      ),
+    );
+  }
+
+  #received({ number }: Worker, message: ToParent): void {
+    if (message.kind === "entries") {
+      this.droppedEntries += message.dropped;
+      for (const entry of message.entries) this.#parts.journal.write(entry);
+    } else if ("backend" in message) {
+      const cluster = this.#clusters?.ownerOf(message.backend);
+      if (cluster !== undefined) this.#learn(number, cluster, message);
+    }
+  }
+
+  #learn(number: number, cluster: Cluster, message: Extract<ToParent, { backend: string }>): void {
+    const { backend } = message;
+    if (message.kind === "probe") cluster.path.probe(backend, message.symptom);
+    else if (message.kind === "unconnected") cluster.unconnected(number, backend);
+    else cluster.learnFrom(number, backend, shiftedEvidence(message.evidence, -this.#offsetMs));
+  }
+
+  #ended({ number }: Worker): void {
+    for (const cluster of this.#clusters?.all ?? []) cluster.ended(number);
+  }
+}

@@ -1,0 +1,58 @@
+/** Starts the process of a worker, and passes sockets to it. The only file that knows Node's child processes. */
+import { type ChildProcess, spawn } from "node:child_process";
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import { ownModule } from "../program/own-files.ts";
+
+/** A worker's process, as the parent sees it. */
+export type WorkerProcess = {
+  readonly pid: number;
+  /** The stream of messages. */
+  readonly stream: Duplex;
+  /** Passes a client's socket, and closes it here. `listener`: the name of the listener that accepted it. */
+  pass(listener: string, socket: Socket): void;
+  kill(): void;
+  /** Calls `run` once with the reason when the process has ended, or could not be started. */
+  onEnd(run: (reason: string) => void): void;
+};
+
+const file = ownModule("cli/serve/worker-main");
+
+/** Descriptor of the stream of messages in the worker. Sockets come over Node's own channel. */
+export const messagesDescriptor = 3;
+
+export function startWorkerProcess(): WorkerProcess {
+  const child = spawn(process.execPath, [...process.execArgv, file], {
+    stdio: ["ignore", "inherit", "inherit", "pipe", "ipc"],
+    serialization: "json",
+  });
+  const stream = child.stdio[messagesDescriptor];
+  return {
+    pid: child.pid ?? 0,
+    // Without a process there is no stream. `onEnd` then says why.
+    stream: stream instanceof Duplex ? stream : new Duplex({ read() {}, write() {} }),
+    pass: (listener, socket) => pass(child, listener, socket),
+    kill: () => child.kill("SIGKILL"),
+    onEnd: (run) => {
+      let isOver = false;
+      const end = (reason: string): void => {
+        if (isOver) return;
+        isOver = true;
+        run(reason);
+      };
+      child.on("exit", (code, signal) => end(signal ?? `exit code ${code}`));
+      child.on("error", (error) => {
+        // Also a socket that could not be passed: the process may run on, but would get no further sockets.
+        child.kill("SIGKILL");
+        end(error.message);
+      });
+    },
+  };
+}
+
+/** Passes a socket as one that belongs to no server: Node would else keep an account of it in both processes. */
+function pass(child: ChildProcess, listener: string, socket: Socket): void {
+  Reflect.set(socket, "server", null);
+  if (child.connected) child.send({ listener }, socket);
+  else socket.destroy();
+}
