@@ -27,7 +27,8 @@ import { type AccessRequest, Authorization } from "./authorization/authorization
 import { BackendHistory } from "./events/backend-history.ts";
 import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
-import { History, type HistorySources, type RecordedCluster } from "./history/history.ts";
+import { History, type HistorySources } from "./history/history.ts";
+import type { RecordedCluster } from "./history/recorded.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import { jsonReply, type Routes } from "./http/reply.ts";
 import { type Times, timesOf } from "./http/times.ts";

@@ -259,6 +259,8 @@ export class Backends {
 
   /** Measures how long a backend had been silent when it became suspect or dead. `silentMs`: silence so far, in ms. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
+    // The process that judges measures it once for all.
+    if (this.#parts.report !== undefined) return;
     const { state } = known.facts;
     const now = this.#clock.now();
     if (from === "ready") known.lostAt = now - silentMs;

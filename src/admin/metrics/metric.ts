@@ -150,7 +150,14 @@ type Source =
   /** Counted from the journal: events that are too rare for a counter in the request path. */
   | { readonly counted: Counted };
 
+/**
+ * How the values of a process and of its workers become one. own: only the process's own value counts, because it
+ * speaks for all. Default: "sum" for values of clusters, "own" for all others.
+ */
+export type Across = "sum" | "max" | "min" | "own";
+
 export type Metric = Source & {
+  readonly across?: Across;
   /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only the names of counters end in `_total`. */
   readonly name: string;
   readonly help: string;
