@@ -1,12 +1,14 @@
 /** Connects all parts of the process: turns a Config into a running proxy, or returns a Failure. */
 
-import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
+import { type AdminParts, AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
 import { TraceExporter } from "./admin/tracing/trace-exporter.ts";
+import { WorkerAnswers } from "./admin/workers/worker-answers.ts";
 import { textOf } from "./base/address.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
 import { Interval } from "./base/interval.ts";
+import { isRecord, textAt } from "./base/json.ts";
 import { limits } from "./base/limits.ts";
 import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
@@ -16,7 +18,7 @@ import { ownVersion } from "./program/version.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
-import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
+import { Operations, type Outcome, type ReloadOutcome } from "./proxy/cluster/operations.ts";
 import { type DrainTimes, drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
@@ -247,15 +249,19 @@ class Watchkeeper implements Running {
   /** What this worker does for its parent. */
   #servingWorker(): ServingWorker {
     const [clusters, listeners] = [this.#clusters, this.#listeners];
+    const { journal } = this.#around;
+    const answers = new WorkerAnswers({ ...this.#facts(), journal, clock: guarded(wallClock, journal) });
     return {
       clusters,
       accept: (listener, socket) => listeners.accept(listener, socket),
       reload: (config) => this.#takeData(config),
       load: () => ({
         sockets: listeners.socketCount,
+        ...listeners.sessionCount,
         requests: clusters.exchanges.size + this.#tunnelCount,
         complaint: this.#intake.complaint,
       }),
+      answer: (question) => answers.answer(question),
     };
   }
 
@@ -350,41 +356,52 @@ class Watchkeeper implements Running {
   }
 
   async #openAdmin(): Promise<Failure | undefined> {
-    const { journal, inherited, traces, droppedLogLines = () => 0 } = this.#around;
+    const { journal, inherited, parent } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
     const records = this.#records;
     if (records === undefined) return undefined;
     const servers = await AdminServers.open(records, {
+      ...this.#facts(),
       current: () => this.#config,
       inherited: inherited?.take(adminName),
-      version: ownVersion(),
-      clusters: () => clusters.all,
-      sessions: () => this.#listeners.sessionCount,
-      handshakeErrors: () => this.#listeners.handshakeErrors,
-      fullestSourceShare: () => this.#listeners.fullestSourceShare,
-      queuedBytes: () => clusters.bufferLimiter.buffered.bytes,
-      config: () => this.#configState,
-      certificates: () => [
-        ...this.#listeners.certificates,
-        ...clusters.all.flatMap(({ certificates }) => certificates),
-      ],
-      droppedLogLines,
-      traceSpans: () => traces.counts,
       secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
-      operatorLimits: clusters.operatorLimits,
-      operations: new Operations({
-        journal,
-        paths: () => clusters.all.map(({ path }) => path),
-        limits: clusters.operatorLimits,
-        reload: this.#around.readAgain,
-      }),
       ready: () => this.#ready(),
+      workers: parent,
     });
     if (servers instanceof Failure) return servers;
     this.#servers = servers;
     clusters.onGone((cluster) => servers.gone(cluster));
     return undefined;
+  }
+
+  /** What the admin ports show of this process, or a worker tells its parent. */
+  #facts(): ProcessFacts {
+    const { journal, traces, parent, droppedLogLines = () => 0 } = this.#around;
+    const [clusters, listeners] = [this.#clusters, this.#listeners];
+    return {
+      version: ownVersion(),
+      clusters: () => clusters.all,
+      sessions: () => parent?.sessions ?? listeners.sessionCount,
+      handshakeErrors: () => listeners.handshakeErrors,
+      fullestSourceShare: () => listeners.fullestSourceShare,
+      queuedBytes: () => clusters.bufferLimiter.buffered.bytes,
+      config: () => this.#configState,
+      certificates: () => [
+        ...listeners.certificates,
+        ...clusters.all.flatMap(({ certificates }) => certificates),
+      ],
+      droppedLogLines: () => droppedLogLines() + (parent?.droppedEntries ?? 0),
+      traceSpans: () => traces.counts,
+      operatorLimits: clusters.operatorLimits,
+      operations: new Operations({
+        journal,
+        paths: () => clusters.all.map(({ path }) => path),
+        limits: clusters.operatorLimits,
+        moveInWorkers: parent && ((auditId) => movedIn(parent, auditId)),
+        reload: this.#around.readAgain,
+      }),
+    };
   }
 
   /** The checks of /readyz fail while the proxy drains, and while it or all backends cannot serve new clients. */
@@ -398,6 +415,20 @@ class Watchkeeper implements Running {
       refusing: this.#around.parent?.complaint || this.#intake.complaint,
     });
   }
+}
+
+type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers">;
+
+/** Moves a watch of a worker. Resolves with undefined if no worker has it. */
+async function movedIn(parent: Parent, id: string): Promise<Outcome | undefined> {
+  const answers = await parent.ask({ of: "move", id });
+  const outcomes = answers.map((answer): Outcome => {
+    if (!isRecord(answer)) return String(answer);
+    const isMissing = answer["code"] === "misdirected";
+    return new Failure(isMissing ? "misdirected" : "bad-request", "client", textAt(answer, "message"));
+  });
+  const found = outcomes.filter((outcome) => !(outcome instanceof Failure) || outcome.code !== "misdirected");
+  return found.find((outcome) => !(outcome instanceof Failure)) ?? found[0];
 }
 
 function startOf(config: Config): Omit<EntryOf<"process.started">, "kind"> {

@@ -20,6 +20,7 @@ import type { Operations } from "../proxy/cluster/operations.ts";
 import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
 import type { Exchange } from "../proxy/request/exchange.ts";
 import { apiPages, createApi, type Pages } from "./api/api.ts";
+import type { LimitRow } from "./api/limit-listing.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts, refused } from "./api/operation-posts.ts";
 import { ProcessMonitor, type Stats, statsOf } from "./api/stats.ts";
@@ -48,6 +49,7 @@ import { ProbeThread, type ProbeThreadParts } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
 import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
+import { type ProcessCosts, type Workers, WorkerTotals } from "./workers/worker-totals.ts";
 
 type ListedCluster = LiveCluster & {
   readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
@@ -65,6 +67,8 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly operatorLimits: Pick<OperatorLimits, "all" | "replicas">;
   /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
+  /** The workers of this process; undefined: it has none. */
+  readonly workers?: Workers | undefined;
 };
 
 /** Checks for /livez that always pass. CachedProbes adds a check that fails if the event loop hangs. */
@@ -133,11 +137,18 @@ export class AdminServers {
     const all = { ...parts, certificates };
     const send = replicaClient(clock);
     const replicas = replicasOf(records, parts, send);
-    const metrics = new Metrics(journal, { ...all, clock, replicas, incidents: records.incidents.store });
+    const totals = parts.workers && new WorkerTotals(parts.workers);
+    const ofProcess = { ...all, clock, replicas, incidents: records.incidents.store };
+    const metrics = new Metrics(journal, ofProcess, totals);
+    totals?.onEnded((snapshot) => metrics.ended(snapshot));
     const monitor = new ProcessMonitor(times);
     const stats = (): Stats => {
       const { waiting: restartRequired } = parts.config();
-      return statsOf(metrics, { ...monitor.read(), version, name: current().name, restartRequired }, times);
+      return statsOf(
+        metrics,
+        { ...withWorkers(monitor.read(), totals), version, name: current().name, restartRequired },
+        times,
+      );
     };
     this.#records = records;
     this.#parts = parts;
@@ -152,11 +163,12 @@ export class AdminServers {
       clock,
       journal,
       times,
-      process: () => this.#processStep(),
+      process: () => this.#processStep(totals),
+      workers: totals?.recorded,
     });
     this.#history.start();
     this.#replicas = replicas;
-    const api = apiOf(records, all, { stats, history: this.#history, replicas });
+    const api = apiOf(records, all, { stats, history: this.#history, replicas, totals });
     this.#forwarding = new Forwarding({
       replicas,
       send,
@@ -318,8 +330,8 @@ export class AdminServers {
     await Promise.all([this.#probes?.stop(), this.#api?.stop()]);
   }
 
-  #processStep(): ReturnType<HistorySources["process"]> {
-    const { cpuMs, eventLoopDelayMs, rssBytes } = this.#historyMonitor.read();
+  #processStep(totals: WorkerTotals | undefined): ReturnType<HistorySources["process"]> {
+    const { cpuMs, eventLoopDelayMs, rssBytes } = withWorkers(this.#historyMonitor.read(), totals);
     const { h1, h2 } = this.#parts.sessions();
     return {
       cpuMs,
@@ -361,20 +373,27 @@ function apiOf(
     stats,
     history,
     replicas,
-  }: { readonly stats: () => Stats; readonly history: History; readonly replicas: Replicas },
+    totals,
+  }: {
+    readonly stats: () => Stats;
+    readonly history: History;
+    readonly replicas: Replicas;
+    readonly totals: WorkerTotals | undefined;
+  },
 ): Api {
   const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
-  const pages = apiPages(
+  const limitRows = (): readonly LimitRow[] => [
+    ...operatorLimits.all.map((limit) => ({ cluster: "", limit })),
+    ...clusters().flatMap(({ label, path: { limits } }) =>
+      limits.own.map((limit) => ({ cluster: label, limit })),
+    ),
+  ];
+  const own = apiPages(
     {
       clock,
       incidents: store,
       ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
-      limits: () => [
-        ...operatorLimits.all.map((limit) => ({ cluster: "", limit })),
-        ...clusters().flatMap(({ label, path: { limits } }) =>
-          limits.own.map((limit) => ({ cluster: label, limit })),
-        ),
-      ],
+      limits: () => (totals === undefined ? limitRows() : totals.limitsWith(limitRows())),
       replicas: () => replicas.rows,
       backends: () => clusters().flatMap(backendStatusesOf),
       live,
@@ -386,10 +405,14 @@ function apiOf(
       certificates,
       stalledWith: (backend) =>
         ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
+      parts: totals?.backendParts,
     },
     times,
   );
-  return { pages, routes: createApi({ pages, incidents: store, live, stats, history, times, clock }) };
+  const pages = totals?.pagesOf(own) ?? own;
+  const watchElsewhere = totals && ((id: string) => totals.watch(id));
+  const routes = createApi({ pages, incidents: store, live, watchElsewhere, stats, history, times, clock });
+  return { pages, routes };
 }
 
 /** Returns the routes of the API's port outside of /api/v1/, except those of the page. */
@@ -412,6 +435,18 @@ function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplic
     resolve: resolver({ clock, journal }),
     shared: parts.operatorLimits.replicas,
   });
+}
+
+/** Returns the measurements of this process and its workers. */
+function withWorkers<T extends ProcessCosts>(own: T, totals: WorkerTotals | undefined): T {
+  if (totals === undefined) return own;
+  const { cpuMs, rssBytes, eventLoopDelayMs } = totals.monitored;
+  return {
+    ...own,
+    cpuMs: own.cpuMs + cpuMs,
+    rssBytes: own.rssBytes + rssBytes,
+    eventLoopDelayMs: Math.max(own.eventLoopDelayMs, eventLoopDelayMs),
+  };
 }
 
 /** Returns what this process tells other replicas about itself. */

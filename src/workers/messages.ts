@@ -31,8 +31,18 @@ export type ToWorker =
   | { readonly kind: "ask"; readonly id: number; readonly question: Question }
   | { readonly kind: "drain"; readonly times: DrainTimes };
 
-/** What the parent asks a worker. alive: nothing but an answer. */
-export type Question = { readonly of: "alive" };
+/** What the parent asks a worker (admin/workers). snapshot: asked every second, so its answer shows that the worker lives. */
+export type Question =
+  | { readonly of: "snapshot" }
+  /** Metrics of the process itself. */
+  | { readonly of: "process" }
+  /** For the history. */
+  | { readonly of: "recorded" }
+  | { readonly of: "page"; readonly list: string; readonly query: string }
+  | { readonly of: "watch"; readonly id: string }
+  | { readonly of: "backends" }
+  | { readonly of: "limits" }
+  | { readonly of: "move"; readonly id: string };
 
 export type ToParent =
   /** The first message. `version`: `protocolVersion` of the worker's program. */
@@ -53,6 +63,9 @@ export type ToParent =
 export type WorkerLoad = {
   /** Number of client sockets. */
   readonly sockets: number;
+  /** Number of sessions by protocol: fewer than sockets while handshakes run, or with passthrough. */
+  readonly h2: number;
+  readonly h1: number;
   /** Number of sockets that have arrived from the parent since the worker's start. */
   readonly received: number;
   /** Number of requests and tunnels in progress. */
@@ -76,8 +89,8 @@ const toParent: Readonly<Record<ToParent["kind"], Check>> = {
   unconnected: ({ backend }) => isText(backend),
   probe: ({ backend, symptom }) => isText(backend) && symptoms.some((one) => one === symptom),
   entries: ({ entries, dropped }) => Array.isArray(entries) && entries.every(isKinded) && isCount(dropped),
-  load: ({ sockets, received, requests, complaint }) =>
-    isCount(sockets) && isCount(received) && isCount(requests) && isText(complaint),
+  load: ({ sockets, h2, h1, received, requests, complaint }) =>
+    [sockets, h2, h1, received, requests].every(isCount) && isText(complaint),
   answer: ({ id }) => isCount(id),
 };
 

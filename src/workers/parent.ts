@@ -1,7 +1,7 @@
 /** The parent's side: what the messages of workers mean to its clusters, its journal and its drain. */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
-import type { Failure } from "../base/failure.ts";
+import { Failure } from "../base/failure.ts";
 import type { Config } from "../config/config.ts";
 import type { Journal } from "../events/journal.ts";
 import type { Cluster } from "../proxy/cluster/cluster.ts";
@@ -10,6 +10,7 @@ import type { ParentHooks } from "../proxy/cluster/shared-verdict.ts";
 import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
 import {
   machineClockOffset,
+  type Question,
   shiftedEvidence,
   shiftedFacts,
   type ToParent,
@@ -32,6 +33,7 @@ export class Parent {
   readonly #offsetMs: number;
   #config: Config;
   #clusters: Clusters | undefined;
+  #onEnded = (_snapshot: unknown): void => {};
   /** Journal entries of workers that were not kept. */
   droppedEntries = 0;
 
@@ -75,6 +77,23 @@ export class Parent {
     return this.#pool.all;
   }
 
+  /** The latest answer of each worker to the question "snapshot". */
+  get snapshots(): readonly unknown[] {
+    return this.#pool.all.map(({ snapshot }) => snapshot);
+  }
+
+  /** Resolves with the answers of all workers that serve. */
+  async ask(question: Question): Promise<readonly unknown[]> {
+    const serving = this.#pool.all.filter(({ state }) => state === "serving" || state === "draining");
+    const answers = await Promise.all(serving.map((worker) => worker.ask(question)));
+    return answers.filter((answer) => answer !== undefined && !(answer instanceof Failure));
+  }
+
+  /** Calls `run` with the last snapshot of each worker that ends. */
+  onEnded(run: (snapshot: unknown) => void): void {
+    this.#onEnded = run;
+  }
+
   /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
   start(): Promise<Failure | undefined> {
     return this.#pool.start();
@@ -89,6 +108,15 @@ export class Parent {
     const serving = all.filter(({ state }) => state === "serving");
     if (serving.length === 0) return "no worker serves";
     return serving.every(({ load }) => load.complaint !== "") ? (serving[0]?.load.complaint ?? "") : "";
+  }
+
+  /** Number of client connections of all workers. */
+  get sessions(): { readonly h2: number; readonly h1: number } {
+    const loads = this.#pool.all.map(({ load }) => load);
+    return {
+      h2: loads.reduce((sum, { h2 }) => sum + h2, 0),
+      h1: loads.reduce((sum, { h1 }) => sum + h1, 0),
+    };
   }
 
   /** Number of requests and tunnels of all workers. */
@@ -157,7 +185,8 @@ export class Parent {
     else cluster.learnFrom(number, backend, shiftedEvidence(message.evidence, -this.#offsetMs));
   }
 
-  #ended({ number }: Worker): void {
+  #ended({ number, snapshot }: Worker): void {
+    if (snapshot !== undefined) this.#onEnded(snapshot);
     for (const cluster of this.#clusters?.all ?? []) cluster.ended(number);
   }
 }

@@ -33,6 +33,8 @@ export type ServingWorker = {
   readonly accept: (listener: string, socket: Socket) => void;
   readonly reload: (config: Config) => Promise<unknown>;
   readonly load: () => Omit<WorkerLoad, "received">;
+  /** Returns what JSON can represent. */
+  readonly answer: (question: Question) => unknown;
 };
 
 /** Kinds of entries that the parent writes itself, about itself or for all processes. */
@@ -201,7 +203,7 @@ export class WorkerLink {
       this.#config = message.config;
       void this.#configure(message.id, message.config, worker);
     } else if (message.kind === "ask") {
-      this.#answer(message.id, message.question);
+      void this.#answer(message.id, message.question, worker);
     }
   }
 
@@ -210,8 +212,8 @@ export class WorkerLink {
     this.send({ kind: "answer", id, answer: outcome instanceof Failure ? outcome.message : "" });
   }
 
-  #answer(id: number, question: Question): void {
-    this.send({ kind: "answer", id, answer: question.of });
+  async #answer(id: number, question: Question, worker: ServingWorker): Promise<void> {
+    this.send({ kind: "answer", id, answer: await worker.answer(question) });
   }
 
   #parentGone(): void {

@@ -26,7 +26,7 @@ export type WorkerParts = {
   readonly ended: () => void;
 };
 
-const noLoad: WorkerLoad = { sockets: 0, received: 0, requests: 0, complaint: "" };
+const noLoad: WorkerLoad = { sockets: 0, h2: 0, h1: 0, received: 0, requests: 0, complaint: "" };
 
 type Asked = { readonly at: number; readonly resolve: (answer: unknown) => void };
 
@@ -47,6 +47,8 @@ export class Worker {
   readonly #asked = new Map<number, Asked>();
   #cancelStart = (): void => {};
   #hasGreeted = false;
+  /** The latest answer to the question "snapshot"; undefined: the present process has not answered yet. */
+  snapshot: unknown;
   /** Why the last process ended; "": none has. */
   reason = "";
 
@@ -92,6 +94,7 @@ export class Worker {
     this.#process = process;
     this.#startedAt = this.#parts.clock.now();
     this.#load = noLoad;
+    this.snapshot = undefined;
     this.#passed = 0;
     this.#hasGreeted = false;
     const channel = new Channel(process.stream, {
@@ -167,7 +170,13 @@ export class Worker {
     if (this.state !== "serving") return;
     const [first] = this.#asked.values();
     if (first !== undefined && now - first.at > workerLimits.hungMs) this.end("it does not answer");
-    else if (first === undefined) void this.ask({ of: "alive" });
+    else if (first === undefined) void this.#askSnapshot();
+  }
+
+  async #askSnapshot(): Promise<void> {
+    const process = this.#process;
+    const snapshot = await this.ask({ of: "snapshot" });
+    if (process === this.#process) this.snapshot = snapshot;
   }
 
   pass(listener: string, socket: Socket): void {
@@ -211,5 +220,6 @@ export class Worker {
         sockets,
       });
     this.#parts.ended();
+    this.snapshot = undefined;
   }
 }

@@ -55,7 +55,15 @@ export class PlayedWorker implements WorkerProcess {
 
   /** It has taken all sockets that it was passed, and has so many. */
   confirm(sockets: number, complaint = ""): void {
-    this.say({ kind: "load", sockets, received: this.passed.length, requests: 0, complaint });
+    this.say({
+      kind: "load",
+      sockets,
+      h2: sockets,
+      h1: 0,
+      received: this.passed.length,
+      requests: 0,
+      complaint,
+    });
   }
 
   /** Answers every question so far. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { History } from "../history/history.ts";
-import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
+import { type JsonObject, type Listing, type Page, pagesOf } from "../http/listing.ts";
 import { failed, jsonReply, type Reply, type Route, type Routes } from "../http/reply.ts";
 import { ReplyQueue } from "../http/reply-queue.ts";
 import type { Times } from "../http/times.ts";
@@ -26,7 +26,7 @@ export type ListingSources = BackendSources & {
   readonly clock: Clock;
   readonly incidents: IncidentStore;
   readonly ledgers: () => readonly ClusterLedger[];
-  readonly limits: () => readonly LimitRow[];
+  readonly limits: Listing<LimitRow>["rows"];
   readonly replicas: () => readonly ReplicaRow[];
 };
 
@@ -60,6 +60,8 @@ export type ApiParts = {
   readonly pages: Pages;
   readonly incidents: Pick<IncidentStore, "byId">;
   readonly live: () => readonly Exchange[];
+  /** Resolves with a watch of another process; default: there are none. */
+  readonly watchElsewhere?: ((id: string) => Promise<JsonObject | undefined>) | undefined;
   readonly stats: () => JsonObject;
   readonly history: Pick<History, "text">;
   readonly times: Times;
@@ -109,8 +111,9 @@ function oneIncident(id: string, { incidents, times }: ApiParts): Reply {
   return jsonReply(200, viewOf(incidentFields, found, times));
 }
 
-async function oneWatch(id: string, { live, ...parts }: ApiParts): Promise<Reply> {
-  const found = await watchDetail(live(), decodedId(id), parts);
+async function oneWatch(id: string, { live, watchElsewhere, ...parts }: ApiParts): Promise<Reply> {
+  const decoded = decodedId(id);
+  const found = (await watchDetail(live(), decoded, parts)) ?? (await watchElsewhere?.(decoded));
   return found === undefined ? failed(404, "No open watch has this audit ID") : jsonReply(200, found);
 }
 

@@ -232,7 +232,6 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "downstream_connections",
-    across: "sum",
     help: "Open client connections, by protocol",
     labels: ["alpn"],
     process: ({ sessions }) => [
