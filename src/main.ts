@@ -29,6 +29,7 @@ import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, LoadShedding } from "./proxy/overload/load-shedding.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { Parent } from "./workers/parent.ts";
+import type { Worker } from "./workers/worker.ts";
 import type { ServingWorker, WorkerLink } from "./workers/worker-link.ts";
 import { startWorkerProcess, type WorkerProcess } from "./workers/worker-process.ts";
 
@@ -49,7 +50,7 @@ export type Running = {
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
   /** The workers; empty if this process serves all clients itself. */
-  readonly workers: readonly { readonly number: number; readonly pid: number; readonly state: string }[];
+  readonly workers: readonly Pick<Worker, "number" | "pid" | "state" | "sockets">[];
   /**
    * Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients.
    * `times`: the times of the drain; default: those of the configuration.
