@@ -129,7 +129,7 @@ export class AdminServers {
 
   private constructor(records: AdminRecords, parts: AdminParts) {
     const { journal, clock, times } = records;
-    const { ready, current, version } = parts;
+    const { ready, current } = parts;
     const certificates = (): ReturnType<typeof apiCertificates> => [
       ...parts.certificates(),
       ...this.#apiCertificates,
@@ -138,18 +138,9 @@ export class AdminServers {
     const send = replicaClient(clock);
     const replicas = replicasOf(records, parts, send);
     const totals = parts.workers && new WorkerTotals(parts.workers);
-    const ofProcess = { ...all, clock, replicas, incidents: records.incidents.store };
-    const metrics = new Metrics(journal, ofProcess, totals);
-    totals?.onEnded((snapshot) => metrics.ended(snapshot));
+    const metrics = metricsOf(records, { ...all, replicas }, totals);
     const monitor = new ProcessMonitor(times);
-    const stats = (): Stats => {
-      const { waiting: restartRequired } = parts.config();
-      return statsOf(
-        metrics,
-        { ...withWorkers(monitor.read(), totals), version, name: current().name, restartRequired },
-        times,
-      );
-    };
+    const stats = (): Stats => statsIn(metrics, withWorkers(monitor.read(), totals), { ...parts, times });
     this.#records = records;
     this.#parts = parts;
     this.#config = current().admin;
@@ -354,6 +345,25 @@ export class AdminServers {
   get #securities(): readonly ApiSecurity[] {
     return [this.#api?.port?.security, this.#probes?.port?.security].filter((one) => one !== undefined);
   }
+}
+
+function metricsOf(
+  { journal, clock, incidents }: AdminRecords,
+  parts: Omit<Process, "clock" | "incidents">,
+  totals: WorkerTotals | undefined,
+): Metrics {
+  const metrics = new Metrics(journal, { ...parts, clock, incidents: incidents.store }, totals);
+  totals?.onEnded((snapshot) => metrics.ended(snapshot));
+  return metrics;
+}
+
+function statsIn(
+  metrics: Metrics,
+  measured: ReturnType<ProcessMonitor["read"]>,
+  { version, current, config, times }: Pick<AdminParts, "version" | "current" | "config"> & { times: Times },
+): Stats {
+  const { waiting: restartRequired } = config();
+  return statsOf(metrics, { ...measured, version, name: current().name, restartRequired }, times);
 }
 
 function probeSettings({ metricsAddress: address, probeThread, metrics }: AdminConfig): ProbeSettings {

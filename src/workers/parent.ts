@@ -154,15 +154,16 @@ export class Parent {
     return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts()];
   }
 
+  /** The verdicts in force. Their evidence is none that a worker should act on: it may be hours old. */
   #verdicts(): readonly ToWorker[] {
     return (this.#clusters?.all ?? []).flatMap(({ shared }) =>
       Array.from(
         shared?.latest ?? [],
-        ([backend, { facts, evidence }]): ToWorker => ({
+        ([backend, facts]): ToWorker => ({
           kind: "verdict",
           backend,
           facts: shiftedFacts(facts, this.#offsetMs),
-          evidence: shiftedEvidence(evidence, this.#offsetMs),
+          evidence: { kind: "alone" },
         }),
       ),
     );

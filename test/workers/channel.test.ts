@@ -24,7 +24,7 @@ function played(stream: Duplex, isKnown: (message: JsonRecord) => boolean = () =
   return { channel, got, breaches };
 }
 
-function stream(): Duplex {
+function streamOf(): Duplex {
   return new Duplex({ read() {}, write: (_chunk, _encoding, done) => done() });
 }
 
@@ -32,7 +32,7 @@ test("a message arrives whole, wherever its bytes are split", () => {
   const messages = [{ kind: "ready" }, { kind: "failed", message: "zwölf\nLinien" }];
   const bytes = Buffer.from(messages.map((message) => `${JSON.stringify(message)}\n`).join(""));
   for (let at = 0; at <= bytes.length; at += 1) {
-    const source = stream();
+    const source = streamOf();
     const { got, breaches } = played(source);
     source.emit("data", bytes.subarray(0, at));
     source.emit("data", bytes.subarray(at));
@@ -51,7 +51,7 @@ test("what is no message ends the channel once, and later bytes are not read", (
     "",
     "\u0000",
   ]) {
-    const source = stream();
+    const source = streamOf();
     const { got, breaches } = played(source, isToParent);
     source.emit("data", Buffer.from(`${line}\n{"kind":"ready"}\n`));
     source.emit("data", Buffer.from('{"kind":"ready"}\n'));
@@ -62,7 +62,7 @@ test("what is no message ends the channel once, and later bytes are not read", (
 });
 
 test("a message without an end is not kept beyond the limit", () => {
-  const source = stream();
+  const source = streamOf();
   const { breaches } = played(source);
   const piece = Buffer.alloc(1024 * 1024, "x");
   for (let sent = 0; sent < workerLimits.messageBytes; sent += piece.length) source.emit("data", piece);
@@ -82,12 +82,12 @@ test("a process that does not read is given up at the limit", () => {
 });
 
 test("the end of the stream is reported once, the own close never", () => {
-  const source = stream();
+  const source = streamOf();
   const { breaches } = played(source);
   source.emit("end");
   source.emit("close");
   assert.equal(breaches, [""]);
-  const other = stream();
+  const other = streamOf();
   const own = played(other);
   own.channel.close();
   other.emit("close");

@@ -65,29 +65,24 @@ export class WorkerAnswers {
 
   /** Returns what JSON can represent; undefined: nothing. */
   answer(question: Question): unknown {
-    switch (question.of) {
-      case "snapshot":
-        return { metrics: this.#metrics.snapshot(), monitor: this.#monitor.read() };
-      case "process":
-        return this.#metrics.processMetrics();
-      case "recorded":
-        return this.#recorded();
-      case "page":
-        return this.#pages.get(question.list)?.readFirst(question.query);
-      case "watch":
-        return watchDetail(this.#live, question.id, { clock: this.#clock, times: this.#times });
-      case "backends":
-        return this.#backends();
-      case "limits":
-        return this.#limits();
-      case "move": {
-        const outcome = this.#parts.operations.moveHere(question.id);
-        return outcome instanceof Failure ? { code: outcome.code, message: outcome.message } : outcome;
-      }
-      default:
-        question satisfies never;
-        return undefined;
-    }
+    if (question.of === "page") return this.#pages.get(question.list)?.readFirst(question.query);
+    if (question.of === "watch")
+      return watchDetail(this.#live, question.id, { clock: this.#clock, times: this.#times });
+    if (question.of === "move") return this.#move(question.id);
+    return this.#answers[question.of]();
+  }
+
+  readonly #answers = {
+    snapshot: () => ({ metrics: this.#metrics.snapshot(), monitor: this.#monitor.read() }),
+    process: () => this.#metrics.processMetrics(),
+    recorded: () => this.#recorded(),
+    backends: () => this.#backends(),
+    limits: () => this.#limits(),
+  };
+
+  #move(id: string): unknown {
+    const outcome = this.#parts.operations.moveHere(id);
+    return outcome instanceof Failure ? { code: outcome.code, message: outcome.message } : outcome;
   }
 
   #recorded(): Promise<unknown> {

@@ -123,10 +123,11 @@ function numberAt(parent: unknown, key: string): number {
 
 /** True for what prom-client's `getMetricsAsJSON` returns. */
 function isMetricsJson(answer: unknown): answer is object {
-  const isMetric = (one: unknown): boolean =>
-    isRecord(one) &&
-    typeof one["name"] === "string" &&
-    Array.isArray(one["values"]) &&
-    one["values"].every(isRecord);
-  return Array.isArray(answer) && answer.every(isMetric);
+  return Array.isArray(answer) && answer.every(isMetricJson);
+}
+
+function isMetricJson(one: unknown): boolean {
+  if (!isRecord(one)) return false;
+  const { name, values } = one;
+  return typeof name === "string" && Array.isArray(values) && values.every(isRecord);
 }

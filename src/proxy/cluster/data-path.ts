@@ -323,8 +323,10 @@ export class DataPath {
 
   /** Takes the verdict of the process that judges. */
   adopt(backend: string, facts: BackendFacts, evidence: Evidence): void {
+    // The judge's probe is no measure for dials of this process, which may be busier. After a silence, it is.
+    const wasSilent = this.backends.stateOf(backend) !== "ready";
     this.backends.adopt(backend, facts, evidence);
-    this.#redialAfter(backend, evidence);
+    if (wasSilent) this.#redialAfter(backend, evidence);
   }
 
   /** Probes a backend at once, because a worker saw a symptom. */

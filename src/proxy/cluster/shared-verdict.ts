@@ -48,8 +48,8 @@ const symptomMs = 3000;
 export class SharedEvidence {
   readonly #states = new ConnectionStates();
   readonly #onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
-  /** Facts and evidence of each backend's latest verdict, for workers that start later. */
-  #latest = new Map<string, { readonly facts: BackendFacts; readonly evidence: Evidence }>();
+  /** The latest facts about each backend, for workers that start later. */
+  readonly #latest = new Map<string, BackendFacts>();
   readonly #largePacketsAt = new Map<string, number>();
 
   constructor(onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void) {
@@ -70,11 +70,11 @@ export class SharedEvidence {
   }
 
   judged(backend: string, facts: BackendFacts, evidence: Evidence): void {
-    this.#latest.set(backend, { facts, evidence });
+    this.#latest.set(backend, facts);
     this.#onFacts(backend, facts, evidence);
   }
 
-  get latest(): ReadonlyMap<string, { readonly facts: BackendFacts; readonly evidence: Evidence }> {
+  get latest(): ReadonlyMap<string, BackendFacts> {
     return this.#latest;
   }
 
