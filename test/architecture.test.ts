@@ -54,7 +54,7 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
     "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/limits proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
-  workers: "base events config discovery health program proxy/cluster",
+  workers: "base events config discovery health program proxy/observe proxy/cluster",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents program",

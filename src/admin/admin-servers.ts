@@ -20,7 +20,6 @@ import type { Operations } from "../proxy/cluster/operations.ts";
 import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
 import type { Exchange } from "../proxy/request/exchange.ts";
 import { apiPages, createApi, type Pages } from "./api/api.ts";
-import type { LimitRow } from "./api/limit-listing.ts";
 import { openapiRoutes } from "./api/openapi.ts";
 import { operationPosts, refused } from "./api/operation-posts.ts";
 import { ProcessMonitor, type Stats, statsOf } from "./api/stats.ts";
@@ -392,18 +391,17 @@ function apiOf(
   },
 ): Api {
   const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
-  const limitRows = (): readonly LimitRow[] => [
-    ...operatorLimits.all.map((limit) => ({ cluster: "", limit })),
-    ...clusters().flatMap(({ label, path: { limits } }) =>
-      limits.own.map((limit) => ({ cluster: label, limit })),
-    ),
-  ];
   const own = apiPages(
     {
       clock,
       incidents: store,
       ledgers: () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap })),
-      limits: () => (totals === undefined ? limitRows() : totals.limitsWith(limitRows())),
+      limits: () => [
+        ...operatorLimits.all.map((limit) => ({ cluster: "", limit })),
+        ...clusters().flatMap(({ label, path: { limits } }) =>
+          limits.own.map((limit) => ({ cluster: label, limit })),
+        ),
+      ],
       replicas: () => replicas.rows,
       backends: () => clusters().flatMap(backendStatusesOf),
       live,

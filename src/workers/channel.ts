@@ -1,5 +1,6 @@
 /** Messages between the processes of one proxy: JSON objects, one a line, over a stream of bytes. */
 import type { Duplex } from "node:stream";
+import { wordsOf } from "../base/failure.ts";
 import { isRecord, type JsonRecord, parseJson } from "../base/json.ts";
 import { workerLimits } from "./limits.ts";
 
@@ -64,7 +65,17 @@ export class Channel {
     this.#pieces = [];
     this.#length = 0;
     const message = parseJson(line);
-    if (!isRecord(message) || !this.#owner.received(message)) this.#close("it sent an unknown message");
+    if (!isRecord(message) || !this.#isTaken(message)) this.#close("it sent an unknown message");
+  }
+
+  /** A message of the right kind may still be nonsense. It must cost its sender, not this process (D10). */
+  #isTaken(message: JsonRecord): boolean {
+    try {
+      return this.#owner.received(message);
+    } catch (reason) {
+      this.#close(`its message was no use: ${wordsOf(reason)}`);
+      return true;
+    }
   }
 
   #close(breach: string): void {

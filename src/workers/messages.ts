@@ -10,6 +10,8 @@ import type { BackendFacts } from "../health/backend.ts";
 import type { Evidence } from "../health/evidence.ts";
 import { type Symptom, symptoms } from "../proxy/cluster/shared-verdict.ts";
 import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import type { LedgerFact } from "../proxy/observe/ledger-tap.ts";
+import type { CountsByLimit } from "./limit-shares.ts";
 
 /** Changes with each change of a message: the files of the program may be replaced while the parent runs. */
 export const protocolVersion = 1;
@@ -28,6 +30,14 @@ export type ToWorker =
       readonly facts: BackendFacts;
       readonly evidence: Evidence;
     }
+  /** The limits that operators have set (`OperatorLimits.state`). */
+  | { readonly kind: "limits"; readonly state: string }
+  /** The worker's share of each limit, by `limitKey`, and the number of replicas that share limits. */
+  | {
+      readonly kind: "shares";
+      readonly shares: Readonly<Record<string, number>>;
+      readonly replicas: number;
+    }
   | { readonly kind: "ask"; readonly id: number; readonly question: Question }
   | { readonly kind: "drain"; readonly times: DrainTimes };
 
@@ -41,7 +51,6 @@ export type Question =
   | { readonly of: "page"; readonly list: string; readonly query: string }
   | { readonly of: "watch"; readonly id: string }
   | { readonly of: "backends" }
-  | { readonly of: "limits" }
   | { readonly of: "move"; readonly id: string };
 
 export type ToParent =
@@ -55,6 +64,7 @@ export type ToParent =
   | { readonly kind: "evidence"; readonly backend: string; readonly evidence: Evidence }
   | { readonly kind: "unconnected"; readonly backend: string }
   | { readonly kind: "probe"; readonly backend: string; readonly symptom: Symptom }
+  | { readonly kind: "ledger"; readonly cluster: string; readonly fact: LedgerFact }
   /** `dropped`: number of entries that were not kept since the last message. */
   | { readonly kind: "entries"; readonly entries: readonly Entry[]; readonly dropped: number }
   | ({ readonly kind: "load" } & WorkerLoad)
@@ -72,6 +82,7 @@ export type WorkerLoad = {
   readonly requests: number;
   /** Why the worker takes no clients; "": it takes them. */
   readonly complaint: string;
+  readonly limits: CountsByLimit;
 };
 
 type Check = (message: JsonRecord) => boolean;
@@ -79,6 +90,12 @@ type Check = (message: JsonRecord) => boolean;
 const isText = (value: unknown): boolean => typeof value === "string";
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 const isKinded = (value: unknown): boolean => isRecord(value) && isText(value["kind"]);
+
+function isLimitCounts(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { passed, refused, inFlight } = value;
+  return [passed, refused, inFlight].every(isCount);
+}
 
 const toParent: Readonly<Record<ToParent["kind"], Check>> = {
   hello: ({ version }) => version === protocolVersion,
@@ -88,9 +105,13 @@ const toParent: Readonly<Record<ToParent["kind"], Check>> = {
   evidence: ({ backend, evidence }) => isText(backend) && isKinded(evidence),
   unconnected: ({ backend }) => isText(backend),
   probe: ({ backend, symptom }) => isText(backend) && symptoms.some((one) => one === symptom),
+  ledger: ({ cluster, fact }) => isText(cluster) && isRecord(fact) && isText(fact["of"]),
   entries: ({ entries, dropped }) => Array.isArray(entries) && entries.every(isKinded) && isCount(dropped),
-  load: ({ sockets, h2, h1, received, requests, complaint }) =>
-    [sockets, h2, h1, received, requests].every(isCount) && isText(complaint),
+  load: ({ sockets, h2, h1, received, requests, complaint, limits }) =>
+    [sockets, h2, h1, received, requests].every(isCount) &&
+    isText(complaint) &&
+    isRecord(limits) &&
+    Object.values(limits).every(isLimitCounts),
   answer: ({ id }) => isCount(id),
 };
 
@@ -99,6 +120,8 @@ const toWorker: Readonly<Record<ToWorker["kind"], Check>> = {
   config: ({ id, config, labels }) => isCount(id) && isRecord(config) && isRecord(labels),
   found: ({ cluster, backends }) => isText(cluster) && Array.isArray(backends),
   verdict: ({ backend, facts, evidence }) => isText(backend) && isRecord(facts) && isKinded(evidence),
+  limits: ({ state }) => isText(state),
+  shares: ({ shares, replicas }) => isRecord(shares) && isCount(replicas),
   ask: ({ id, question }) => isCount(id) && isRecord(question),
   drain: ({ times }) => isRecord(times),
 };

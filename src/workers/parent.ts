@@ -8,6 +8,7 @@ import type { Cluster } from "../proxy/cluster/cluster.ts";
 import type { Clusters } from "../proxy/cluster/clusters.ts";
 import type { ParentHooks } from "../proxy/cluster/shared-verdict.ts";
 import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import { LimitShares } from "./limit-shares.ts";
 import {
   machineClockOffset,
   type Question,
@@ -31,6 +32,7 @@ export class Parent {
   readonly #parts: ParentParts;
   readonly #pool: WorkerPool;
   readonly #offsetMs: number;
+  readonly #shares = new LimitShares();
   #config: Config;
   #clusters: Clusters | undefined;
   #onEnded = (_snapshot: unknown): void => {};
@@ -49,6 +51,7 @@ export class Parent {
       startProcess,
       greeting: () => this.#greeting(),
       received: (worker, message) => this.#received(worker, message),
+      looked: () => this.#divideLimits(),
       ended: (worker) => this.#ended(worker),
     });
   }
@@ -71,6 +74,27 @@ export class Parent {
 
   attach(clusters: Clusters): void {
     this.#clusters = clusters;
+    const { operatorLimits } = clusters;
+    operatorLimits.subscribe(() => this.#pool.send({ kind: "limits", state: operatorLimits.state }));
+  }
+
+  /** Gives each worker its share of each limit, and shows what all workers have counted. */
+  #divideLimits(): void {
+    if (this.#clusters === undefined) return;
+    const { limits, operatorLimits } = this.#clusters;
+    const serving = this.#pool.all.filter(({ state }) => state === "serving");
+    const counts = new Map(serving.map(({ number, load }) => [number, load.limits] as const));
+    const keys = new Set(limits.keys());
+    this.#shares.keepOnly(keys);
+    for (const [key, limit] of limits) {
+      const all = this.#pool.all.map(({ load }) => load.limits);
+      Object.assign(limit, this.#shares.totalOf(key, all));
+    }
+    if (limits.size === 0) return;
+    const { count: replicas } = operatorLimits.replicas;
+    const shares = this.#shares.next(counts, keys);
+    for (const worker of serving)
+      worker.send({ kind: "shares", shares: shares.get(worker.number) ?? {}, replicas });
   }
 
   get workers(): readonly Worker[] {
@@ -151,7 +175,8 @@ export class Parent {
     const found = (this.#clusters?.all ?? []).map(
       ({ label, backends }): ToWorker => ({ kind: "found", cluster: label, backends: backends.found }),
     );
-    return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts()];
+    const state = this.#clusters?.operatorLimits.state ?? "";
+    return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts(), { kind: "limits", state }];
   }
 
   /** The verdicts in force. Their evidence is none that a worker should act on: it may be hours old. */
@@ -173,6 +198,9 @@ export class Parent {
     if (message.kind === "entries") {
       this.droppedEntries += message.dropped;
       for (const entry of message.entries) this.#parts.journal.write(entry);
+    } else if (message.kind === "ledger") {
+      const cluster = this.#clusters?.all.find(({ label }) => label === message.cluster);
+      cluster?.path.ledgerTap.learn(message.fact);
     } else if ("backend" in message) {
       const cluster = this.#clusters?.ownerOf(message.backend);
       if (cluster !== undefined) this.#learn(number, cluster, message);
@@ -186,7 +214,8 @@ export class Parent {
     else cluster.learnFrom(number, backend, shiftedEvidence(message.evidence, -this.#offsetMs));
   }
 
-  #ended({ number, snapshot }: Worker): void {
+  #ended({ number, snapshot, load }: Worker): void {
+    this.#shares.ended(number, load.limits);
     if (snapshot !== undefined) this.#onEnded(snapshot);
     for (const cluster of this.#clusters?.all ?? []) cluster.ended(number);
   }

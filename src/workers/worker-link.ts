@@ -32,7 +32,7 @@ export type ServingWorker = {
   readonly clusters: Clusters;
   readonly accept: (listener: string, socket: Socket) => void;
   readonly reload: (config: Config) => Promise<unknown>;
-  readonly load: () => Omit<WorkerLoad, "received">;
+  readonly load: () => Omit<WorkerLoad, "received" | "limits">;
   /** Returns what JSON can represent. */
   readonly answer: (question: Question) => unknown;
 };
@@ -78,6 +78,7 @@ export class WorkerLink {
   #entries: Entry[] = [];
   #dropped = 0;
   #received = 0;
+  #sharesOfLimits: Readonly<Record<string, number>> = {};
   #reported = "";
 
   constructor(clock: Clock, stream: Duplex) {
@@ -112,6 +113,7 @@ export class WorkerLink {
       report: (backend, evidence) =>
         this.send({ kind: "evidence", backend, evidence: shiftedEvidence(evidence, this.#offsetMs) }),
       unconnected: (backend) => this.send({ kind: "unconnected", backend }),
+      tellLedger: (cluster, fact) => this.send({ kind: "ledger", cluster, fact }),
       probe: (backend, symptom) => this.send({ kind: "probe", backend, symptom }),
     },
   };
@@ -143,6 +145,7 @@ export class WorkerLink {
   /** Takes the messages that have arrived so far, and all later ones. */
   attach(worker: ServingWorker): void {
     this.#worker = worker;
+    this.#divide(worker.clusters);
     for (const message of this.#early.splice(0)) this.#act(message, worker);
   }
 
@@ -168,7 +171,14 @@ export class WorkerLink {
 
   #reportLoad(): void {
     if (this.#worker === undefined) return;
-    const load = { ...this.#worker.load(), received: this.#received };
+    const { clusters } = this.#worker;
+    const limits = Object.fromEntries(
+      Array.from(clusters.limits, ([key, { passed, refused, inFlight }]) => [
+        key,
+        { passed, refused, inFlight },
+      ]),
+    );
+    const load = { ...this.#worker.load(), received: this.#received, limits };
     const text = JSON.stringify(load);
     if (text === this.#reported) return;
     this.#reported = text;
@@ -202,13 +212,27 @@ export class WorkerLink {
       this.#labels = message.labels;
       this.#config = message.config;
       void this.#configure(message.id, message.config, worker);
+    } else if (message.kind === "limits") {
+      clusters.operatorLimits.follow(message.state);
+      this.#divide(clusters);
+    } else if (message.kind === "shares") {
+      clusters.operatorLimits.replicas.set(message.replicas);
+      this.#sharesOfLimits = message.shares;
+      this.#divide(clusters);
     } else if (message.kind === "ask") {
       void this.#answer(message.id, message.question, worker);
     }
   }
 
+  /** A limit that the parent has not divided yet is divided evenly. */
+  #divide(clusters: Clusters): void {
+    const even = 1 / (this.#config?.workers ?? 1);
+    for (const [key, limit] of clusters.limits) limit.share = this.#sharesOfLimits[key] ?? even;
+  }
+
   async #configure(id: number, config: Config, worker: ServingWorker): Promise<void> {
     const outcome = await worker.reload(config);
+    this.#divide(worker.clusters);
     this.send({ kind: "answer", id, answer: outcome instanceof Failure ? outcome.message : "" });
   }
 

@@ -23,6 +23,8 @@ export type WorkerPoolParts = {
   readonly greeting: () => readonly ToWorker[];
   /** Called for each message that the pool itself has no use for. */
   readonly received: (worker: Worker, message: ToParent) => void;
+  /** Called every second. */
+  readonly looked: () => void;
   /** Called when a worker's process has ended. */
   readonly ended: (worker: Worker) => void;
 };
@@ -133,6 +135,7 @@ export class WorkerPool {
 
   #look(): void {
     for (const worker of this.#workers) worker.look();
+    this.#parts.looked();
     this.#passWaiting();
   }
 

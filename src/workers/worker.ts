@@ -26,7 +26,7 @@ export type WorkerParts = {
   readonly ended: () => void;
 };
 
-const noLoad: WorkerLoad = { sockets: 0, h2: 0, h1: 0, received: 0, requests: 0, complaint: "" };
+const noLoad: WorkerLoad = { sockets: 0, h2: 0, h1: 0, received: 0, requests: 0, complaint: "", limits: {} };
 
 type Asked = { readonly at: number; readonly resolve: (answer: unknown) => void };
 
@@ -208,9 +208,7 @@ export class Worker {
     this.#life.take("ended");
     for (const { resolve } of this.#asked.values()) resolve(lost);
     this.#asked.clear();
-    const sockets = this.#load.sockets;
-    this.#load = noLoad;
-    this.#passed = 0;
+    const { sockets } = this.#load;
     if (state !== "draining")
       this.#parts.journal.write({
         kind: "worker.lost",
@@ -221,5 +219,7 @@ export class Worker {
       });
     this.#parts.ended();
     this.snapshot = undefined;
+    this.#load = noLoad;
+    this.#passed = 0;
   }
 }

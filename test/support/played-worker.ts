@@ -63,6 +63,7 @@ export class PlayedWorker implements WorkerProcess {
       received: this.passed.length,
       requests: 0,
       complaint,
+      limits: {},
     });
   }
 

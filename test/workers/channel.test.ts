@@ -81,6 +81,20 @@ test("a process that does not read is given up at the limit", () => {
   assert.is(breaches.length, 1);
 });
 
+test("a message that cannot be processed ends the channel, and not the process", () => {
+  const source = streamOf();
+  const breaches: string[] = [];
+  const channel = new Channel(source, {
+    received() {
+      throw new TypeError("undefined is not a function");
+    },
+    closed: (breach) => breaches.push(breach),
+  });
+  source.emit("data", Buffer.from('{"kind":"ledger"}\n'));
+  assert.equal(breaches, ["its message was no use: undefined is not a function"]);
+  channel.close();
+});
+
 test("the end of the stream is reported once, the own close never", () => {
   const source = streamOf();
   const { breaches } = played(source);

@@ -24,7 +24,16 @@ test("a message of another version, kind or form is refused", () => {
   assert.not(isToParent({ kind: "evidence", backend: "a", evidence: null }));
   assert.not(isToParent({ kind: "probe", backend: "a", symptom: "curiosity" }));
   assert.not(
-    isToParent({ kind: "load", sockets: 1.5, h2: 0, h1: 0, received: 0, requests: 0, complaint: "" }),
+    isToParent({
+      kind: "load",
+      sockets: 1.5,
+      h2: 0,
+      h1: 0,
+      received: 0,
+      requests: 0,
+      complaint: "",
+      limits: {},
+    }),
   );
   assert.not(isToWorker({ kind: "ready" }));
   assert.ok(isToWorker({ kind: "drain", times: { shutdownDelayMs: 0, timeoutMs: 1 } }));

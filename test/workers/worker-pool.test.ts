@@ -35,6 +35,7 @@ function scene(size: number): Scene {
     },
     greeting: () => [{ kind: "found", cluster: "", backends: [] }],
     received: () => {},
+    looked: () => {},
     ended: () => {},
   });
   return { clock, pool, entries, processes, started: pool.start() };

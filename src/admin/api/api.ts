@@ -3,7 +3,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { IncidentStore } from "../../incidents/store.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { History } from "../history/history.ts";
-import { type JsonObject, type Listing, type Page, pagesOf } from "../http/listing.ts";
+import { type JsonObject, type Page, pagesOf } from "../http/listing.ts";
 import { failed, jsonReply, type Reply, type Route, type Routes } from "../http/reply.ts";
 import { ReplyQueue } from "../http/reply-queue.ts";
 import type { Times } from "../http/times.ts";
@@ -26,7 +26,7 @@ export type ListingSources = BackendSources & {
   readonly clock: Clock;
   readonly incidents: IncidentStore;
   readonly ledgers: () => readonly ClusterLedger[];
-  readonly limits: Listing<LimitRow>["rows"];
+  readonly limits: () => readonly LimitRow[];
   readonly replicas: () => readonly ReplicaRow[];
 };
 

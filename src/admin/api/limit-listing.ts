@@ -7,23 +7,7 @@ import { clusterField } from "./client-listing.ts";
 import { count, type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
 /** A limit in the list. `cluster`: "" if there is only one cluster, or if the limit applies to all clusters. */
-export type LimitRow = {
-  readonly cluster: string;
-  readonly limit: Limit;
-  /** What the limit has counted in other processes; default: there are none. */
-  readonly elsewhere?: LimitCounts | undefined;
-};
-
-export type LimitCounts = Pick<Limit, "inFlight" | "passed" | "refused">;
-
-/** Identifies a limit in all processes. */
-export function limitKey({ cluster, limit: { name, origin } }: LimitRow): string {
-  return `${cluster} ${origin === undefined ? "config" : "operator"} ${name}`;
-}
-
-function countIn(name: keyof LimitCounts): (row: LimitRow) => number {
-  return ({ limit, elsewhere }) => limit[name] + (elsewhere?.[name] ?? 0);
-}
+export type LimitRow = { readonly cluster: string; readonly limit: Limit };
 
 export const limitFields = {
   name: text(
@@ -43,9 +27,9 @@ export const limitFields = {
     ({ limit }) => limit.config.scope,
   ),
   sharers: count("Number of processes among which the limit is divided.", ({ limit }) => limit.sharers),
-  inFlight: count("Requests in progress; 0 if their number is not limited.", countIn("inFlight")),
-  passed: count("Requests that the limit has counted and let pass.", countIn("passed")),
-  refused: count("Requests that got 429.", countIn("refused")),
+  inFlight: count("Requests in progress; 0 if their number is not limited.", ({ limit }) => limit.inFlight),
+  passed: count("Requests that the limit has counted and let pass.", ({ limit }) => limit.passed),
+  refused: count("Requests that got 429.", ({ limit }) => limit.refused),
   by: text('Operator who set the limit; "": the configuration.', ({ limit }) => limit.origin?.by ?? ""),
   reason: text("The operator's reason.", ({ limit }) => limit.origin?.reason ?? ""),
   endsAt: text('When the limit ends by itself, in UTC; "": never.', ({ limit: { origin } }) =>
@@ -56,7 +40,7 @@ export const limitFields = {
   ),
 } satisfies Fields<LimitRow>;
 
-export function limitListing(rows: Listing<LimitRow>["rows"], times: Times): Listing<LimitRow> {
+export function limitListing(rows: () => readonly LimitRow[], times: Times): Listing<LimitRow> {
   return listingOf(
     {
       kind: "LimitList",

@@ -96,13 +96,13 @@ function built<T, R>(builder: PageBuilder<T>, { clock, of }: Built<T, R>): Promi
   });
 }
 
-/** Returns a list whose rows are those of this process and of others, each row in one of them. */
+/** Returns a list whose rows are all in other processes. */
 export function mergedPage(page: Page, others: (query: string) => Promise<readonly FirstRows[]>): Page {
   const readFirst = async (query: string): Promise<FirstRows | string> => {
     const own = await page.readFirst(query);
     if (typeof own === "string") return own;
     const { offset, limit, isDescending } = partOf(page, query);
-    return merged([own, ...(await others(query))], offset + limit, isDescending);
+    return merged(await others(query), offset + limit, isDescending);
   };
   const read = async (query: string): Promise<JsonObject | string> => {
     const first = await readFirst(query);

@@ -9,7 +9,6 @@ import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { Question } from "../../workers/messages.ts";
 import { backendPartsOf } from "../api/backend-listing.ts";
 import { clientListing } from "../api/client-listing.ts";
-import { limitKey } from "../api/limit-listing.ts";
 import { ProcessMonitor } from "../api/stats.ts";
 import { watchDetail, watchListing } from "../api/watch-listing.ts";
 import { record } from "../history/recorded.ts";
@@ -77,7 +76,6 @@ export class WorkerAnswers {
     process: () => this.#metrics.processMetrics(),
     recorded: () => this.#recorded(),
     backends: () => this.#backends(),
-    limits: () => this.#limits(),
   };
 
   #move(id: string): unknown {
@@ -103,18 +101,6 @@ export class WorkerAnswers {
       backends: () => clusters().flatMap(backendStatusesOf),
       stalledWith: (backend) =>
         clusters().flatMap(({ path }) => path.caches.stalledAt(backend, this.#clock.now())),
-    });
-  }
-
-  #limits(): unknown {
-    const { clusters, operatorLimits } = this.#parts;
-    const own = clusters().flatMap(({ label, path: { limits } }) =>
-      limits.own.map((limit) => ({ cluster: label, limit })),
-    );
-    const all = [...operatorLimits.all.map((limit) => ({ cluster: "", limit })), ...own];
-    return all.map((row) => {
-      const { inFlight, passed, refused } = row.limit;
-      return { key: limitKey(row), inFlight, passed, refused };
     });
   }
 

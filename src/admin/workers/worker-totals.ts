@@ -1,8 +1,7 @@
 /** What the workers of this process have answered, checked, for its admin page, its API and its metrics. */
-import { isRecord, textAt } from "../../base/json.ts";
+import { isRecord } from "../../base/json.ts";
 import type { Question } from "../../workers/messages.ts";
 import { type BackendPart, partsIn } from "../api/backend-parts.ts";
-import { type LimitCounts, type LimitRow, limitKey } from "../api/limit-listing.ts";
 import { type Recorded, recordedFrom } from "../history/recorded.ts";
 import { type FirstRows, firstRowsIn, type JsonObject, mergedPage, type Page } from "../http/listing.ts";
 import type { WorkerMetrics } from "../metrics/registry.ts";
@@ -77,24 +76,6 @@ export class WorkerTotals implements WorkerMetrics {
 
   readonly backendParts = async (): Promise<readonly BackendPart[]> =>
     (await this.#workers.ask({ of: "backends" })).flatMap(partsIn);
-
-  /** Resolves with the limits and what they have counted in all workers. */
-  async limitsWith(own: readonly LimitRow[]): Promise<readonly LimitRow[]> {
-    const sums = new Map<string, LimitCounts>();
-    const rows = (await this.#workers.ask({ of: "limits" })).flatMap((one): readonly unknown[] =>
-      Array.isArray(one) ? one : [],
-    );
-    for (const row of rows.filter(isRecord)) {
-      const key = textAt(row, "key");
-      const { inFlight = 0, passed = 0, refused = 0 } = sums.get(key) ?? {};
-      sums.set(key, {
-        inFlight: inFlight + numberAt(row, "inFlight"),
-        passed: passed + numberAt(row, "passed"),
-        refused: refused + numberAt(row, "refused"),
-      });
-    }
-    return own.map((row) => ({ ...row, elsewhere: sums.get(limitKey(row)) }));
-  }
 
   /** Resolves with a watch of any worker, as the API shows it; undefined: none has it. */
   async watch(id: string): Promise<JsonObject | undefined> {

@@ -135,6 +135,7 @@ export class Cluster {
 
   #createPath(): DataPath {
     const { health, cluster } = this.#config;
+    const judge = this.#others && "judge" in this.#others ? this.#others.judge : undefined;
     return new DataPath({
       ...settingsOf(this.#config),
       clock: wallClock,
@@ -147,7 +148,8 @@ export class Cluster {
       operatorLimits: this.#operatorLimits,
       versionOf: (backend) => this.#versions.of(backend),
       shared: this.shared,
-      judge: this.#others && "judge" in this.#others ? this.#others.judge : undefined,
+      judge,
+      tellLedger: judge && ((fact) => judge.tellLedger(this.label, fact)),
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial. A change thus applies to the next connection.
       connect: (backend, owner, trust) => {

@@ -9,6 +9,7 @@ import { type Config, type ConfigForCluster, configsByCluster } from "../../conf
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
+import { type Limit, limitKey } from "../limits/limit.ts";
 import { OperatorLimits } from "../limits/operator-limits.ts";
 import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
@@ -223,6 +224,17 @@ export class Clusters {
   /** Returns the label that the parent of this worker has given the cluster; undefined: this process chooses it. */
   #labelOf(name: string): string | undefined {
     return this.#others && "labels" in this.#others ? this.#others.labels()[name] : undefined;
+  }
+
+  /** All limits of requests in force, by `limitKey`. */
+  get limits(): ReadonlyMap<string, Limit> {
+    const own = this.all.flatMap(({ label, path: { limits } }) =>
+      limits.own.map((limit) => [limitKey(label, limit), limit] as const),
+    );
+    return new Map([
+      ...own,
+      ...this.operatorLimits.all.map((limit) => [limitKey("", limit), limit] as const),
+    ]);
   }
 
   /** The label of each cluster, by its name. */

@@ -51,7 +51,7 @@ import { type ShieldStatus, Shields, shieldOff } from "../limits/shields.ts";
 import { BackendLoads, type LoadFacts } from "../load/backend-load.ts";
 import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import { LedgerTap } from "../observe/ledger-tap.ts";
+import { type LedgerFact, LedgerTap } from "../observe/ledger-tap.ts";
 import { Overhead } from "../observe/overhead.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
@@ -115,6 +115,8 @@ export type PathOptions = PathSettings & {
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
   /** Set in a worker: the process that judges and probes the backends; default: this one. */
   readonly judge?: RemoteJudge | undefined;
+  /** Set in a worker: tells the parent what its ledger must know. */
+  readonly tellLedger?: ((fact: LedgerFact) => void) | undefined;
   /** Set in the parent of workers: the evidence of all processes; default: this process alone has evidence. */
   readonly shared?: SharedEvidence | undefined;
 };
@@ -230,7 +232,7 @@ export class DataPath {
     this.hedges = this.#createHedges();
     this.origins = new Origins(options);
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
-    this.ledgerTap = new LedgerTap(clock, journal);
+    this.ledgerTap = new LedgerTap(clock, journal, options.tellLedger);
     this.#trust = new Trust(clock);
     this.limits = new RequestLimits({ clock, journal }, options.limits, options.operatorLimits);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });

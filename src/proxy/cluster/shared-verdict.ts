@@ -9,6 +9,7 @@ import { ConnectionStates } from "../../health/connection-states.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { healthLimits } from "../../health/limits.ts";
 import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/prober.ts";
+import type { LedgerFact } from "../observe/ledger-tap.ts";
 
 /**
  * Why a worker wants a backend to be probed at once. failed: a request failed there; slow: requests are unanswered
@@ -23,6 +24,8 @@ export type RemoteJudge = {
   /** This process has closed its connections to the backend for a reason of its own. */
   readonly unconnected: (backend: string) => void;
   readonly probe: (backend: string, symptom: Symptom) => void;
+  /** `cluster`: the label of the cluster. */
+  readonly tellLedger: (cluster: string, fact: LedgerFact) => void;
 };
 
 /** What the parent of workers hears of its clusters. Backend names are unique across clusters. */
