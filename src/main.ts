@@ -31,7 +31,7 @@ import type { LiveRequests } from "./proxy/request/active-requests.ts";
 import { Parent } from "./workers/parent.ts";
 import type { Worker } from "./workers/worker.ts";
 import type { ServingWorker, WorkerLink } from "./workers/worker-link.ts";
-import { startWorkerProcess, type WorkerProcess } from "./workers/worker-process.ts";
+import { startWorkerProcess } from "./workers/worker-process.ts";
 
 export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
@@ -72,8 +72,6 @@ export type Surroundings = {
   readonly readAgain?: () => Promise<ReloadOutcome>;
   /** Set in a worker: its parent, which has the listening sockets, the admin ports and the verdicts. */
   readonly worker?: WorkerLink;
-  /** Starts the process of a worker. Tests start others. */
-  readonly startWorker?: () => WorkerProcess;
 };
 
 /** Opens all listeners and the admin port. If one cannot be opened, opens none and returns a Failure. */
@@ -93,12 +91,10 @@ export async function startWatchkeeper(config: Config, around: Surroundings): Pr
 }
 
 /** Returns the side of this process towards its workers; undefined: it serves all clients itself. */
-function parentOf(
-  config: Config,
-  { journal, worker, startWorker: startProcess = startWorkerProcess }: Surroundings,
-): Parent | undefined {
+function parentOf(config: Config, { journal, worker }: Surroundings): Parent | undefined {
   if (worker !== undefined || config.workers === 1) return undefined;
-  return new Parent({ clock: guarded(wallClock, journal), journal, config, startProcess });
+  const clock = guarded(wallClock, journal);
+  return new Parent({ clock, journal, config, startProcess: startWorkerProcess });
 }
 
 type Parts = Surroundings & {
@@ -196,17 +192,28 @@ class Watchkeeper implements Running {
   }
 
   async #open(): Promise<Failure | undefined> {
-    const isEarly = this.#awaitsBackends || this.#around.parent !== undefined;
-    const failure =
+    const isAwaited = this.#awaitsBackends;
+    return (
       (await this.#clusters.load()) ??
-      (isEarly ? await this.#awaitBackends() : undefined) ??
+      (isAwaited ? await this.#awaitBackends() : undefined) ??
       // The admin port opens before the listeners: health checks may come as soon as clients are accepted.
       (await this.#openAdmin()) ??
-      (await this.#around.parent?.start()) ??
-      (await this.#listen());
+      (isAwaited ? await this.#openLast() : await this.#openFirst())
+    );
+  }
+
+  /** Accepts clients as soon as possible; they wait for a worker here. */
+  async #openFirst(): Promise<Failure | undefined> {
+    const failure = await this.#listen();
+    if (failure !== undefined) return failure;
     // Backends are dialled last: dials need the certificates, and a port in use is then reported before any dial.
-    if (failure === undefined && !isEarly) this.#clusters.start();
-    return failure;
+    this.#clusters.start();
+    return this.#around.parent?.start();
+  }
+
+  /** Accepts clients only when they can be served, because another process may serve them until then. */
+  async #openLast(): Promise<Failure | undefined> {
+    return (await this.#around.parent?.start()) ?? this.#listen();
   }
 
   /** A worker accepts clients at once: its parent has waited for backends. */
@@ -240,8 +247,6 @@ class Watchkeeper implements Running {
 
   async #awaitBackends(): Promise<Failure | undefined> {
     this.#clusters.start();
-    // Workers need what this process finds out about the backends, but not before they start.
-    if (!this.#awaitsBackends) return undefined;
     const { isSuccessor } = this.#around;
     if ((await this.#clusters.settled()) || isSuccessor !== true) return undefined;
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);

@@ -11,7 +11,7 @@ export const workerLimits = {
   /** Sockets that wait for a worker with room, about as many as a kernel's accept queue holds (net.Server's backlog). */
   waitingSockets: 512,
   /** Milliseconds that a socket waits for a worker, longer than the start of one takes. Clients give up at 10 s. */
-  waitingMs: 5000,
+  waitingMs: 8000,
   /** Client addresses whose worker is remembered, at 100 bytes. A cluster has 5,000 nodes. */
   addresses: 20_000,
   /** A worker may have this many sockets more than the one that has the fewest, and an eighth of those. */

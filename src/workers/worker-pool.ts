@@ -159,7 +159,7 @@ export class WorkerPool {
     this.#isEnding = true;
     this.#asking.stop();
     this.#dropWaiting();
-    for (const worker of this.#workers) worker.end("the proxy ends");
+    for (const worker of this.#workers) worker.stop();
   }
 }
 

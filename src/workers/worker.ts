@@ -190,7 +190,13 @@ export class Worker {
     this.send({ kind: "drain", times });
   }
 
-  /** Ends the process at once. */
+  /** Ends the process at once, because the proxy ends. */
+  stop(): void {
+    this.#life.take("drain");
+    this.end("the proxy ends");
+  }
+
+  /** Ends the process at once, because of a fault. */
   end(reason: string): void {
     this.#cancelStart();
     if (this.#process !== undefined) this.#gone(this.#process, reason);
