@@ -329,6 +329,7 @@ export class DataPath {
     const wasSilent = this.backends.stateOf(backend) !== "ready";
     this.backends.adopt(backend, facts, evidence);
     if (wasSilent) this.#redialAfter(backend, evidence);
+    if (evidence.kind === "history") this.detectors.histories?.judged(backend, evidence);
   }
 
   /** Probes a backend at once, because a worker saw a symptom. */

@@ -47,9 +47,52 @@ const ownNumber = 0;
 /** Milliseconds for which a worker's report holds that a backend may lose large packets: a probe takes less. */
 const symptomMs = 3000;
 
+type HistoryEvidence = Extract<Evidence, { kind: "history" }>;
+
+/**
+ * The processes that have proof that a backend's etcd has another history. A process without proof refutes nothing: its
+ * own clients may never have seen what the backend lacks.
+ */
+class HistoryProofs {
+  readonly #provers = new Map<string, Set<number>>();
+
+  learn(process: number, backend: string, evidence: HistoryEvidence): Evidence | undefined {
+    const provers = this.#provers.get(backend) ?? new Set();
+    this.#provers.set(backend, provers);
+    if (evidence.isForked) {
+      provers.add(process);
+      return evidence;
+    }
+    provers.delete(process);
+    // Without a version that clients have seen, the other history is accepted for all processes.
+    return provers.size === 0 || evidence.seen === "" ? evidence : undefined;
+  }
+
+  accept(backend: string): void {
+    this.#provers.delete(backend);
+  }
+
+  ended(process: number): readonly (readonly [backend: string, Evidence])[] {
+    const refuted = Array.from(this.#provers).filter(
+      ([, provers]) => provers.delete(process) && provers.size === 0,
+    );
+    // The clients that had seen the other history are gone with their process. What is left of it, lists show again.
+    return refuted.map(([backend]) => [
+      backend,
+      { kind: "history", isForked: false, resource: "", version: "", seen: "gone" },
+    ]);
+  }
+
+  reconcile(backends: readonly string[]): void {
+    for (const backend of this.#provers.keys())
+      if (!backends.includes(backend)) this.#provers.delete(backend);
+  }
+}
+
 /** The evidence of all processes about the backends of one cluster, in the parent. */
 export class SharedEvidence {
   readonly #states = new ConnectionStates();
+  readonly #histories = new HistoryProofs();
   readonly #onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
   /** The latest facts about each backend, for workers that start later. */
   readonly #latest = new Map<string, BackendFacts>();
@@ -61,6 +104,7 @@ export class SharedEvidence {
 
   /** Returns the evidence if it changes what all processes together know; undefined: it does not. */
   merged(backend: string, evidence: Evidence, process = ownNumber): Evidence | undefined {
+    if (evidence.kind === "history") return this.#histories.learn(process, backend, evidence);
     return this.#states.learn(process, backend, evidence);
   }
 
@@ -69,11 +113,12 @@ export class SharedEvidence {
   }
 
   ended(process: number): readonly (readonly [backend: string, Evidence])[] {
-    return this.#states.ended(process);
+    return [...this.#states.ended(process), ...this.#histories.ended(process)];
   }
 
   judged(backend: string, facts: BackendFacts, evidence: Evidence): void {
     this.#latest.set(backend, facts);
+    if (!facts.isForked) this.#histories.accept(backend);
     this.#onFacts(backend, facts, evidence);
   }
 
@@ -91,6 +136,7 @@ export class SharedEvidence {
 
   reconcile(backends: readonly string[]): void {
     this.#states.reconcile(backends);
+    this.#histories.reconcile(backends);
     for (const known of [this.#latest, this.#largePacketsAt])
       for (const backend of known.keys()) if (!backends.includes(backend)) known.delete(backend);
   }
