@@ -1,6 +1,8 @@
 /** A proxy with two workers: what clients and operators see of it while all is well, and while a worker dies or hangs. */
+import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -31,6 +33,16 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => {
+    server.listen(0, "127.0.0.1", resolve);
+  });
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return port;
+}
 
 async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {
   const end = performance.now() + withinMs;
@@ -188,10 +200,11 @@ test("a drained backend gets no requests of any worker, and a reload reaches all
     const { items } = (await read(proxy, "backends")) as { items: { state: string }[] };
     return items[0]?.state === "draining";
   });
-  await pause(200);
+  // The counts of workers are up to a second old.
+  await pause(1500);
   const before = await metric(proxy, "requests_total", 'backend="a"');
   for (const client of all) assert.is(await get(client), 200);
-  await pause(1200);
+  await pause(1500);
   assert.is(await metric(proxy, "requests_total", 'backend="a"'), before);
   const file = join(proxy.directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8");
@@ -208,6 +221,32 @@ test("a drained backend gets no requests of any worker, and a reload reaches all
   ).filter((status) => status === 429);
   assert.ok(statuses.length >= 12, `${statuses.length} of 18 were refused`);
   assert.ok(proxy.running.workers.every(({ state }) => state === "serving"));
+});
+
+test("kill -9 of the parent: its workers drain, so clients are told to connect elsewhere, and end", async () => {
+  const backends = await start();
+  const port = await freePort();
+  const text = readFileSync(join(backends.directory, "watchkeeper.yaml"), "utf8");
+  const file = join(backends.directory, "parent.yaml");
+  writeFileSync(file, text.replace('address: "127.0.0.1:0", tls', `address: "127.0.0.1:${port}", tls`));
+  const parent = spawn(process.execPath, ["bin/watchkeeper.js", "run", "--config", file, "--workers", "2"], {
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  let log = "";
+  parent.stdout.on("data", (chunk: Buffer) => {
+    log += chunk.toString();
+  });
+  await until("both workers serve", () => log.split("worker.ready").length === 3);
+  const workers = [...log.matchAll(/worker\.ready.*?"pid":(\d+)/g)].map((match) => Number(match[1]));
+  assert.is(workers.length, 2, log);
+  const client = http2.connect(`https://localhost:${port}`, { ca: backends.ca });
+  clients.push(client);
+  client.on("error", () => {});
+  assert.is(await get(client), 200);
+  const told = new Promise((resolve) => client.once("goaway", resolve));
+  parent.kill("SIGKILL");
+  await within(5000, "the GOAWAY", told);
+  await until("no worker is left", () => workers.every((pid) => !existsSync(`/proc/${pid}`)), 10_000);
 });
 
 test("a stop drains all workers and leaves no process", async () => {
