@@ -58,7 +58,7 @@ const ofParent: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "drain.ended",
 ]);
 
-/** Milliseconds between two reports of the load. Socket counts are reported with each socket that arrives. */
+/** Milliseconds between two reports of the load, unless several sockets arrive meanwhile. */
 const loadMs = 200;
 
 type Started = Extract<ToWorker, { kind: "start" }>;
@@ -78,6 +78,8 @@ export class WorkerLink {
   #entries: Entry[] = [];
   #dropped = 0;
   #received = 0;
+  /** Number of sockets at the latest report of the load. */
+  #confirmed = 0;
   #sharesOfLimits: Readonly<Record<string, number>> = {};
   #reported = "";
 
@@ -161,6 +163,8 @@ export class WorkerLink {
     this.#received += 1;
     if (this.#worker === undefined) socket.destroy();
     else this.#worker.accept(listener, socket);
+    if (this.#received - this.#confirmed < workerLimits.confirmedAtOnce) return;
+    this.#confirmed = this.#received;
     this.#clock.soon(() => this.#reportLoad());
   }
 
@@ -182,6 +186,7 @@ export class WorkerLink {
     const text = JSON.stringify(load);
     if (text === this.#reported) return;
     this.#reported = text;
+    this.#confirmed = this.#received;
     this.send({ kind: "load", ...load });
   }
 

@@ -146,15 +146,15 @@ test("a worker of another protocol is not served", () => {
   assert.ok(entries.some((entry) => entry.kind === "worker.lost"));
 });
 
-test("a worker has at most four sockets unconfirmed, the next ones wait for it", () => {
+test("a worker has at most eight sockets unconfirmed, the next ones wait for it", () => {
   const { processes, pool } = scene(1);
   const [process] = processes;
   assert.ok(process !== undefined);
   process.serve();
-  const sockets = Array.from({ length: 6 }, () => pass(pool));
+  const sockets = Array.from({ length: 10 }, () => pass(pool));
   assert.is(process.passed.length, workerLimits.unconfirmedSockets);
-  process.confirm(4);
-  assert.is(process.passed.length, 6);
+  process.confirm(8);
+  assert.is(process.passed.length, 10);
   assert.ok(sockets.every(({ hasLeft }) => hasLeft));
 });
 
