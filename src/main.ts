@@ -399,6 +399,7 @@ class Watchkeeper implements Running {
       ],
       droppedLogLines: () => droppedLogLines() + (parent?.droppedEntries ?? 0),
       traceSpans: () => traces.counts,
+      workerStates: parent && (() => parent.workers.map(({ state }) => state)),
       operatorLimits: clusters.operatorLimits,
       operations: new Operations({
         journal,

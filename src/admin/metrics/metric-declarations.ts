@@ -108,6 +108,17 @@ export const metrics: readonly Metric[] = [
     process: ({ traceSpans }) => Object.entries(traceSpans()),
   },
   {
+    name: "workers",
+    help: "Workers of this process by state: starting, serving, draining or dead; no values without workers",
+    labels: ["state"],
+    process: ({ workerStates = () => [] }) => workerStates().map((state) => [state, 1]),
+  },
+  {
+    name: "worker_losses_total",
+    help: "Workers that ended or were killed while they should have served, with the connections of their clients",
+    counted: { "worker.lost": () => [] },
+  },
+  {
     name: "replicas",
     help: "watchkeeper processes of admin.replicas, this process included, by state: live, silent (no answer for 15 s) or unknown (not yet asked for 15 s)",
     labels: ["state"],

@@ -31,6 +31,8 @@ export type Process = {
     /** The number of replicas that share limits. */
     readonly count: number;
   };
+  /** The workers of this process; default: it has none. */
+  readonly workerStates?: (() => readonly string[]) | undefined;
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
     readonly active: readonly { readonly kind: string; readonly backend: string }[];
