@@ -12,7 +12,7 @@ import { workerLimits } from "./limits.ts";
 import type { ToParent, ToWorker } from "./messages.ts";
 import { Picker } from "./picker.ts";
 import { Worker } from "./worker.ts";
-import type { WorkerProcess } from "./worker-process.ts";
+import type { UnsentSocket, WorkerProcess } from "./worker-process.ts";
 
 export type WorkerPoolParts = {
   readonly clock: Clock;
@@ -78,7 +78,7 @@ export class WorkerPool {
       startProcess,
       greeting,
       received: (message) => this.#received(worker, message),
-      ended: () => this.#ended(worker),
+      ended: (unsent) => this.#ended(worker, unsent),
     });
     return worker;
   }
@@ -89,8 +89,9 @@ export class WorkerPool {
     this.#parts.received(worker, message);
   }
 
-  #ended(worker: Worker): void {
+  #ended(worker: Worker, unsent: readonly UnsentSocket[]): void {
     this.#parts.ended(worker);
+    for (const { listener, socket } of unsent) this.pass(listener, socket, () => {});
     if (this.#isEnding) {
       if (this.alive === 0) this.#onAllEnded();
       return;

@@ -1,5 +1,5 @@
 /** Starts the process of a worker, and passes sockets to it. The only file that knows Node's child processes. */
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { ownModule } from "../program/own-files.ts";
@@ -11,10 +11,14 @@ export type WorkerProcess = {
   readonly stream: Duplex;
   /** Passes a client's socket, and closes it here. `listener`: the name of the listener that accepted it. */
   pass(listener: string, socket: Socket): void;
+  /** The passed sockets that the process has not got yet, because it has not confirmed an earlier one. */
+  readonly unsent: readonly UnsentSocket[];
   kill(): void;
   /** Calls `run` once with the reason when the process has ended, or could not be started. */
   onEnd(run: (reason: string) => void): void;
 };
+
+export type UnsentSocket = { readonly listener: string; readonly socket: Socket };
 
 const file = ownModule("cli/serve/worker-main");
 
@@ -27,11 +31,20 @@ export function startWorkerProcess(): WorkerProcess {
     serialization: "json",
   });
   const stream = child.stdio[messagesDescriptor];
+  const passed = new Map<Socket, string>();
   return {
     pid: child.pid ?? 0,
     // Without a process there is no stream. `onEnd` then says why.
     stream: stream instanceof Duplex ? stream : new Duplex({ read() {}, write() {} }),
-    pass: (listener, socket) => pass(child, listener, socket),
+    pass(listener, socket) {
+      // Of a socket of a server, Node would keep an account in both processes.
+      Reflect.set(socket, "server", null);
+      passed.set(socket, listener);
+      if (child.connected) child.send({ listener }, socket, {}, () => passed.delete(socket));
+    },
+    get unsent() {
+      return Array.from(passed, ([socket, listener]) => ({ listener, socket })).filter(hasHandle);
+    },
     kill: () => child.kill("SIGKILL"),
     onEnd: (run) => {
       let isOver = false;
@@ -50,9 +63,8 @@ export function startWorkerProcess(): WorkerProcess {
   };
 }
 
-/** Passes a socket as one that belongs to no server: Node would else keep an account of it in both processes. */
-function pass(child: ChildProcess, listener: string, socket: Socket): void {
-  Reflect.set(socket, "server", null);
-  if (child.connected) child.send({ listener }, socket);
-  else socket.destroy();
+/** True until Node sends the socket: then it takes the handle away. */
+function hasHandle({ socket }: UnsentSocket): boolean {
+  const handle: unknown = Reflect.get(socket, "_handle");
+  return handle !== null && handle !== undefined;
 }

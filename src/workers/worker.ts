@@ -15,7 +15,7 @@ import {
   type WorkerLoad,
 } from "./messages.ts";
 import { WorkerLife, type WorkerState } from "./worker-life.ts";
-import type { WorkerProcess } from "./worker-process.ts";
+import type { UnsentSocket, WorkerProcess } from "./worker-process.ts";
 
 export type WorkerParts = {
   readonly clock: Clock;
@@ -23,7 +23,8 @@ export type WorkerParts = {
   readonly startProcess: () => WorkerProcess;
   readonly greeting: () => readonly ToWorker[];
   readonly received: (message: ToParent) => void;
-  readonly ended: () => void;
+  /** `unsent`: the sockets that were passed to the worker and have not reached it. */
+  readonly ended: (unsent: readonly UnsentSocket[]) => void;
 };
 
 const noLoad: WorkerLoad = { sockets: 0, h2: 0, h1: 0, received: 0, requests: 0, complaint: "", limits: {} };
@@ -206,6 +207,7 @@ export class Worker {
     if (process !== this.#process) return;
     const { state, pid } = this;
     this.#process = undefined;
+    const { unsent } = process;
     this.#channel?.close();
     this.#channel = undefined;
     // A process that has ended, or is ending, is not hurt by it.
@@ -223,7 +225,7 @@ export class Worker {
         reason: this.reason,
         sockets,
       });
-    this.#parts.ended();
+    this.#parts.ended(unsent);
     this.snapshot = undefined;
     this.#load = noLoad;
     this.#passed = 0;

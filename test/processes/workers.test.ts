@@ -177,6 +177,7 @@ test("a worker that hangs gets no more than eight sockets, is killed after five 
   await until("all but eight are served", () => answered >= 22, 4000);
   await until("it is killed", () => pidsOf(proxy)[0] !== victim, 15_000);
   assert.ok(performance.now() - stoppedAt > 4500);
+  await until("clients that waited for it are served by others", () => answered >= 28, 5000);
   assert.ok(
     proxy.entries.some((entry) => entry.kind === "worker.lost" && entry.reason === "it does not answer"),
   );

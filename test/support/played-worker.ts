@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import type { ToParent, ToWorker } from "../../src/workers/messages.ts";
-import type { WorkerProcess } from "../../src/workers/worker-process.ts";
+import type { UnsentSocket, WorkerProcess } from "../../src/workers/worker-process.ts";
 
 /** The process of a worker that the test plays. */
 export class PlayedWorker implements WorkerProcess {
@@ -10,6 +10,7 @@ export class PlayedWorker implements WorkerProcess {
   /** What it was sent. */
   readonly got: ToWorker[] = [];
   readonly passed: string[] = [];
+  readonly unsent: UnsentSocket[] = [];
   isKilled = false;
   #end = (_reason: string): void => {};
 

@@ -171,6 +171,19 @@ test("while no worker serves, sockets wait up to the limit and the time, and are
   assert.ok(late.hasLeft && !late.socket.destroyed);
 });
 
+test("sockets that have not reached a worker when it ends go to another one", () => {
+  const { processes, pool } = scene(2);
+  for (const process of processes) process.serve();
+  const { socket } = pass(pool);
+  const [first, second] = processes;
+  assert.ok(first !== undefined && second !== undefined);
+  const [holder, other] = first.passed.length > 0 ? [first, second] : [second, first];
+  holder.unsent.push({ listener: "kube", socket });
+  holder.end("SIGKILL");
+  assert.equal(other.passed, ["kube"]);
+  assert.not(socket.destroyed);
+});
+
 test("a worker that complains gets no sockets", () => {
   const { processes, pool } = scene(2);
   for (const process of processes) process.serve();
