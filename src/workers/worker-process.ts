@@ -1,5 +1,5 @@
 /** Starts the process of a worker, and passes sockets to it. The only file that knows Node's child processes. */
-import { spawn } from "node:child_process";
+import { type SendHandle, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { ownModule } from "../program/own-files.ts";
@@ -11,8 +11,8 @@ export type WorkerProcess = {
   readonly stream: Duplex;
   /** Passes a client's socket, and closes it here. `listener`: the name of the listener that accepted it. */
   pass(listener: string, socket: Socket): void;
-  /** The passed sockets that the process has not got yet, because it has not confirmed an earlier one. */
-  readonly unsent: readonly UnsentSocket[];
+  /** Takes back the passed sockets that wait until the process has confirmed an earlier one. */
+  takeUnsent(): readonly UnsentSocket[];
   kill(): void;
   /** Calls `run` once with the reason when the process has ended, or could not be started. */
   onEnd(run: (reason: string) => void): void;
@@ -37,13 +37,18 @@ export function startWorkerProcess(): WorkerProcess {
     // Without a process there is no stream. `onEnd` then says why.
     stream: stream instanceof Duplex ? stream : new Duplex({ read() {}, write() {} }),
     pass(listener, socket) {
-      // Of a socket of a server, Node would keep an account in both processes.
-      Reflect.set(socket, "server", null);
       passed.set(socket, listener);
-      if (child.connected) child.send({ listener }, socket, {}, () => passed.delete(socket));
+      const handle: unknown = Reflect.get(socket, "_handle");
+      if (!child.connected || !isHandle(handle)) return;
+      child.send({ listener }, handle, {}, () => {
+        // If the process has ended meanwhile, another one has got the socket.
+        if (passed.delete(socket)) socket.destroy();
+      });
     },
-    get unsent() {
-      return Array.from(passed, ([socket, listener]) => ({ listener, socket })).filter(hasHandle);
+    takeUnsent() {
+      const unsent = Array.from(passed, ([socket, listener]) => ({ listener, socket }));
+      passed.clear();
+      return unsent;
     },
     kill: () => child.kill("SIGKILL"),
     onEnd: (run) => {
@@ -63,8 +68,11 @@ export function startWorkerProcess(): WorkerProcess {
   };
 }
 
-/** True until Node sends the socket: then it takes the handle away. */
-function hasHandle({ socket }: UnsentSocket): boolean {
-  const handle: unknown = Reflect.get(socket, "_handle");
-  return handle !== null && handle !== undefined;
+/**
+ * True for the handle of an open socket. It is sent in place of the socket, which is then closed here: Node would keep a
+ * sent socket open until the other process confirms it, and for ever if that process ends before
+ * (lib/internal/child_process.js, `disconnect`).
+ */
+function isHandle(handle: unknown): handle is SendHandle {
+  return typeof handle === "object" && handle !== null;
 }

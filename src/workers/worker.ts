@@ -207,7 +207,7 @@ export class Worker {
     if (process !== this.#process) return;
     const { state, pid } = this;
     this.#process = undefined;
-    const { unsent } = process;
+    const unsent = process.takeUnsent();
     this.#channel?.close();
     this.#channel = undefined;
     // A process that has ended, or is ending, is not hurt by it.

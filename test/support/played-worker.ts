@@ -25,6 +25,10 @@ export class PlayedWorker implements WorkerProcess {
     });
   }
 
+  takeUnsent(): readonly UnsentSocket[] {
+    return this.unsent.splice(0);
+  }
+
   pass(listener: string, _socket: Socket): void {
     this.passed.push(listener);
   }

@@ -19,8 +19,11 @@ containFaults(journal, () => {
 });
 // The parent decides about these: a terminal sends SIGINT, and a supervisor may send SIGTERM, to all processes.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"]) process.on(signal, () => {});
-process.on("message", (message: unknown, socket: unknown) => {
-  if (!isRecord(message) || !(socket instanceof Socket)) return;
+process.on("message", (message: unknown, handle: unknown) => {
+  if (!isRecord(message) || typeof handle !== "object" || handle === null) return;
+  // A handle is no documented option of a socket: Node itself makes sockets of those that it receives in this way.
+  const socket: unknown = Reflect.construct(Socket, [{ handle, readable: true, writable: true }]);
+  if (!(socket instanceof Socket)) return;
   socket.setNoDelay(true);
   link.accept(textAt(message, "listener"), socket);
 });
