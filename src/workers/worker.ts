@@ -201,6 +201,8 @@ export class Worker {
   end(reason: string): void {
     this.#cancelStart();
     if (this.#process !== undefined) this.#gone(this.#process, reason);
+    // The process could not even be started.
+    else if (this.#life.take("ended")) this.#parts.ended([]);
   }
 
   #gone(process: WorkerProcess, reason: string): void {

@@ -129,6 +129,31 @@ test("a worker that does not start in time is killed", () => {
   assert.ok(at(processes, 0).isKilled);
 });
 
+test("a process that cannot be started is tried again", () => {
+  const clock = manualClock();
+  let tries = 0;
+  const pool = new WorkerPool({
+    clock,
+    journal: new Journal(clock),
+    size: 1,
+    startProcess: () => {
+      tries += 1;
+      if (tries === 2) throw new Error("E2BIG");
+      return new PlayedWorker(tries);
+    },
+    greeting: () => [],
+    received: () => {},
+    looked: () => {},
+    ended: () => {},
+  });
+  void pool.start();
+  pool.all[0]?.end("a test");
+  assert.throws(() => clock.advance(0), "E2BIG");
+  clock.advance(workerLimits.startMs + 2 * workerLimits.askEveryMs);
+  clock.advance(workerLimits.mostRestartMs);
+  assert.is(tries, 3);
+});
+
 test("garbage, an unknown kind, and words before the greeting end that worker only", () => {
   for (const line of ["\u0001garbage", '{"kind":"verdict"}', '{"kind":"ready"}']) {
     const { processes, pool } = scene(2);
