@@ -44,6 +44,8 @@ export class WorkerPool {
   #waiting: Waiting[] = [];
   readonly #asking: Interval;
   readonly #first = Promise.withResolvers<Failure | undefined>();
+  /** Clock reading at which the workers were looked at last. */
+  #lookedAt = 0;
   #isEnding = false;
   #onAllEnded: () => void = () => {};
 
@@ -66,6 +68,7 @@ export class WorkerPool {
   /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
   start(): Promise<Failure | undefined> {
     for (const worker of this.#workers) worker.start();
+    this.#lookedAt = this.#parts.clock.now();
     this.#asking.start();
     return this.#first.promise;
   }
@@ -135,6 +138,10 @@ export class WorkerPool {
   }
 
   #look(): void {
+    const now = this.#parts.clock.now();
+    if (now - this.#lookedAt > 2 * workerLimits.askEveryMs)
+      for (const worker of this.#workers) worker.forgive();
+    this.#lookedAt = now;
     for (const worker of this.#workers) worker.look();
     this.#parts.looked();
     this.#passWaiting();

@@ -29,7 +29,7 @@ export type WorkerParts = {
 
 const noLoad: WorkerLoad = { sockets: 0, h2: 0, h1: 0, received: 0, requests: 0, complaint: "", limits: {} };
 
-type Asked = { readonly at: number; readonly resolve: (answer: unknown) => void };
+type Asked = { at: number; readonly resolve: (answer: unknown) => void };
 
 const lost = new Failure("backend-lost", "proxy", "The worker has ended");
 
@@ -166,12 +166,21 @@ export class Worker {
   /** Called every second. Ends a worker that does not start or does not answer. */
   look(): void {
     const now = this.#parts.clock.now();
-    if (this.state === "starting" && now - this.#startedAt > workerLimits.startMs)
-      this.end("it did not start in time");
-    if (this.state !== "serving") return;
+    if (this.state === "dead") return;
+    if (this.state === "starting") {
+      if (now - this.#startedAt > workerLimits.startMs) this.end("it did not start in time");
+      return;
+    }
     const [first] = this.#asked.values();
     if (first !== undefined && now - first.at > workerLimits.hungMs) this.end("it does not answer");
     else if (first === undefined) void this.#askSnapshot();
+  }
+
+  /** Called after a stall of this process: its answers may have arrived meanwhile, so all times begin anew. */
+  forgive(): void {
+    const now = this.#parts.clock.now();
+    this.#startedAt = now;
+    for (const asked of this.#asked.values()) asked.at = now;
   }
 
   async #askSnapshot(): Promise<void> {

@@ -121,6 +121,28 @@ test("a worker that does not answer for five seconds is killed and replaced", ()
   assert.is(processes.length, 2);
 });
 
+test("a stall of the parent counts against no worker", () => {
+  const { processes, clock } = scene(2);
+  at(processes, 0).serve();
+  clock.advance(1500);
+  clock.stall(60_000);
+  clock.advance(0);
+  assert.not(processes.some(({ isKilled }) => isKilled));
+  at(processes, 0).answer();
+  at(processes, 1).serve();
+  clock.advance(workerLimits.hungMs);
+  at(processes, 0).answer();
+  assert.is(processes.length, 2);
+});
+
+test("a worker that hangs while it drains is killed, too", () => {
+  const { processes, pool, clock } = scene(1);
+  at(processes, 0).serve();
+  void pool.drain({ shutdownDelayMs: 0, timeoutMs: 60_000 });
+  for (let second = 0; second < 7; second += 1) clock.advance(1000);
+  assert.ok(at(processes, 0).isKilled);
+});
+
 test("a worker that does not start in time is killed", () => {
   const { processes, clock } = scene(1);
   clock.advance(workerLimits.startMs);
