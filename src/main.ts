@@ -1,5 +1,6 @@
 /** Connects all parts of the process: turns a Config into a running proxy, or returns a Failure. */
 
+import { isDeepStrictEqual } from "node:util";
 import { type AdminParts, AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
 import { TraceExporter } from "./admin/tracing/trace-exporter.ts";
@@ -293,8 +294,16 @@ class Watchkeeper implements Running {
     return outcome;
   }
 
-  /** Applies everything except the admin ports. */
+  /** Applies everything except the admin ports. Clients of a new listener wait until the workers know it, too. */
   async #takeData(config: Config): Promise<readonly string[] | Failure> {
+    const isOther = !isDeepStrictEqual(this.#config.listeners, config.listeners);
+    const release = isOther ? this.#around.parent?.hold() : undefined;
+    const outcome = await this.#takeAll(config);
+    release?.();
+    return outcome;
+  }
+
+  async #takeAll(config: Config): Promise<readonly string[] | Failure> {
     const prepared = await this.#clusters.prepare(config);
     if (prepared instanceof Failure) return prepared;
     const failure = await this.#listeners.reconcile(config.listeners);

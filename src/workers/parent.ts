@@ -159,6 +159,11 @@ export class Parent {
     await Promise.all(this.#pool.all.map((worker) => worker.configure(this.#setup())));
   }
 
+  /** Makes new sockets wait until the returned function is called, because workers do not know a new listener yet. */
+  hold(): () => void {
+    return this.#pool.hold();
+  }
+
   drain(times: DrainTimes): Promise<void> {
     return this.#pool.drain(times);
   }

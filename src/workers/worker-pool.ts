@@ -46,6 +46,8 @@ export class WorkerPool {
   readonly #first = Promise.withResolvers<Failure | undefined>();
   /** Clock reading at which the workers were looked at last. */
   #lookedAt = 0;
+  /** True while sockets wait, because workers do not know the listeners yet. */
+  #isHeld = false;
   #isEnding = false;
   #onAllEnded: () => void = () => {};
 
@@ -120,6 +122,7 @@ export class WorkerPool {
   }
 
   #tryPass({ listener, socket, leave }: Waiting): boolean {
+    if (this.#isHeld) return false;
     const worker = this.#picker.pick(this.#workers, socket.remoteAddress ?? "");
     if (worker === undefined) return false;
     worker.pass(listener, socket);
@@ -156,6 +159,15 @@ export class WorkerPool {
     });
     for (const worker of this.#workers) worker.drain(times);
     return this.alive === 0 ? Promise.resolve() : ended;
+  }
+
+  /** Makes sockets wait until the returned function is called. */
+  hold(): () => void {
+    this.#isHeld = true;
+    return () => {
+      this.#isHeld = false;
+      this.#passWaiting();
+    };
   }
 
   #dropWaiting(): void {

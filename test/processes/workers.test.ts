@@ -1,6 +1,7 @@
 /** A proxy with two workers: what clients and operators see of it while all is well, and while a worker dies or hangs. */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import http from "node:http";
 import http2 from "node:http2";
 import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
@@ -33,6 +34,17 @@ const pause = (ms: number): Promise<void> =>
   new Promise((resolve) => {
     setTimeout(resolve, ms);
   });
+
+/** The status of a GET on a new connection, or the code of its error. */
+function askAnew(port: number): Promise<string> {
+  return new Promise((resolve) => {
+    const request = http.get({ host: "127.0.0.1", port, path: "/api", agent: false }, (response) => {
+      response.resume();
+      resolve(String(response.statusCode));
+    });
+    request.on("error", (error) => resolve("code" in error ? String(error.code) : error.message));
+  });
+}
 
 async function freePort(): Promise<number> {
   const server = createServer();
@@ -238,6 +250,26 @@ test("a drained backend gets no requests of any worker, and a reload reaches all
   ).filter((status) => status === 429);
   assert.ok(statuses.length >= 12, `${statuses.length} of 18 were refused`);
   assert.ok(proxy.running.workers.every(({ state }) => state === "serving"));
+});
+
+test("a listener that a reload adds serves its first client, and one that a reload renames has no gap", async () => {
+  const proxy = await start({ isFollowing: true });
+  const file = join(proxy.directory, "watchkeeper.yaml");
+  const text = readFileSync(file, "utf8");
+  const port = await freePort();
+  for (const [at, name] of ["more", "renamed"].entries()) {
+    const line = `  - {name: ${name}, address: "127.0.0.1:${port}"}\nclusters:`;
+    writeFileSync(file, text.replace("clusters:", line));
+    // Asks all the time. The port is closed before the first reload, and for a moment during the second one.
+    const reset: string[] = [];
+    await until(`${name} serves`, async () => {
+      const outcome = await askAnew(port);
+      if (outcome !== "200" && outcome !== "ECONNREFUSED") reset.push(outcome);
+      const reloads = proxy.entries.filter(({ kind }) => kind === "config.reloaded").length;
+      return reloads > at && outcome === "200";
+    });
+    assert.equal(reset, []);
+  }
 });
 
 test("kill -9 of the parent: its workers drain, so clients are told to connect elsewhere, and end", async () => {

@@ -231,6 +231,18 @@ test("sockets that have not reached a worker when it ends go to another one", ()
   assert.not(socket.destroyed);
 });
 
+test("sockets wait while they are held", () => {
+  const { processes, pool } = scene(1);
+  at(processes, 0).serve();
+  const release = pool.hold();
+  const { socket } = pass(pool);
+  at(processes, 0).confirm(0);
+  assert.equal(at(processes, 0).passed, []);
+  release();
+  assert.equal(at(processes, 0).passed, ["kube"]);
+  assert.not(socket.destroyed);
+});
+
 test("a worker that complains gets no sockets", () => {
   const { processes, pool } = scene(2);
   for (const process of processes) process.serve();
