@@ -52,10 +52,11 @@ const scenarios = [
 ];
 const ours = "watchkeeper";
 const here = join(import.meta.dirname, "..");
-/** Run by name only: the proxy without observers, with a line for every request, and with traces. */
+/** Run by name only: the proxy without observers, with two workers, with a line for every request, and with traces. */
 const tracing = { endpoint: "http://127.0.0.1:4318/v1/traces" };
 const selves = [
   plain,
+  watchkeeperAt("watchkeeper-workers", here, { workers: 2 }),
   watchkeeperAt("watchkeeper-loud", here, { logging: { accessLog: "All" } }),
   watchkeeperAt("watchkeeper-traced", here, { tracing: { ...tracing, samplingRatePerMillion: 1000 } }),
   watchkeeperAt("watchkeeper-traced-all", here, {

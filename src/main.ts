@@ -1,12 +1,15 @@
 /** Connects all parts of the process: turns a configuration into a running proxy, or returns a Failure. */
 
-import { AdminRecords, AdminServers } from "./admin/admin-servers.ts";
+import { isDeepStrictEqual } from "node:util";
+import { type AdminParts, AdminRecords, AdminServers } from "./admin/admin-servers.ts";
 import { type Readiness, readinessOf } from "./admin/server/probes.ts";
 import { TraceExporter } from "./admin/tracing/trace-exporter.ts";
+import { WorkerAnswers } from "./admin/workers/worker-answers.ts";
 import { textOf } from "./base/address.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
 import { Interval } from "./base/interval.ts";
+import { isRecord, textAt } from "./base/json.ts";
 import { limits } from "./base/limits.ts";
 import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
@@ -16,9 +19,9 @@ import { ownVersion } from "./program/version.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
-import { Operations, type ReloadOutcome } from "./proxy/cluster/operations.ts";
+import { Operations, type Outcome, type ReloadOutcome } from "./proxy/cluster/operations.ts";
 import { PeerSockets } from "./proxy/cluster/peer-sockets.ts";
-import { drain } from "./proxy/cluster/shutdown-drain.ts";
+import { type DrainTimes, drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
@@ -27,6 +30,10 @@ import { Tracer } from "./proxy/observe/tracer.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, LoadShedding } from "./proxy/overload/load-shedding.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
+import { Parent } from "./workers/parent.ts";
+import type { Worker } from "./workers/worker.ts";
+import type { ServingWorker, WorkerLink } from "./workers/worker-link.ts";
+import { startWorkerProcess } from "./workers/worker-process.ts";
 
 export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */
@@ -44,8 +51,13 @@ export type Running = {
   readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
-  /** Drains and stops. `hurry` cuts the drain short. `isHandedOver`: true if a successor already accepts clients. */
-  stop(hurry: AbortSignal, isHandedOver?: boolean): Promise<void>;
+  /** The workers; empty if this process serves all clients itself. */
+  readonly workers: readonly Pick<Worker, "number" | "pid" | "state" | "sockets">[];
+  /**
+   * Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients.
+   * `times`: the times of the drain; default: those of the configuration.
+   */
+  stop(hurry: AbortSignal, isHandedOver?: boolean, times?: DrainTimes): Promise<void>;
 };
 
 export type Surroundings = {
@@ -60,6 +72,8 @@ export type Surroundings = {
   /** The limits that the predecessor's operators have set; default: none. */
   readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
+  /** Set in a worker: its parent, which has the listening sockets, the admin ports and the verdicts. */
+  readonly worker?: WorkerLink;
 };
 
 /**
@@ -67,16 +81,32 @@ export type Surroundings = {
  * API's port may stay closed.
  */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
-  const { journal } = around;
+  const { journal, worker } = around;
+  const parent = parentOf(config, around);
   const traces = new TraceExporter({ clock: guarded(wallClock, journal), journal });
   const tracer = new Tracer(wallClock, traces);
-  const clusters = Clusters.of(config, journal, tracer);
+  const clusters = Clusters.of(config, journal, {
+    tracer,
+    others: worker?.others ?? (parent && { parent: parent.hooks }),
+  });
   if (clusters instanceof Failure) return clusters;
-  const proxy = new Watchkeeper(config, clusters, { ...around, traces, tracer });
+  parent?.attach(clusters);
+  const proxy = new Watchkeeper(config, clusters, { ...around, traces, tracer, parent });
   return (await proxy.start()) ?? proxy;
 }
 
-type Parts = Surroundings & { readonly traces: TraceExporter; readonly tracer: Tracer };
+/** Returns the side of this process towards its workers; undefined: it serves all clients itself. */
+function parentOf(config: Config, { journal, worker }: Surroundings): Parent | undefined {
+  if (worker !== undefined || config.workers === 1) return undefined;
+  const clock = guarded(wallClock, journal);
+  return new Parent({ clock, journal, config, startProcess: startWorkerProcess });
+}
+
+type Parts = Surroundings & {
+  readonly traces: TraceExporter;
+  readonly tracer: Tracer;
+  readonly parent: Parent | undefined;
+};
 
 class Watchkeeper implements Running {
   #config: Config;
@@ -84,8 +114,10 @@ class Watchkeeper implements Running {
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #inherited: Descriptors;
+  /** Passes sockets to other processes of this machine. Not used in a worker, whose parent does it. */
   readonly #peers: PeerSockets;
-  readonly #records: AdminRecords;
+  /** Undefined in a worker: its parent has them. */
+  readonly #records: AdminRecords | undefined;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
   readonly #intervals: readonly Interval[];
@@ -99,7 +131,7 @@ class Watchkeeper implements Running {
     this.#config = config;
     this.#around = around;
     this.#clusters = clusters;
-    this.#records = new AdminRecords(around.journal);
+    this.#records = around.worker === undefined ? new AdminRecords(around.journal) : undefined;
     this.#configureTracing();
     const { journal, inherited = new Descriptors() } = around;
     this.#inherited = inherited;
@@ -108,7 +140,14 @@ class Watchkeeper implements Running {
     const load = new HeapLoad();
     const intake = new Intake({ clock, most: mostSockets(), isShort: () => load.isShort });
     const listeners = new Listeners(
-      { clock, journal, gateOf, intake, keepalive: () => this.#config.health.tcpKeepalive },
+      {
+        clock,
+        journal,
+        gateOf,
+        intake,
+        keepalive: () => this.#config.health.tcpKeepalive,
+        sockets: around.worker ? "passed" : around.parent,
+      },
       inherited,
     );
     const overload = new LoadShedding({
@@ -150,10 +189,21 @@ class Watchkeeper implements Running {
     return this.#clusters.exchanges;
   }
 
+  get workers(): Running["workers"] {
+    return this.#around.parent?.workers ?? [];
+  }
+
   async start(): Promise<Failure | undefined> {
     const { inheritedLimits = "", journal } = this.#around;
     journal.write({ kind: "process.started", ...startOf(this.#config) });
     this.#clusters.operatorLimits.restore(inheritedLimits);
+    const failure = this.#around.worker === undefined ? await this.#open() : await this.#openWorker();
+    this.#inherited.closeRest();
+    if (failure !== undefined) await this.#abandon();
+    return failure;
+  }
+
+  async #open(): Promise<Failure | undefined> {
     const isAwaited = this.#awaitsBackends;
     this.#isClosed = this.#inherited.isEmpty;
     const { handoverDirectory } = this.#config.drain;
@@ -161,17 +211,38 @@ class Watchkeeper implements Running {
     const failure =
       (await this.#clusters.load()) ??
       (isAwaited ? await this.#awaitBackends() : undefined) ??
-      (await this.#openPorts());
+      (await this.#openPorts(isAwaited));
+    if (failure !== undefined) return failure;
+    this.#isClosed = false;
+    tellPeer();
+    this.#peers.serve(handoverDirectory);
+    return undefined;
+  }
+
+  /** Accepts clients as soon as possible; they wait for a worker here. */
+  async #openFirst(): Promise<Failure | undefined> {
+    const failure = await this.#listeners.reconcile(this.#config.listeners);
+    if (failure !== undefined) return failure;
     // Backends are dialled last, because dials need the certificates, and a port in use is then reported first.
-    if (failure === undefined && !isAwaited) this.#clusters.start();
-    this.#inherited.closeRest();
-    if (failure !== undefined) await this.#abandon();
-    else {
-      this.#isClosed = false;
-      tellPeer();
-      this.#peers.serve(handoverDirectory);
-    }
-    return failure;
+    this.#clusters.start();
+    return this.#around.parent?.start();
+  }
+
+  /** Accepts clients only when they can be served, because another process may serve them until then. */
+  async #openLast(): Promise<Failure | undefined> {
+    return (await this.#around.parent?.start()) ?? this.#listeners.reconcile(this.#config.listeners);
+  }
+
+  /** A worker accepts clients at once: its parent has waited for backends. */
+  async #openWorker(): Promise<Failure | undefined> {
+    const failure = await this.#clusters.load();
+    if (failure !== undefined) return failure;
+    collect();
+    const closed = await this.#listeners.reconcile(this.#config.listeners);
+    if (closed !== undefined) return closed;
+    this.#clusters.start();
+    this.#around.worker?.attach(this.#servingWorker());
+    return undefined;
   }
 
   /**
@@ -181,8 +252,8 @@ class Watchkeeper implements Running {
    * If clients already wait at a kept port, and no predecessor serves them, the listeners come first, without the
    * collection. That saves these clients 0.2 s.
    */
-  async #openPorts(): Promise<Failure | undefined> {
-    const listen = (): Promise<Failure | undefined> => this.#listeners.reconcile(this.#config.listeners);
+  async #openPorts(isAwaited: boolean): Promise<Failure | undefined> {
+    const listen = (): Promise<Failure | undefined> => (isAwaited ? this.#openLast() : this.#openFirst());
     if (this.#inherited.areKept && this.#around.isSuccessor !== true)
       return (await listen()) ?? this.#openAdmin();
     const failure = await this.#openAdmin();
@@ -213,6 +284,29 @@ class Watchkeeper implements Running {
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
   }
 
+  /** What this worker does for its parent. */
+  #servingWorker(): ServingWorker {
+    const [clusters, listeners] = [this.#clusters, this.#listeners];
+    const { journal } = this.#around;
+    const answers = new WorkerAnswers({ ...this.#facts(), journal, clock: guarded(wallClock, journal) });
+    return {
+      clusters,
+      accept: (listener, socket) => listeners.accept(listener, socket),
+      reload: (config) => this.#takeData(config),
+      load: () => ({
+        sockets: listeners.socketCount,
+        ...listeners.sessionCount,
+        requests: clusters.exchanges.size + this.#tunnelCount,
+        complaint: this.#intake.complaint,
+      }),
+      answer: (question) => answers.answer(question),
+    };
+  }
+
+  get #tunnelCount(): number {
+    return this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0);
+  }
+
   async reload(loaded: Config | undefined): Promise<readonly string[] | Failure> {
     const outcome = loaded === undefined ? undefined : await this.#take(loaded);
     const isGood = outcome !== undefined && !(outcome instanceof Failure);
@@ -231,8 +325,16 @@ class Watchkeeper implements Running {
     return outcome;
   }
 
-  /** Applies everything except the settings of the admin ports. */
+  /** Applies everything except the settings of the admin ports. Clients of a new listener wait until workers know it. */
   async #takeData(config: Config): Promise<readonly string[] | Failure> {
+    const isOther = !isDeepStrictEqual(this.#config.listeners, config.listeners);
+    const release = isOther ? this.#around.parent?.hold() : undefined;
+    const outcome = await this.#takeAll(config);
+    release?.();
+    return outcome;
+  }
+
+  async #takeAll(config: Config): Promise<readonly string[] | Failure> {
     const prepared = await this.#clusters.prepare(config);
     if (prepared instanceof Failure) return prepared;
     const failure = await this.#listeners.reconcile(config.listeners);
@@ -245,7 +347,8 @@ class Watchkeeper implements Running {
     prepared.take();
     this.#around.configureLog?.(config.logging);
     this.#configureTracing();
-    this.#peers.serve(config.drain.handoverDirectory);
+    if (this.#around.worker === undefined) this.#peers.serve(config.drain.handoverDirectory);
+    await this.#around.parent?.configure(this.#config);
     return waiting;
   }
 
@@ -263,21 +366,25 @@ class Watchkeeper implements Running {
     ]);
   }
 
-  async stop(hurry: AbortSignal, isHandedOver = false): Promise<void> {
+  async stop(
+    hurry: AbortSignal,
+    isHandedOver = false,
+    given: DrainTimes = this.#config.drain,
+  ): Promise<void> {
     this.#isDraining = true;
     // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
     this.#peers.stop();
-    const isPortKept = this.#inherited.areKept;
-    const times = isHandedOver
-      ? { ...this.#config.drain, shutdownDelayMs: 0 }
-      : { ...this.#config.drain, isPortKept };
+    // Workers end their clients' requests with the port closed: they cannot know when the next process takes it over.
+    const isPortKept = this.#inherited.areKept && this.#around.parent === undefined;
+    const times = isHandedOver ? { ...given, shutdownDelayMs: 0 } : { ...given, isPortKept };
     const parts = {
       clock: wallClock,
       journal: this.#around.journal,
       exchanges: this.exchanges,
       queuedBytes: () => this.#clusters.bufferLimiter.buffered.bytes,
-      upgrades: () => this.#clusters.all.reduce((sum, { tunnelCount }) => sum + tunnelCount, 0),
+      upgrades: () => this.#tunnelCount,
+      workers: this.#around.parent,
       opening: () => this.#listeners.openingCount,
       peers: {
         passListeners: () => this.#peers.passListeners(isHandedOver),
@@ -296,8 +403,9 @@ class Watchkeeper implements Running {
     this.#stopOverload();
     for (const interval of this.#intervals) interval.stop();
     this.#servers?.stop();
-    this.#records.stop();
+    this.#records?.stop();
     void this.#peers.close();
+    this.#around.parent?.kill();
     this.#clusters.stop();
     this.#listeners.cut();
     this.#clusters.close();
@@ -309,34 +417,18 @@ class Watchkeeper implements Running {
   }
 
   async #openAdmin(): Promise<Failure | undefined> {
-    const { journal, traces, droppedLogLines = () => 0 } = this.#around;
+    const { journal, parent } = this.#around;
     const clusters = this.#clusters;
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
-    const servers = await AdminServers.open(this.#records, {
+    const records = this.#records;
+    if (records === undefined) return undefined;
+    const servers = await AdminServers.open(records, {
+      ...this.#facts(),
       current: () => this.#config,
       inherited: this.#adminDescriptor(),
-      version: ownVersion(),
-      clusters: () => clusters.all,
-      sessions: () => this.#listeners.sessionCount,
-      handshakeErrors: () => this.#listeners.handshakeErrors,
-      fullestSourceShare: () => this.#listeners.fullestSourceShare,
-      queuedBytes: () => clusters.bufferLimiter.buffered.bytes,
-      config: () => this.#configState,
-      certificates: () => [
-        ...this.#listeners.certificates,
-        ...clusters.all.flatMap(({ certificates }) => certificates),
-      ],
-      droppedLogLines,
-      traceSpans: () => traces.counts,
       secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
-      operatorLimits: clusters.operatorLimits,
-      operations: new Operations({
-        journal,
-        paths: () => clusters.all.map(({ path }) => path),
-        limits: clusters.operatorLimits,
-        reload: this.#around.readAgain,
-      }),
       ready: () => this.#ready(),
+      workers: parent,
     });
     if (servers instanceof Failure) return servers;
     this.#servers = servers;
@@ -344,12 +436,61 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
+  /** What the admin ports show of this process, or a worker tells its parent. */
+  #facts(): ProcessFacts {
+    const { journal, traces, parent, droppedLogLines = () => 0 } = this.#around;
+    const [clusters, listeners] = [this.#clusters, this.#listeners];
+    return {
+      version: ownVersion(),
+      clusters: () => clusters.all,
+      sessions: () => parent?.sessions ?? listeners.sessionCount,
+      handshakeErrors: () => listeners.handshakeErrors,
+      fullestSourceShare: () => listeners.fullestSourceShare,
+      queuedBytes: () => clusters.bufferLimiter.buffered.bytes,
+      config: () => this.#configState,
+      certificates: () => [
+        ...listeners.certificates,
+        ...clusters.all.flatMap(({ certificates }) => certificates),
+      ],
+      droppedLogLines: () => droppedLogLines() + (parent?.droppedEntries ?? 0),
+      traceSpans: () => traces.counts,
+      workerStates: parent && (() => parent.workers.map(({ state }) => state)),
+      operatorLimits: clusters.operatorLimits,
+      operations: new Operations({
+        journal,
+        paths: () => clusters.all.map(({ path }) => path),
+        limits: clusters.operatorLimits,
+        moveInWorkers: parent && ((auditId) => movedIn(parent, auditId)),
+        reload: this.#around.readAgain,
+      }),
+    };
+  }
+
   /** Returns the checks of /readyz. One fails while the proxy drains, refuses new clients, or has no ready backend. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;
-    return readinessOf({ clusters, lost, isDraining: this.#isDraining, refusing: this.#intake.complaint });
+    return readinessOf({
+      clusters,
+      lost,
+      isDraining: this.#isDraining,
+      refusing: this.#around.parent?.complaint || this.#intake.complaint,
+    });
   }
+}
+
+type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers">;
+
+/** Moves a watch of a worker. Resolves with undefined if no worker has it. */
+async function movedIn(parent: Parent, id: string): Promise<Outcome | undefined> {
+  const answers = await parent.ask({ of: "move", id });
+  const outcomes = answers.map((answer): Outcome => {
+    if (!isRecord(answer)) return String(answer);
+    const isMissing = answer["code"] === "misdirected";
+    return new Failure(isMissing ? "misdirected" : "bad-request", "client", textAt(answer, "message"));
+  });
+  const found = outcomes.filter((outcome) => !(outcome instanceof Failure) || outcome.code !== "misdirected");
+  return found.find((outcome) => !(outcome instanceof Failure)) ?? found[0];
 }
 
 function startOf(config: Config): Omit<EntryOf<"process.started">, "kind"> {

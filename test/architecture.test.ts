@@ -54,6 +54,7 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
     "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/limits proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
+  workers: "base events config discovery health program proxy/observe proxy/cluster",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/monitoring": "incidents program",
@@ -66,16 +67,18 @@ const mayImport: Readonly<Record<string, string>> = {
   "admin/server":
     "base events config program proxy/net proxy/tls admin/http admin/metrics admin/events admin/authorization",
   "admin/tracing": "base events program proxy/observe admin/events",
+  "admin/workers":
+    "base events workers proxy/cluster proxy/limits proxy/request admin/http admin/metrics admin/history admin/api",
   admin:
-    "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/replicas admin/api admin/authorization admin/server",
-  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster admin/server admin/tracing admin",
+    "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/replicas admin/api admin/authorization admin/server admin/workers",
+  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster workers admin/server admin/tracing admin/workers admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",
   "demo/story": "base events config pki program src demo/objects demo/apiserver",
   "demo/incidents": "base events pki src demo/objects demo/apiserver demo/story",
   "cli/commands": "base config program",
   "cli/serve":
-    "base events config discovery incidents program proxy/net proxy/tls proxy/cluster admin/monitoring admin/events src demo/apiserver demo/story demo/incidents cli/commands",
+    "base events config discovery incidents program proxy/net proxy/tls proxy/cluster admin/monitoring admin/events workers src demo/apiserver demo/story demo/incidents cli/commands",
   "cli/deploy": "base events config pki program proxy/tls src cli/commands cli/serve",
   "cli/setup": "base config pki src cli/commands cli/serve cli/deploy",
   "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
@@ -97,6 +100,7 @@ const io = [
   // node:net as the judge of what is an IP address; it opens nothing.
   "src/base/address.ts",
   "src/proxy/downstream/listen.ts",
+  "src/workers/worker-process.ts",
   "src/proxy/downstream/h1-connection.ts",
   "src/proxy/downstream/intake.ts",
   "src/proxy/net/connect.ts",

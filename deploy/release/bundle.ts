@@ -11,6 +11,7 @@ const root = resolve(import.meta.dirname, "../..");
 /** Files that processes and threads start with, and own-files, whose place shows the others where dist is. */
 const entries = [
   "cli/cli",
+  "cli/serve/worker-main",
   "program/own-files",
   "admin/server/probe-thread-main",
   "admin/tracing/export-thread-main",

@@ -30,7 +30,8 @@ import { type AccessRequest, Authorization } from "./authorization/authorization
 import { BackendHistory } from "./events/backend-history.ts";
 import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
-import { History, type HistorySources, type RecordedCluster } from "./history/history.ts";
+import { History, type HistorySources } from "./history/history.ts";
+import type { RecordedCluster } from "./history/recorded.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import { jsonReply, type Routes } from "./http/reply.ts";
 import { type Times, timesOf } from "./http/times.ts";
@@ -50,6 +51,7 @@ import { ProbeThread, type ProbeThreadParts } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
 import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
+import { type ProcessCosts, type Workers, WorkerTotals } from "./workers/worker-totals.ts";
 
 type ListedCluster = LiveCluster & {
   readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
@@ -67,6 +69,8 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly operatorLimits: Pick<OperatorLimits, "all" | "replicas">;
   /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
+  /** The workers of this process; undefined: it has none. */
+  readonly workers?: Workers | undefined;
 };
 
 /** Returns the only check of /livez. It always passes; CachedProbes adds one that fails if the event loop hangs. */
@@ -130,7 +134,7 @@ export class AdminServers {
 
   private constructor(records: AdminRecords, parts: AdminParts) {
     const { journal, clock, times } = records;
-    const { ready, current, version } = parts;
+    const { ready, current } = parts;
     const certificates = (): ReturnType<typeof apiCertificates> => [
       ...parts.certificates(),
       ...this.#apiCertificates,
@@ -138,12 +142,10 @@ export class AdminServers {
     const all = { ...parts, certificates };
     const send = replicaClient(clock);
     const replicas = replicasOf(records, parts, send);
-    const metrics = new Metrics(journal, { ...all, clock, replicas, incidents: records.incidents.store });
+    const totals = parts.workers && new WorkerTotals(parts.workers);
+    const metrics = metricsOf(records, { ...all, replicas }, totals);
     const monitor = new ProcessMonitor(times);
-    const stats = (): Stats => {
-      const { waiting: restartRequired } = parts.config();
-      return statsOf(metrics, { ...monitor.read(), version, name: current().name, restartRequired }, times);
-    };
+    const stats = (): Stats => statsIn(metrics, withWorkers(monitor.read(), totals), { ...parts, times });
     this.#records = records;
     this.#parts = parts;
     this.#config = current().admin;
@@ -157,11 +159,12 @@ export class AdminServers {
       clock,
       journal,
       times,
-      process: () => this.#processStep(),
+      process: () => this.#processStep(totals),
+      workers: totals?.recorded,
     });
     this.#history.start();
     this.#replicas = replicas;
-    const api = apiOf(records, all, { stats, history: this.#history, replicas });
+    const api = apiOf(records, all, { stats, history: this.#history, replicas, totals });
     this.#forwarding = new Forwarding({
       replicas,
       send,
@@ -326,8 +329,8 @@ export class AdminServers {
     await Promise.all([this.#probes?.stop(), this.#api?.stop()]);
   }
 
-  #processStep(): ReturnType<HistorySources["process"]> {
-    const { cpuMs, eventLoopDelayMs, rssBytes } = this.#historyMonitor.read();
+  #processStep(totals: WorkerTotals | undefined): ReturnType<HistorySources["process"]> {
+    const { cpuMs, eventLoopDelayMs, rssBytes } = withWorkers(this.#historyMonitor.read(), totals);
     const { h1, h2 } = this.#parts.sessions();
     return {
       cpuMs,
@@ -352,6 +355,25 @@ export class AdminServers {
   }
 }
 
+function metricsOf(
+  { journal, clock, incidents }: AdminRecords,
+  parts: Omit<Process, "clock" | "incidents">,
+  totals: WorkerTotals | undefined,
+): Metrics {
+  const metrics = new Metrics(journal, { ...parts, clock, incidents: incidents.store }, totals);
+  totals?.onEnded((snapshot) => metrics.ended(snapshot));
+  return metrics;
+}
+
+function statsIn(
+  metrics: Metrics,
+  measured: ReturnType<ProcessMonitor["read"]>,
+  { version, current, config, times }: Pick<AdminParts, "version" | "current" | "config"> & { times: Times },
+): Stats {
+  const { waiting: restartRequired } = config();
+  return statsOf(metrics, { ...measured, version, name: current().name, restartRequired }, times);
+}
+
 function probeSettings({ metricsAddress: address, probeThread, metrics }: AdminConfig): ProbeSettings {
   return { address, probeThread, ...metrics };
 }
@@ -369,10 +391,16 @@ function apiOf(
     stats,
     history,
     replicas,
-  }: { readonly stats: () => Stats; readonly history: History; readonly replicas: Replicas },
+    totals,
+  }: {
+    readonly stats: () => Stats;
+    readonly history: History;
+    readonly replicas: Replicas;
+    readonly totals: WorkerTotals | undefined;
+  },
 ): Api {
   const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
-  const pages = apiPages(
+  const own = apiPages(
     {
       clock,
       incidents: store,
@@ -394,10 +422,14 @@ function apiOf(
       certificates,
       stalledWith: (backend) =>
         ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
+      parts: totals?.backendParts,
     },
     times,
   );
-  return { pages, routes: createApi({ pages, incidents: store, live, stats, history, times, clock }) };
+  const pages = totals?.pagesOf(own) ?? own;
+  const watchElsewhere = totals && ((id: string) => totals.watch(id));
+  const routes = createApi({ pages, incidents: store, live, watchElsewhere, stats, history, times, clock });
+  return { pages, routes };
 }
 
 /** Returns the routes that the API's port serves outside of /api/v1/, except those of the admin page. */
@@ -420,6 +452,18 @@ function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplic
     resolve: resolver({ clock, journal }),
     shared: parts.operatorLimits.replicas,
   });
+}
+
+/** Returns the measurements of this process and its workers. */
+function withWorkers<T extends ProcessCosts>(own: T, totals: WorkerTotals | undefined): T {
+  if (totals === undefined) return own;
+  const { cpuMs, rssBytes, eventLoopDelayMs } = totals.monitored;
+  return {
+    ...own,
+    cpuMs: own.cpuMs + cpuMs,
+    rssBytes: own.rssBytes + rssBytes,
+    eventLoopDelayMs: Math.max(own.eventLoopDelayMs, eventLoopDelayMs),
+  };
 }
 
 /** Returns a function that collects what this process tells other replicas about itself. */

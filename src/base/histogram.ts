@@ -29,6 +29,13 @@ type Exemplars = { readonly auditIds: string[]; readonly values: number[]; reado
 
 export type Exemplar = { readonly auditId: string; readonly value: number; readonly at: number };
 
+/** A histogram that another process can read. An exemplar is [bucket, audit ID, value, age in ms]: clocks differ. */
+export type PlainHistogram = {
+  readonly counts: readonly number[];
+  readonly sum: number;
+  readonly exemplars: readonly (readonly [bucket: number, auditId: string, value: number, ageMs: number])[];
+};
+
 const none: Exemplars = { auditIds: [], values: [], times: [] };
 
 export class Histogram {
@@ -69,6 +76,26 @@ export class Histogram {
     const { auditIds, values, times } = this.#exemplars ?? none;
     const auditId = auditIds[bucket] ?? "";
     return auditId === "" ? undefined : { auditId, value: values[bucket] ?? 0, at: times[bucket] ?? 0 };
+  }
+
+  /** `now`: clock reading. */
+  toPlain(now: number): PlainHistogram {
+    const exemplars = this.counts.flatMap((_count, bucket) => {
+      const exemplar = this.exemplarOf(bucket);
+      if (exemplar === undefined) return [];
+      return [[bucket, exemplar.auditId, exemplar.value, now - exemplar.at] as const];
+    });
+    return { counts: this.counts, sum: this.sum, exemplars };
+  }
+
+  /** Returns a histogram of another process. It must have the same bounds. */
+  static fromPlain(bounds: readonly number[], plain: PlainHistogram, now: number): Histogram {
+    const histogram = new Histogram(bounds);
+    for (const at of histogram.counts.keys()) histogram.counts[at] = plain.counts[at] ?? 0;
+    histogram.sum = plain.sum;
+    for (const [bucket, auditId, value, ageMs] of plain.exemplars)
+      if (bucket < histogram.counts.length) histogram.#keep(bucket, auditId, value, now - ageMs);
+    return histogram;
   }
 
   plus(other: Histogram | undefined): Histogram {
@@ -125,14 +152,14 @@ export class LatencyCounts {
   copy(): Uint32Array {
     return this.#counts.slice();
   }
+}
 
-  /** Adds the counts since `before` to `sums`. `>>> 0` keeps the difference right after a count overflowed. */
-  addSince(before: Uint32Array | undefined, sums: Uint32Array): void {
-    for (let at = 0; at < buckets; at += 1) {
-      const more = ((this.#counts[at] ?? 0) - (before?.[at] ?? 0)) >>> 0;
-      sums[at] = (sums[at] ?? 0) + more;
-    }
-  }
+/** Returns the counts since `before`. `>>> 0` keeps the difference right after a count overflowed. */
+export function countsSince(before: ArrayLike<number> | undefined, counts: ArrayLike<number>): Uint32Array {
+  return Uint32Array.from(
+    { length: buckets },
+    (_none, at) => ((counts[at] ?? 0) - (before?.[at] ?? 0)) >>> 0,
+  );
 }
 
 /** Returns the quantile in ms, for example the 99th percentile for `share` 0.99; NaN if nothing was counted. */

@@ -1,5 +1,6 @@
 /** Converts a configuration file to a Config, or to all its problems at once. */
 import { hash } from "node:crypto";
+import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
 import { type Address, parseAddress } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
@@ -19,7 +20,7 @@ import {
   type PathOf,
   pairOf,
 } from "./cluster.ts";
-import { configLimits } from "./limits.ts";
+import { configLimits, mostWorkers } from "./limits.ts";
 import { inReadingOrder, isProblems, type Problem } from "./problem.ts";
 import { checkRules } from "./rules.ts";
 import {
@@ -46,6 +47,8 @@ export type Config = {
   readonly clusters: readonly [ClusterConfig, ...ClusterConfig[]];
   /** The zone in which this process runs; undefined: unknown. */
   readonly zone?: string;
+  /** Number of processes that serve clients; 1: this process serves them itself. */
+  readonly workers: number;
   readonly watches: Written["watches"];
   readonly health: {
     readonly ping: {
@@ -122,10 +125,16 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
 }
 
 /**
- * Returns the changed settings that take effect only after a restart: `perClient` alone. Requests that are open at the
- * reload cannot leave their shared connections, so a reload could not isolate clients.
+ * Returns the changed settings that take effect only after a restart. `perClient`: requests that are open at the reload
+ * cannot leave their shared connections, so a reload could not isolate clients. `workers`: clients cannot move to another
+ * process.
  */
 export function changedParts(before: Config, after: Config): readonly string[] {
+  const workers = before.workers === after.workers ? [] : ["workers"];
+  return workers.concat(changedPools(before, after));
+}
+
+function changedPools(before: Config, after: Config): readonly string[] {
   return after.clusters.flatMap(({ name, connectionPool: { perClient } }) =>
     perClientIn(before, name, perClient) === perClient ? [] : [`clusters.${name}.connectionPool.perClient`],
   );
@@ -145,7 +154,7 @@ export function heldOf(before: Config, after: Config): Config {
     return { ...is, connectionPool: { ...is.connectionPool, perClient } };
   };
   const [first, ...others] = after.clusters;
-  return { ...after, clusters: [held(first), ...others.map(held)] };
+  return { ...after, workers: before.workers, clusters: [held(first), ...others.map(held)] };
 }
 
 /** Parses a configuration. `file`: the file's name in problems; its directory is the base of relative paths. */
@@ -204,6 +213,7 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
     listeners: written.listeners.map((listener) => listenerOf(listener, clusters, pathOf)),
     clusters,
     ...(written.zone === undefined ? {} : { zone: written.zone }),
+    workers: workersOf(written.workers),
     watches: { ...written.watches },
     health: {
       ping: {
@@ -287,6 +297,11 @@ function policyOf(
 ): IdentityPolicy {
   if (clientCerts === "FrontProxy") return { clientCerts, names: checked(names) };
   return clientCerts === "Reject" || names === undefined ? { clientCerts } : { clientCerts, names };
+}
+
+/** Returns the number of workers: for "auto", one for each core that this process may use. */
+export function workersOf(written: Written["workers"]): number {
+  return written === "auto" ? Math.min(mostWorkers, availableParallelism()) : written;
 }
 
 const msOf = (text: string): number => checked(parseDuration(text));

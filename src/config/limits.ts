@@ -8,3 +8,6 @@ export const configLimits = {
   /** Maximum number of problems reported for one config file. Operators do not read more. */
   configProblems: 50,
 } as const;
+
+/** Most workers. Clusters that need more proxies than this are served by several machines. */
+export const mostWorkers = 64;

@@ -16,6 +16,7 @@ export type Written = {
   readonly listeners: readonly WrittenListener[];
   readonly clusters: readonly WrittenCluster[];
   readonly zone?: string;
+  readonly workers: number | "auto";
   readonly watches: {
     readonly alwaysRequestBookmarks: boolean;
     readonly staleReadGuard: "Observe" | "Enforce" | "Disabled";
@@ -210,6 +211,7 @@ const ajv = new Ajv2020({
   allErrors: true,
   useDefaults: true,
   verbose: true,
+  allowUnionTypes: true,
   // These three settings make a process start 100 ms sooner. They skip the check of the schema, which a test does, and
   // the optimization of validators, which run only a few times.
   meta: false,

@@ -178,6 +178,11 @@ type Events = {
   "peer_sockets.received": { listeners: number; connections: number };
   /** The process cannot receive sockets of other processes. At its end, it could not pass its own ones on either. */
   "peer_sockets.failed": { directory: string; reason: string };
+  /** This process started a worker: a process that serves a part of its clients. `worker`: its number, from 1 on. */
+  "worker.started": { worker: number; pid: number };
+  "worker.ready": { worker: number; pid: number };
+  /** A worker has ended or was killed, with the connections of its clients; another one starts in its place. */
+  "worker.lost": { worker: number; pid: number; reason: string; sockets: number };
   /**
    * `count` watches moved within one second. `slowestMs`: the longest time from the loss or suspicion of a stream until
    * its watch continued.

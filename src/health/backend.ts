@@ -197,6 +197,16 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   return { ...facts, state: "suspect", consecutiveSuccesses, risingSince };
 }
 
+/**
+ * Returns the facts as a process sees them that does not judge itself. If all its own connections are silent or lost,
+ * although other processes have better ones, a ready backend is suspect for this process alone.
+ */
+export function seenWith(verdict: BackendFacts, own: ConnectionState): BackendFacts {
+  if (isSilent(verdict) || !isSilent({ connections: own })) return verdict;
+  const state = verdict.state === "ready" ? "suspect" : verdict.state;
+  return { ...verdict, connections: own, state };
+}
+
 /** Returns how many consecutive probes a backend must answer: 4, and after repeated failures 8, 16, 32 and 64. */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
@@ -217,7 +227,7 @@ function isAnswering(facts: BackendFacts): boolean {
 }
 
 /** True if no upstream connection to the backend answers, or all are closed. */
-export function isSilent({ connections }: BackendFacts): boolean {
+export function isSilent({ connections }: Pick<BackendFacts, "connections">): boolean {
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 

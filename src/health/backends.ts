@@ -7,6 +7,7 @@ import {
   type BackendFacts,
   type BackendState,
   type BackendView,
+  type ConnectionState,
   isMute,
   isOvertaken,
   isSilentlyDead,
@@ -14,8 +15,10 @@ import {
   needsAnother,
   noFacts,
   type Rules,
+  seenWith,
   verdictOf,
 } from "./backend.ts";
+import { connectionsAfter } from "./connection-states.ts";
 import type { Evidence, Fresh } from "./evidence.ts";
 import { reasonOf } from "./reason.ts";
 
@@ -32,6 +35,13 @@ export type BackendsParts = {
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
   /** Called when a backend answers after all backends had been silent. */
   readonly onAnswer?: () => void;
+  /** Called with the facts that follow from each piece of evidence. */
+  readonly onFacts?: ((name: string, facts: BackendFacts, evidence: Evidence) => void) | undefined;
+  /**
+   * Set if another process judges the backends: gets all evidence, and `adopt` is called with the facts. Default: this
+   * process judges.
+   */
+  readonly report?: ((name: string, evidence: Evidence) => void) | undefined;
 };
 
 /** The rules without probes: a backend can be dead without a failed socket, and is ready as soon as it answers. */
@@ -39,6 +49,9 @@ export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
   facts: BackendFacts;
+  /** The facts of the process that judges, and the state of the connections of this one. Unused if this one judges. */
+  verdict: BackendFacts;
+  own: ConnectionState;
   view: BackendView;
   /** Reading (ms) of `stallAwareClock` at which the present state began. */
   since: number;
@@ -136,6 +149,8 @@ export class Backends {
     const view: BackendView = { name, state: "unknown", since: this.#clock.now() };
     return {
       facts: noFacts,
+      verdict: noFacts,
+      own: "none",
       view,
       since: this.#stallAwareClock.now(),
       suspectMs: 0,
@@ -147,14 +162,39 @@ export class Backends {
   learn(name: string, evidence: Evidence): void {
     const known = this.#known.get(name);
     if (known === undefined) return;
+    const { report, onFacts } = this.#parts;
+    if (report !== undefined) {
+      known.own = connectionsAfter(known.own, evidence);
+      report(name, evidence);
+      this.#take(known, seenWith(known.verdict, known.own), evidence);
+      return;
+    }
+    this.#take(known, judge(known.facts, evidence, this.#clock.now(), this.#rules), evidence);
+    onFacts?.(name, known.facts, evidence);
+    if (!this.#views.some(({ state }) => state === "ready")) this.#raiseOne();
+  }
+
+  /** Takes the facts of the process that judges. This process's own connections can only make them worse, here. */
+  adopt(name: string, verdict: BackendFacts, evidence: Evidence): void {
+    const known = this.#known.get(name);
+    if (known === undefined) return;
+    known.verdict = verdict;
+    this.#take(known, seenWith(verdict, known.own), evidence);
+  }
+
+  /** Records that this process has closed its connections to the backend for a reason of its own. */
+  unconnected(name: string): void {
+    const known = this.#known.get(name);
+    if (known !== undefined) known.own = "none";
+  }
+
+  #take(known: Known, facts: BackendFacts, evidence: Evidence): void {
     const before = known.facts;
-    const held = judge(before, evidence, this.#clock.now(), this.#rules);
-    known.facts = held;
+    known.facts = facts;
     this.#seeSilence();
     if (evidence.kind === "fresh" && !isOvertaken(before, evidence)) this.#journalProbe(known, evidence);
     this.#seeChanges(known, before, evidence);
-    if (isSilentlyDead(held) && !this.areAllSilent) this.#notifyLost(name);
-    if (!this.#views.some(({ state }) => state === "ready")) this.#raiseOne();
+    if (isSilentlyDead(facts) && !this.areAllSilent) this.#notifyLost(known.view.name);
   }
 
   /**
@@ -222,6 +262,8 @@ export class Backends {
 
   /** Measures how long a backend had been silent when it became suspect or dead. `silentMs`: silence so far, in ms. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
+    // The process that judges measures it once for all.
+    if (this.#parts.report !== undefined) return;
     const { state } = known.facts;
     const now = this.#clock.now();
     if (from === "ready") known.lostAt = now - silentMs;

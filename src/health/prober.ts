@@ -374,6 +374,13 @@ export class Prober {
   }
 }
 
+export type BackendProber = Pick<Prober, "probeNow" | "expediteProbe" | "probeLargePackets" | "counts">;
+
+/** Probes the backends of a cluster, here or in another process. */
+export type BackendProbers = Pick<Probers, "configure" | "reconcile"> & {
+  of(backend: string): BackendProber | undefined;
+};
+
 /** One prober for each configured backend. */
 export class Probers {
   readonly #partsOf: (backend: string) => ProberParts;

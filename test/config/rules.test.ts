@@ -13,6 +13,7 @@ const unguarded = { mode: "AlwaysAllow", audiences: [] } as const;
 function written(change: Partial<Written>): Written {
   return {
     metadata: { name: "x" },
+    workers: 1,
     listeners: [listener("kube", "[::]:8443", { tls })],
     clusters: [cluster(["https://10.0.0.1:6443"])],
     watches: {

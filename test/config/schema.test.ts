@@ -113,6 +113,7 @@ const every = {
     probe: { path: "/x", interval: "1s", timeout: "1s" },
     tcpKeepalive: { idleTime: "1s", interval: "1s", probes: 1 },
   },
+  workers: 2,
   drain: { shutdownDelay: "0s", timeout: "0s", handoverDirectory: "x" },
   admin: {
     address: "[::1]:2",

@@ -90,7 +90,7 @@ const renamed: readonly (readonly [was: RegExp, is: string])[] = [
 ];
 
 /** Keys that were added since, with their defaults. */
-const added = ["admin.metrics=none", "admin.probeThread=true", "logging.level=Info"];
+const added = ["admin.metrics=none", "admin.probeThread=true", "logging.level=Info", "workers=1"];
 
 const today = (leaf: string): string => renamed.reduce((text, [was, is]) => text.replace(was, is), leaf);
 

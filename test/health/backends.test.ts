@@ -250,4 +250,74 @@ test("a backend that said goodbye on its only session is no silence, though no o
   assert.not(backends.areAllSilent);
 });
 
+test("a process that does not judge reports its evidence, and takes the verdict", () => {
+  const clock = manualClock();
+  const judge = new Backends(["a"], { clock, journal: new Journal(clock), rules });
+  const reported: string[] = [];
+  const here = new Backends(["a"], {
+    clock,
+    journal: new Journal(clock),
+    rules,
+    report: (name, { kind }) => reported.push(`${name} ${kind}`),
+  });
+  here.learn("a", opened);
+  assert.equal(reported, ["a connection-opened"]);
+  assert.is(here.stateOf("a"), "unknown", "it has no verdict of its own");
+  judge.learn("a", opened);
+  here.adopt("a", judge.factsOf("a"), opened);
+  assert.is(here.stateOf("a"), "ready");
+});
+
+test("a process's own silent connections make a backend suspect there at once, and only there", () => {
+  const clock = manualClock();
+  const judged: string[] = [];
+  const judge = new Backends(["a", "b"], { clock, journal: new Journal(clock), rules });
+  for (const name of ["a", "b"]) judge.learn(name, opened);
+  const here = new Backends(["a", "b"], {
+    clock,
+    journal: new Journal(clock),
+    rules,
+    report: () => {},
+    onVerdict: ({ name, state }) => judged.push(`${name} ${state}`),
+    onNeed: (name, isNeeded) => judged.push(`${name} ${isNeeded ? "needs another" : "needs none"}`),
+  });
+  for (const name of ["a", "b"]) {
+    here.learn(name, opened);
+    here.adopt(name, judge.factsOf(name), opened);
+  }
+  judged.length = 0;
+  here.learn("a", silent);
+  assert.equal(judged, ["a suspect", "a needs another"]);
+  assert.is(judge.stateOf("a"), "ready");
+  // A verdict for another reason does not hide it.
+  here.adopt("a", judge.factsOf("a"), { kind: "reads-answer" });
+  assert.is(here.stateOf("a"), "suspect");
+  here.learn("a", answers);
+  assert.is(here.stateOf("a"), "ready");
+  here.learn("a", lost);
+  here.unconnected("a");
+  here.adopt("a", judge.factsOf("a"), { kind: "reads-answer" });
+  assert.is(here.stateOf("a"), "ready", "no connection is no evidence");
+});
+
+test("the facts after each piece of evidence are told, also those of a backend that is raised", () => {
+  const clock = manualClock();
+  const told: string[] = [];
+  const backends = new Backends(["a"], {
+    clock,
+    journal: new Journal(clock),
+    rules,
+    onFacts: (name, { state }, { kind }) => told.push(`${name} ${state} ${kind}`),
+  });
+  backends.learn("a", opened);
+  backends.learn("a", silent);
+  backends.learn("a", answers);
+  assert.equal(told, [
+    "a ready connection-opened",
+    "a suspect connections-silent",
+    "a suspect connections-answer",
+    "a ready alone",
+  ]);
+});
+
 test.run();

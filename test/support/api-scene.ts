@@ -2,7 +2,8 @@
 import { apiPages, createApi } from "../../src/admin/api/api.ts";
 import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
 import { BackendHistory } from "../../src/admin/events/backend-history.ts";
-import { History, type RecordedCluster } from "../../src/admin/history/history.ts";
+import { History } from "../../src/admin/history/history.ts";
+import type { RecordedCluster } from "../../src/admin/history/recorded.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";

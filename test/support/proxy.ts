@@ -33,9 +33,14 @@ export type TestBackend = {
 };
 
 /** Answers with its name and the request line; `/status/N` answers that status. */
-async function startBackend(name: string): Promise<TestBackend> {
+async function startBackend(name: string, isProbed: boolean): Promise<TestBackend> {
   const { serving } = await testPki();
   const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });
+  if (isProbed)
+    server.on("request", (request, response) => {
+      // Probes come over HTTP/1.1; streams are answered below.
+      if (request.httpVersionMajor === 1) response.end("ok");
+    });
   const sessions = new Set<http2.ServerHttp2Session>();
   server.on("session", (session) => {
     sessions.add(session);
@@ -78,6 +83,8 @@ export type PlayedTarget = { readonly name: string; readonly port: number; reado
 
 export type ProxyOptions = {
   readonly backends?: number;
+  /** The backends started here answer probes, too; otherwise they become suspect after some seconds. */
+  readonly isProbed?: boolean;
   /** In addition to the backends started here. */
   readonly targets?: readonly PlayedTarget[];
   /** YAML that is put at the end of the file. */
@@ -114,7 +121,9 @@ export async function startProxy(options: ProxyOptions = {}): Promise<TestProxy>
   const authorities = [authority.certificate, ...targets.map(({ ca }) => ca)];
   writeFileSync(join(directory, "ca.crt"), authorities.join("\n"));
   const backends = await Promise.all(
-    Array.from({ length: options.backends ?? 1 }, (_, index) => startBackend("abc"[index] ?? "z")),
+    Array.from({ length: options.backends ?? 1 }, (_, index) =>
+      startBackend("abc"[index] ?? "z", options.isProbed === true),
+    ),
   );
   const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration

@@ -60,6 +60,8 @@ export type ApiParts = {
   readonly pages: Pages;
   readonly incidents: Pick<IncidentStore, "byId">;
   readonly live: () => readonly Exchange[];
+  /** Resolves with a watch of another process; default: there are none. */
+  readonly watchElsewhere?: ((id: string) => Promise<JsonObject | undefined>) | undefined;
   readonly stats: () => JsonObject;
   readonly history: Pick<History, "text">;
   readonly times: Times;
@@ -109,8 +111,9 @@ function oneIncident(id: string, { incidents, times }: ApiParts): Reply {
   return jsonReply(200, viewOf(incidentFields, found, times));
 }
 
-async function oneWatch(id: string, { live, ...parts }: ApiParts): Promise<Reply> {
-  const found = await watchDetail(live(), decodedId(id), parts);
+async function oneWatch(id: string, { live, watchElsewhere, ...parts }: ApiParts): Promise<Reply> {
+  const decoded = decodedId(id);
+  const found = (await watchDetail(live(), decoded, parts)) ?? (await watchElsewhere?.(decoded));
   return found === undefined ? failed(404, "No open watch has this audit ID") : jsonReply(200, found);
 }
 

@@ -6,6 +6,7 @@ import type { BackendHistory, Change } from "../events/backend-history.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import type { BackendStatus } from "../metrics/metric.ts";
+import { type BackendPart, type OpenRequestCounts, partOf, withParts } from "./backend-parts.ts";
 import { type CertificateRow, certificateFields } from "./certificate-listing.ts";
 import {
   age,
@@ -34,14 +35,11 @@ export type BackendSources = {
   readonly certificates: () => readonly CertificateRow[];
   /** Returns the resources whose watch cache has stalled on a backend. */
   readonly stalledWith: (backend: string) => readonly string[];
+  /** Resolves with what the workers of this process have measured; default: it has none. */
+  readonly parts?: (() => Promise<readonly BackendPart[]>) | undefined;
 };
 
-type OpenRequestCounts = { watches: number; plain: number; longRunning: number };
-
-type BackendRow = BackendStatus & {
-  readonly openRequests: OpenRequestCounts;
-  readonly sources: BackendSources;
-};
+type BackendRow = BackendStatus & BackendPart & { readonly sources: BackendSources };
 
 const changesOf = ({ name, sources }: BackendRow): readonly Change[] => sources.history.of(name);
 const last = (row: BackendRow): Change | undefined => changesOf(row).at(-1);
@@ -140,9 +138,7 @@ export const backendFields = {
   ),
   requests: record(requestFields, "openRequests"),
   load: record(loadFields, "load"),
-  stalledResources: words("Resources whose watch cache has stalled.", ({ name, sources }) =>
-    sources.stalledWith(name),
-  ),
+  stalledResources: words("Resources whose watch cache has stalled.", ({ stalled }) => stalled),
   unreachableAPIs: words(
     "Aggregated API groups whose server the backend cannot reach, although another backend can.",
     "unreachableApis",
@@ -171,9 +167,26 @@ export function backendListing(sources: BackendSources, times: Times): Listing<B
   );
 }
 
-/** Resolves with a row for each backend. Counts open requests in time slices, because there may be 50,000 of them. */
 function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
-  const open = new Map<string, OpenRequestCounts>();
+  const own = backendPartsOf(sources);
+  const rows = (parts: readonly BackendPart[], others: readonly BackendPart[]): readonly BackendRow[] => {
+    const byName = new Map(parts.map((part) => [part.name, withParts(part, others)]));
+    return sources.backends().map((facts) => ({
+      ...facts,
+      ...(byName.get(facts.name) ?? partOf(facts, none, [])),
+      sources,
+    }));
+  };
+  const { parts: elsewhere } = sources;
+  if (elsewhere === undefined) return own.then((parts) => rows(parts, []));
+  return Promise.all([own, elsewhere()]).then(([parts, others]) => rows(parts, others));
+}
+
+/** Resolves with this process's part of each row. Counts open requests in time slices: there may be 50,000 of them. */
+export function backendPartsOf(
+  sources: Pick<BackendSources, "clock" | "live" | "backends" | "stalledWith">,
+): Promise<readonly BackendPart[]> {
+  const open = new Map<string, { watches: number; plain: number; longRunning: number }>();
   return new Promise((resolve) => {
     inSlices(
       sources.clock,
@@ -189,7 +202,7 @@ function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
         resolve(
           sources
             .backends()
-            .map((facts) => ({ ...facts, openRequests: open.get(facts.name) ?? none, sources })),
+            .map((facts) => partOf(facts, open.get(facts.name) ?? none, sources.stalledWith(facts.name))),
         ),
     );
   });

@@ -41,6 +41,7 @@ const errors: Kinds = [
   "config.refused",
   "certificate.refused",
   "successor.failed",
+  "worker.lost",
 ];
 const warnings: Kinds = [
   "backend.api_missing",

@@ -37,6 +37,7 @@ const complaints = new Map<Entry["kind"], string>([
   ["replica.lost", "reason"],
   ["internal.error", "message"],
   ["successor.failed", "reason"],
+  ["worker.lost", "reason"],
   ["operation.refused", "reason"],
   ["review.failed", "reason"],
   ["tracing.failed", "reason"],

@@ -3,14 +3,13 @@
  * that began before the page was opened. The memory has a fixed size for each backend (`SeriesRing`).
  */
 import type { Clock } from "../../base/clock.ts";
-import { buckets, quantileOf } from "../../base/histogram.ts";
+import { countsSince, quantileOf } from "../../base/histogram.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { clientKinds } from "../../ledger/client-kind.ts";
-import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Times } from "../http/times.ts";
-import type { BackendStatus } from "../metrics/metric.ts";
+import { type Recorded, type RecordedCluster, record, sumOfRecorded } from "./recorded.ts";
 import {
   type BackendStep,
   backendSeries,
@@ -23,21 +22,16 @@ import { SeriesRing } from "./series-ring.ts";
 
 const { historySteps, historyStepMs, historyBackends } = adminLimits;
 
-export type RecordedCluster = {
-  readonly backends: () => readonly Pick<BackendStatus, "name" | "state" | "pingP99Ms" | "watchDelay">[];
-  readonly exchanges: Pick<ActiveRequests, "live" | "counts" | "latencies" | "watched">;
-};
-
 export type HistorySources = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly times: Times;
   readonly clusters: () => readonly RecordedCluster[];
+  /** Resolves with what the workers of this process have recorded; default: it has none. */
+  readonly workers?: (() => Promise<readonly Recorded[]>) | undefined;
   readonly process: () => Omit<ProcessStep, "requests" | "failures" | "watches" | "watchEvents">;
 };
 
-/** The open requests of one backend. `streams`: their number for each kind of client, in the order of `clientKinds`. */
-type Open = { watches: number; readonly streams: number[] };
 type Moved = { movedIn: number; movedOut: number };
 
 /** The recorded steps of one backend, or of the process, and the counters at the end of the last step. */
@@ -71,7 +65,7 @@ export class History {
   #cancelNext = (): void => {};
   readonly #process = new Track(processSeries);
   readonly #backends = new Map<string, Track<BackendStep>>();
-  readonly #latencies = new Map<string, Uint32Array>();
+  readonly #latencies = new Map<string, readonly number[]>();
   /** The worst state of each backend since the last step, as an index of `states`. */
   #worst = new Map<string, number>();
   #moved = new Map<string, Moved>();
@@ -169,58 +163,45 @@ export class History {
     return moved;
   }
 
-  /** Counts the open requests, in time slices because there may be 50,000 of them. Then records the step. */
   #sample(): void {
-    const { clock, clusters } = this.#sources;
+    const { clock, clusters, workers } = this.#sources;
     const now = clock.now();
     const all = clusters();
-    const open = new Map<string, Open>();
-    inSlices(
-      clock,
-      all.flatMap(({ exchanges }) => exchanges.live),
-      ({ backend, context: { kind, caller } }) => {
-        let counts = open.get(backend);
-        if (counts === undefined) {
-          counts = { watches: 0, streams: [...noStreams] };
-          open.set(backend, counts);
-        }
-        if (kind === "watch") counts.watches += 1;
-        const at = clientKinds.indexOf(caller.kind);
-        counts.streams[at] = (counts.streams[at] ?? 0) + 1;
-      },
-      () => this.#record(all, open, now),
-    );
+    record(all, clock, (own) => {
+      if (workers === undefined) this.#record(all, own, now);
+      else void workers().then((others) => this.#record(all, sumOfRecorded([own, ...others]), now));
+    });
   }
 
-  #record(clusters: readonly RecordedCluster[], open: ReadonlyMap<string, Open>, now: number): void {
+  #record(clusters: readonly RecordedCluster[], recorded: Recorded, now: number): void {
     const step = this.#step(now) - 1;
     const [worst, moved] = [this.#worst, this.#moved];
     this.#worst = new Map();
     this.#moved = new Map();
-    let all = noCounters;
-    for (const cluster of clusters) {
-      const counters = countersOf(cluster);
-      for (const one of counters.values()) all = sumOf(all, one);
-      for (const { name, state, pingP99Ms, watchDelay } of cluster.backends()) {
-        this.#worsen(name, state);
-        this.#trackOf(name)?.record(
-          step,
-          {
-            ...(counters.get(name) ?? noCounters),
-            ...this.#quantilesOf(name, cluster),
-            ...(open.get(name) ?? { watches: 0, streams: noStreams }),
-            state: Math.max(worst.get(name) ?? 0, states.indexOf(state)),
-            pingMs: pingP99Ms,
-            watchDelay,
-            ...(moved.get(name) ?? noMoves),
-          },
-          now,
-        );
-      }
+    const counters = countersOf(recorded);
+    const open = new Map(recorded.open);
+    const delays = new Map(recorded.delays);
+    const latencies = new Map(recorded.latencies);
+    for (const { name, state, pingP99Ms } of clusters.flatMap(({ backends }) => backends())) {
+      this.#worsen(name, state);
+      const delayMs = delays.get(name);
+      this.#trackOf(name)?.record(
+        step,
+        {
+          ...(counters.get(name) ?? noCounters),
+          ...this.#quantilesOf(name, latencies.get(name)),
+          ...(open.get(name) ?? { watches: 0, streams: noStreams }),
+          state: Math.max(worst.get(name) ?? 0, states.indexOf(state)),
+          pingMs: pingP99Ms,
+          watchDelay: delayMs === undefined ? undefined : { delayMs },
+          ...(moved.get(name) ?? noMoves),
+        },
+        now,
+      );
     }
     const watches = Array.from(open.values()).reduce((sum, counts) => sum + counts.watches, 0);
-    const watchEvents = clusters.reduce((sum, { exchanges }) => sum + exchanges.watched.events, 0);
-    const { requests, failures } = all;
+    const { requests, failures } = Array.from(counters.values()).reduce(sumOf, noCounters);
+    const { watchEvents } = recorded;
     this.#process.record(step, { ...this.#sources.process(), requests, failures, watches, watchEvents }, now);
   }
 
@@ -240,12 +221,14 @@ export class History {
   }
 
   /** Returns the quantiles of the plain requests that have ended at the backend since the last step. */
-  #quantilesOf(backend: string, { exchanges }: RecordedCluster): Pick<BackendStep, "p50Ms" | "p99Ms"> {
-    const latencies = exchanges.latencies.get(backend);
-    const recent = new Uint32Array(buckets);
-    latencies?.addSince(this.#latencies.get(backend), recent);
+  #quantilesOf(
+    backend: string,
+    latencies: readonly number[] | undefined,
+  ): Pick<BackendStep, "p50Ms" | "p99Ms"> {
+    const recent = countsSince(this.#latencies.get(backend), latencies ?? []);
     if (latencies === undefined) this.#latencies.delete(backend);
-    else this.#latencies.set(backend, latencies.copy());
+    else this.#latencies.set(backend, latencies);
+    if (latencies === undefined) return { p50Ms: Number.NaN, p99Ms: Number.NaN };
     return { p50Ms: quantileOf(recent, 0.5), p99Ms: quantileOf(recent, 0.99) };
   }
 }
@@ -268,9 +251,9 @@ function sumOf(one: Counters, other: Counters): Counters {
   };
 }
 
-function countersOf({ exchanges }: RecordedCluster): ReadonlyMap<string, Counters> {
+function countersOf({ counts }: Recorded): ReadonlyMap<string, Counters> {
   const sums = new Map<string, Counters>();
-  for (const { backend, code, count } of exchanges.counts) {
+  for (const { backend, code, count } of counts) {
     const isServerError = code >= 500;
     const more = {
       requests: count,

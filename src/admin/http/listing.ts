@@ -1,5 +1,6 @@
 /** Serves lists of the JSON API in pages. Works in time slices, because 50,000 rows would delay other requests. */
 import type { Clock } from "../../base/clock.ts";
+import { isRecord } from "../../base/json.ts";
 import { inSlices } from "../../base/slices.ts";
 import { adminLimits } from "./limits.ts";
 
@@ -26,6 +27,18 @@ export type Page = Pick<Listing<never>, "kind" | "sort"> & {
   readonly columns: readonly string[];
   /** Returns one page for a query, or an error as a string. */
   readonly read: (query: string) => Promise<JsonObject | string>;
+  /** Returns the rows up to the end of a page, or an error as a string. */
+  readonly readFirst: (query: string) => Promise<FirstRows | string>;
+};
+
+/** The rows of a list up to the end of a page, in order, and what the page says of the whole list. */
+export type FirstRows = {
+  readonly total: number;
+  readonly matching: number;
+  readonly items: readonly Json[];
+  /** The value of each row by which the rows are sorted. */
+  readonly keys: readonly (string | number)[];
+  readonly groups: readonly Group[];
 };
 
 /** A value of a column, and the number of matching rows that have it. */
@@ -44,27 +57,113 @@ type ListQuery = {
 
 export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
   const { kind, sort, columns } = listing;
-  return { kind, sort, columns: Object.keys(columns), read: (query) => pageOf(listing, query, clock) };
+  return {
+    kind,
+    sort,
+    columns: Object.keys(columns),
+    read: (query) => pageOf(listing, query, clock),
+    readFirst: (query) => firstOf(listing, query, clock),
+  };
 }
 
 /** Returns one page, or an error as a string. Works in time slices, because 50,000 rows would delay other requests. */
 export function pageOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<JsonObject | string> {
+  return builtOf(listing, query, { clock, of: (builder) => builder.page() });
+}
+
+function firstOf<T>(listing: Listing<T>, query: string, clock: Clock): Promise<FirstRows | string> {
+  return builtOf(listing, query, { clock, of: (builder) => builder.first() });
+}
+
+type Built<T, R> = { readonly clock: Clock; readonly of: (builder: PageBuilder<T>) => R };
+
+function builtOf<T, R>(listing: Listing<T>, query: string, how: Built<T, R>): Promise<R | string> {
   const parsed = queryIn(listing, query);
   if (typeof parsed === "string") return Promise.resolve(parsed);
   const rows = listing.rows();
-  if (!(rows instanceof Promise)) return built(new PageBuilder(listing, rows, parsed), clock);
-  return rows.then((all) => built(new PageBuilder(listing, all, parsed), clock));
+  if (!(rows instanceof Promise)) return built(new PageBuilder(listing, rows, parsed), how);
+  return rows.then((all) => built(new PageBuilder(listing, all, parsed), how));
 }
 
-function built<T>(builder: PageBuilder<T>, clock: Clock): Promise<JsonObject> {
+function built<T, R>(builder: PageBuilder<T>, { clock, of }: Built<T, R>): Promise<R> {
   return new Promise((resolve) => {
     inSlices(
       clock,
       builder.all,
       (row) => builder.add(row),
-      () => resolve(builder.page()),
+      () => resolve(of(builder)),
     );
   });
+}
+
+/** Returns a list whose rows are all in other processes. */
+export function mergedPage(page: Page, others: (query: string) => Promise<readonly FirstRows[]>): Page {
+  const readFirst = async (query: string): Promise<FirstRows | string> => {
+    const own = await page.readFirst(query);
+    if (typeof own === "string") return own;
+    const { offset, limit, isDescending } = partOf(page, query);
+    return merged(await others(query), offset + limit, isDescending);
+  };
+  const read = async (query: string): Promise<JsonObject | string> => {
+    const first = await readFirst(query);
+    if (typeof first === "string") return first;
+    const { offset, limit } = partOf(page, query);
+    const { total, matching, items, groups } = first;
+    const { kind } = page;
+    return { kind, total, matching, offset, limit, items: items.slice(offset, offset + limit), groups };
+  };
+  return { ...page, read, readFirst };
+}
+
+/** Returns the rows in the answer of another process; undefined if the answer has none. */
+export function firstRowsIn(answer: unknown): FirstRows | undefined {
+  return isFirstRows(answer) ? answer : undefined;
+}
+
+function isFirstRows(answer: unknown): answer is FirstRows {
+  if (!isRecord(answer)) return false;
+  const { total, matching, items, keys, groups } = answer;
+  return (
+    Number.isSafeInteger(total) &&
+    Number.isSafeInteger(matching) &&
+    Array.isArray(items) &&
+    Array.isArray(keys) &&
+    Array.isArray(groups) &&
+    groups.every(isRecord)
+  );
+}
+
+/** Returns which part of a list a valid query asks for. */
+function partOf({ sort }: Page, query: string): Pick<ListQuery, "offset" | "limit" | "isDescending"> {
+  const params = new URLSearchParams(query);
+  return {
+    offset: wholeIn(params, "offset", 0) ?? 0,
+    limit: wholeIn(params, "limit", adminLimits.apiPage) ?? 0,
+    isDescending: (params.get("sort") ?? sort).startsWith("-"),
+  };
+}
+
+function merged(all: readonly FirstRows[], most: number, isDescending: boolean): FirstRows {
+  const rows = all.flatMap(({ items, keys }) => items.map((row, at) => ({ row, key: keys[at] ?? "" })));
+  const first = rows
+    .toSorted((a, b) => (isDescending ? compare(b.key, a.key) : compare(a.key, b.key)))
+    .slice(0, most);
+  const groups = new Map<string, number>();
+  for (const { value, rows: count } of all.flatMap((one) => one.groups))
+    groups.set(value, (groups.get(value) ?? 0) + count);
+  return {
+    total: all.reduce((sum, { total }) => sum + total, 0),
+    matching: all.reduce((sum, { matching }) => sum + matching, 0),
+    items: first.map(({ row }) => row),
+    keys: first.map(({ key }) => key),
+    groups: largest(groups),
+  };
+}
+
+function largest(groups: ReadonlyMap<string, number>): readonly Group[] {
+  return Array.from(groups, ([value, rows]) => ({ value, rows }))
+    .toSorted((a, b) => b.rows - a.rows || compare(a.value, b.value))
+    .slice(0, adminLimits.apiPageMost);
 }
 
 type RowWithKey<T> = { readonly row: T; readonly key: string | number };
@@ -114,7 +213,7 @@ class PageBuilder<T> {
     this.#order();
     const items = this.#first.slice(offset).map(({ row }) => this.#listing.view(row));
     const { kind } = this.#listing;
-    const groups = this.#largestGroups();
+    const groups = largest(this.#groups);
     return { kind, total: this.#total, matching: this.#matching, offset, limit, items, groups };
   }
 
@@ -125,11 +224,11 @@ class PageBuilder<T> {
     this.#groups.set(group, (this.#groups.get(group) ?? 0) + 1);
   }
 
-  #largestGroups(): readonly Group[] {
-    const groups = Array.from(this.#groups, ([value, rows]) => ({ value, rows }));
-    return groups
-      .toSorted((a, b) => b.rows - a.rows || compare(a.value, b.value))
-      .slice(0, adminLimits.apiPageMost);
+  first(): FirstRows {
+    this.#order();
+    const items = this.#first.map(({ row }) => this.#listing.view(row));
+    const keys = this.#first.map(({ key }) => key);
+    return { total: this.#total, matching: this.#matching, items, keys, groups: largest(this.#groups) };
   }
 
   #order(): void {

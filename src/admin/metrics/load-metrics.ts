@@ -19,6 +19,7 @@ export const loadMetrics: readonly Metric[] = [
   },
   {
     name: "backend_capacity_ratio",
+    across: "min",
     help: "Share of its weight that the backend can serve; below 1 while its reads take much longer than at the other backends, or while it reports a higher utilisation",
     labels: ["backend"],
     cap: comparedCap,
@@ -26,6 +27,7 @@ export const loadMetrics: readonly Metric[] = [
   },
   {
     name: "backend_utilization_ratio",
+    across: "max",
     help: "Utilisation that the backend reports in the header endpoint-load-metrics (ORCA); no value if it reports none",
     labels: ["backend"],
     cap: comparedCap,

@@ -68,6 +68,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "buffered_bytes",
+    across: "sum",
     help: "Bytes of requests and responses buffered in this process, including headers beyond 16 KiB",
     process: ({ queuedBytes }) => queuedBytes(),
   },
@@ -95,14 +96,27 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "log_lines_dropped_total",
+    across: "sum",
     help: "Log lines dropped because stdout did not take them",
     process: ({ droppedLogLines }) => droppedLogLines(),
   },
   {
     name: "trace_spans_total",
+    across: "sum",
     help: "Spans of traced requests, by result: exported, failed (the collector did not take them) or dropped (too many were waiting)",
     labels: ["result"],
     process: ({ traceSpans }) => Object.entries(traceSpans()),
+  },
+  {
+    name: "workers",
+    help: "Workers of this process by state: starting, serving, draining or dead; no values without workers",
+    labels: ["state"],
+    process: ({ workerStates = () => [] }) => workerStates().map((state) => [state, 1]),
+  },
+  {
+    name: "worker_losses_total",
+    help: "Workers that ended or were killed while they should have served, with the connections of their clients",
+    counted: { "worker.lost": () => [] },
   },
   {
     name: "replicas",
@@ -116,24 +130,28 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "discovery_last_success_timestamp_seconds",
+    across: "own",
     help: "Time of the last successful discovery of backends; 0 before the first",
     labels: ["cluster"],
     cluster: perDiscovery(({ lastSuccessAtMs }) => lastSuccessAtMs / 1000),
   },
   {
     name: "discovery_failures_total",
+    across: "own",
     help: "Failed attempts to discover backends; the backends found before stay in use",
     labels: ["cluster"],
     cluster: perDiscovery(({ failures }) => failures),
   },
   {
     name: "discovery_backends",
+    across: "own",
     help: "Backends found by the last successful discovery",
     labels: ["cluster"],
     cluster: perDiscovery(({ found }) => found),
   },
   {
     name: "backend_ready",
+    across: "own",
     help: "1 if the backend accepts new requests",
     labels: ["backend"],
     cap: backendCap,
@@ -141,6 +159,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_state",
+    across: "own",
     help: "1 for the current state of the backend, 0 for the others",
     labels: ["backend", "state"],
     cap: states.length * backendCap,
@@ -151,6 +170,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_info",
+    across: "own",
     help: "1 for the version that the backend reports at /version",
     labels: ["backend", "version"],
     cap: backendCap,
@@ -167,6 +187,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_suspect_seconds_total",
+    across: "own",
     help: "Time that the backend has spent in state suspect",
     labels: ["backend"],
     cap: backendCap,
@@ -174,6 +195,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_ping_rtt_seconds",
+    across: "max",
     help: "Round-trip time that 99 % of the recent PINGs on upstream connections did not exceed, rounded up by at most a quarter",
     labels: ["backend", "quantile"],
     cluster: ({ backendStatuses }) =>
@@ -181,6 +203,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_probes_total",
+    across: "own",
     help: "Health probes that watchkeeper sent on new connections, by result",
     labels: ["backend", "result"],
     cap: 2 * backendCap,
@@ -192,6 +215,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "backend_last_probe_duration_seconds",
+    across: "own",
     help: "Duration of the last answered probe, from the SYN to the response",
     labels: ["backend"],
     cap: backendCap,
@@ -234,11 +258,13 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "downstream_source_connections_ratio",
+    across: "max",
     help: "Open connections of the client address that has the most, as a share of its listener's maxConnectionsPerSource; at 1, watchkeeper refuses more connections of the address",
     process: ({ fullestSourceShare }) => fullestSourceShare(),
   },
   {
     name: "downstream_tls_handshake_errors_total",
+    across: "sum",
     help: "Failed TLS handshakes with clients",
     process: ({ handshakeErrors }) => handshakeErrors(),
   },
@@ -324,6 +350,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "api_unreachable",
+    across: "max",
     help: "1 for each aggregated API group whose server the backend cannot reach, although another backend can",
     labels: ["backend", "group"],
     cluster: ({ backendStatuses }) =>
@@ -351,6 +378,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "lease_holder_info",
+    across: "own",
     help: "1 for each leader lease, with its holder and the address of the last renewal; node leases are excluded",
     labels: ["namespace", "name", "holder", "source"],
     cap: 40,
@@ -359,6 +387,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "lease_last_renew_timestamp_seconds",
+    across: "own",
     help: "Time of the last renewal of a leader lease",
     labels: ["namespace", "name"],
     cap: 40,
@@ -367,6 +396,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "lease_suspect",
+    across: "own",
     help: "1 for each leader lease with suspicious renewals, by verdict: contested, ghost or unknown",
     labels: ["namespace", "name", "verdict"],
     cap: 40,

@@ -31,6 +31,8 @@ export type Process = {
     /** The number of replicas that share limits. */
     readonly count: number;
   };
+  /** The workers of this process; default: it has none. */
+  readonly workerStates?: (() => readonly string[]) | undefined;
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
     readonly active: readonly { readonly kind: string; readonly backend: string }[];
@@ -153,7 +155,14 @@ type Source =
   /** Counted from journal entries. This is for events that are too rare to need a counter in the request path. */
   | { readonly counted: Counted };
 
+/**
+ * How the values of a process and of its workers become one. own: only the process's own value counts, because it
+ * speaks for all. Default: "sum" for values of clusters, "own" for all others.
+ */
+export type Across = "sum" | "max" | "min" | "own";
+
 export type Metric = Source & {
+  readonly across?: Across;
   /** Name without the prefix `watchkeeper_`. OpenMetrics requires that only the names of counters end in `_total`. */
   readonly name: string;
   readonly help: string;

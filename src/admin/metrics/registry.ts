@@ -2,7 +2,7 @@
  * Answers scrapes by reading the plain fields in which the request path counts, so that counting costs almost nothing.
  * Only this file imports prom-client, for the metrics of the process itself.
  */
-import { collectDefaultMetrics, Registry } from "prom-client";
+import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
 import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
@@ -18,6 +18,7 @@ import type {
   Values,
 } from "./metric.ts";
 import { metrics } from "./metric-declarations.ts";
+import { acrossOf, combined, histogramRows, type MetricsSnapshot } from "./snapshot.ts";
 
 /** Metrics of prom-client that are removed, because each scrape would visit every open socket and delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
@@ -28,15 +29,27 @@ const expensive = ["handles", "requests", "resources"].flatMap((what) => [
 /** A metric. `kept`: the counts that no other object has, namely of journal entries and of removed clusters. */
 type CountedMetric = { readonly metric: Metric; readonly kept: Series };
 
+/** The metrics of this process's workers. */
+export type WorkerMetrics = {
+  /** Returns the latest snapshot of each worker. */
+  readonly snapshots: () => readonly MetricsSnapshot[];
+  /** Resolves with the metrics of each worker's process itself, as `processMetrics` returns them. */
+  readonly processes: () => Promise<readonly object[]>;
+};
+
+const noWorkers: WorkerMetrics = { snapshots: () => [], processes: () => Promise.resolve([]) };
+
 export class Metrics {
   readonly #process: Process;
+  readonly #workers: WorkerMetrics;
   readonly #registry = new Registry();
   readonly #all: readonly CountedMetric[];
   /** The histograms of removed clusters. */
   readonly #past = new Map<HistogramMetric, readonly Row[]>();
 
-  constructor(journal: Journal, process: Process) {
+  constructor(journal: Journal, process: Process, workers: WorkerMetrics = noWorkers) {
     this.#process = process;
+    this.#workers = workers;
     collectDefaultMetrics({ register: this.#registry });
     for (const name of expensive) this.#registry.removeSingleMetric(name);
     this.#all = metrics.map((metric) => ({ metric, kept: new Series(metric.cap) }));
@@ -63,6 +76,50 @@ export class Metrics {
       this.#past.set(metric, [...merged([...this.#pastOf(metric), ...anonymousRows(metric, cluster)])]);
   }
 
+  /** Keeps the counts of a worker that has ended, because a counter must not decrease. */
+  ended(snapshot: MetricsSnapshot): void {
+    for (const { metric, kept } of this.#all)
+      if (isCounter(metric) && acrossOf(metric) === "sum")
+        for (const [values, value] of snapshot.samples[metric.name] ?? []) kept.add(values, value);
+    const now = this.#process.clock.now();
+    for (const metric of histograms)
+      this.#past.set(metric, [...merged([...this.#pastOf(metric), ...histogramRows(metric, snapshot, now)])]);
+  }
+
+  /** Returns what the parent of this process adds to its own metrics. */
+  snapshot(): MetricsSnapshot {
+    const views = this.#views();
+    const now = this.#process.clock.now();
+    const shared = this.#all.filter(({ metric }) => acrossOf(metric) !== "own");
+    const samples = shared.map((one) => [one.metric.name, this.#ownRows(one, views)] as const);
+    const rows = histograms.map(
+      (metric) => [metric.name, views.flatMap((view) => [...metric.cluster(view)])] as const,
+    );
+    const plain = rows.map(
+      ([name, all]) => [name, all.map(([labels, one]) => [labels, one.toPlain(now)] as const)] as const,
+    );
+    const bounds = rows.map(([name, [first]]) => [name, first?.[1].bounds ?? []] as const);
+    return {
+      samples: Object.fromEntries(samples),
+      histograms: Object.fromEntries(plain),
+      bounds: Object.fromEntries(bounds),
+    };
+  }
+
+  /** Resolves with the metrics of the process itself, for `WorkerMetrics.processes` in its parent. */
+  processMetrics(): Promise<object> {
+    return this.#registry.getMetricsAsJSON();
+  }
+
+  /** The start of the process, which prom-client leaves out of a sum, and the sums over all processes. */
+  async #processText(): Promise<string> {
+    const others = await this.#workers.processes();
+    if (others.length === 0) return this.#registry.metrics();
+    const own = await this.#registry.getMetricsAsJSON();
+    const start = await this.#registry.getSingleMetricAsString("process_start_time_seconds");
+    return `${await AggregatorRegistry.aggregate([own, ...others]).metrics()}${start}\n`;
+  }
+
   /** Returns all metrics in the text format 0.0.4, with exemplars (open-metrics.ts). */
   async text(): Promise<string> {
     const views = this.#views();
@@ -74,11 +131,13 @@ export class Metrics {
     });
     const { clock } = this.#process;
     const wallOf = (at: number): number => clock.wall() - (clock.now() - at);
+    const snapshots = this.#workers.snapshots();
     const ofHistograms = histograms.map((metric) => {
-      const rows = views.flatMap((view) => [...metric.cluster(view)]);
+      const own = views.flatMap((view) => [...metric.cluster(view)]);
+      const rows = [...own, ...snapshots.flatMap((one) => histogramRows(metric, one, clock.now()))];
       return histogramText(metric, merged(capped([...this.#pastOf(metric), ...rows], metric.cap)), wallOf);
     });
-    return `${await this.#registry.metrics()}\n${texts.join("")}${ofHistograms.join("")}`;
+    return `${await this.#processText()}\n${texts.join("")}${ofHistograms.join("")}`;
   }
 
   #pastOf(metric: HistogramMetric): readonly Row[] {
@@ -95,8 +154,14 @@ export class Metrics {
     return this.#process.clusters().map((cluster) => viewOf(cluster, this.#process.clock));
   }
 
-  #rows({ metric, kept }: CountedMetric, views: readonly ClusterView[]): readonly Sample[] {
-    if ("process" in metric) return rowsOf(metric.process(this.#process));
+  #rows(one: CountedMetric, views: readonly ClusterView[]): readonly Sample[] {
+    const { name } = one.metric;
+    const others = this.#workers.snapshots().flatMap(({ samples }) => samples[name] ?? []);
+    return combined(acrossOf(one.metric), this.#ownRows(one, views), others);
+  }
+
+  #ownRows({ metric, kept }: CountedMetric, views: readonly ClusterView[]): readonly Sample[] {
+    if ("process" in metric) return [...rowsOf(metric.process(this.#process)), ...kept.rows];
     if ("counted" in metric) return kept.rows;
     return [...views.flatMap((view) => rowsOf(metric.cluster(view))), ...kept.rows];
   }

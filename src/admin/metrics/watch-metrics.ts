@@ -77,6 +77,7 @@ export const watchMetrics: readonly Metric[] = [
   },
   {
     name: "watch_lag_seconds",
+    across: "max",
     help: "Time for which watches of the backend have not delivered the oldest write that they lack; 0 if they lack none. No value for a backend without a watch of a whole resource",
     labels: ["backend"],
     cap: backendCap,
@@ -98,12 +99,14 @@ export const watchMetrics: readonly Metric[] = [
   },
   {
     name: "watched_apis",
+    across: "max",
     help: "Watched API groups and versions that are not built in, by kind: custom (watchkeeper resumes and compares their watches), aggregated or unknown (it does neither)",
     labels: ["kind"],
     cluster: ({ path }) => Object.entries(path.origins.counts),
   },
   {
     name: "stalled_caches",
+    across: "max",
     help: "Watch caches of backends that are stalled now; a backend has one watch cache for each resource",
     cluster: ({ path }) => path.migrations.stalls,
   },

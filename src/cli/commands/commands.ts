@@ -117,6 +117,7 @@ export const commands = {
       option("--pid-file FILE", "file into which the process ID is written", "none"),
       option("--metrics-address ADDRESS", "address of metrics and probes", "admin.metricsAddress"),
       option("--zone ZONE", "zone in which the process runs", "zone"),
+      option("--workers N", "number of processes that serve clients; auto: one for each core", "workers"),
       option("--wait-for-files DURATION", "how long to wait for files that do not exist yet", "0s"),
     ],
     exits: "1: the process ended because of an internal error",

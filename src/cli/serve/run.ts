@@ -9,7 +9,8 @@ import { parseDuration } from "../../base/duration.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { readText } from "../../base/read-text.ts";
 import { isZone } from "../../config/cluster.ts";
-import type { Config } from "../../config/config.ts";
+import { type Config, workersOf } from "../../config/config.ts";
+import { mostWorkers } from "../../config/limits.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import type { Journal } from "../../events/journal.ts";
 import { startWatchkeeper } from "../../main.ts";
@@ -79,16 +80,45 @@ function wishesOf(options: Given): Wishes | Failure {
   const waitMs = parseDuration(wait);
   if (waitMs === undefined)
     return usage(`--wait-for-files must be a duration such as 10m, not ${quote(wait)}`);
+  const changes = [zoneIn(options), workersIn(options), metricsAddressIn(options)];
+  const failure = changes.find((change) => change instanceof Failure);
+  if (failure !== undefined) return failure;
+  const adjust = (config: Config): Config =>
+    changes.reduce<Config>(
+      (changed, change) => (change instanceof Failure ? changed : change(changed)),
+      config,
+    );
+  return { waitMs, adjust };
+}
+
+/** A change of a configuration that an option asks for. */
+type Change = (config: Config) => Config;
+
+const noChange: Change = (config) => config;
+
+function zoneIn(options: Given): Change | Failure {
   const zone = options.text("zone");
-  if (zone !== undefined && !isZone(zone))
-    return usage(`--zone must be a zone such as eu-1a, not ${quote(zone)}`);
-  const zoned = (config: Config): Config => (zone === undefined ? config : { ...config, zone });
+  if (zone === undefined) return noChange;
+  if (!isZone(zone)) return usage(`--zone must be a zone such as eu-1a, not ${quote(zone)}`);
+  return (config) => ({ ...config, zone });
+}
+
+function workersIn(options: Given): Change | Failure {
+  const text = options.text("workers");
+  if (text === undefined) return noChange;
+  const workers = workersOf(text === "auto" ? text : Number(text));
+  if (!Number.isInteger(workers) || workers < 1 || workers > mostWorkers)
+    return usage(`--workers must be a whole number from 1 to ${mostWorkers}, or auto, not ${quote(text)}`);
+  return (config) => ({ ...config, workers });
+}
+
+function metricsAddressIn(options: Given): Change | Failure {
   const address = options.text("metrics-address");
-  if (address === undefined) return { waitMs, adjust: zoned };
+  if (address === undefined) return noChange;
   const metricsAddress = parseAddress(address);
   if (metricsAddress === undefined)
     return usage(`--metrics-address must be an address such as 127.0.0.1:7482, not ${quote(address)}`);
-  return { waitMs, adjust: (config) => ({ ...zoned(config), admin: { ...config.admin, metricsAddress } }) };
+  return (config) => ({ ...config, admin: { ...config.admin, metricsAddress } });
 }
 
 /** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically, so that readers never get half. */

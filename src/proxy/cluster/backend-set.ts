@@ -34,6 +34,8 @@ export type BackendSetParts = {
   readonly isReady: (name: string) => boolean;
   /** True if the backend is ready or suspect. */
   readonly answers: (name: string) => boolean;
+  /** True if another process discovers the backends, which `take` then gets; default: this one does. */
+  readonly isTold?: boolean;
 };
 
 /** The settings in use. `caBundle`: undefined if all backends use plain HTTP, on loopback. */
@@ -43,6 +45,8 @@ export class BackendSet {
   readonly #parts: BackendSetParts;
   #settings: Settings;
   #discovery: Discovery | undefined;
+  /** What another process has discovered; empty if this one does. */
+  #told: readonly Discovered[] = [];
   #addresses: ReadonlyMap<string, BackendAddress> = new Map();
   #traits: ReadonlyMap<string, BackendTraits> = new Map();
   #usesFallback = true;
@@ -131,6 +135,17 @@ export class BackendSet {
     return this.#discovery?.record;
   }
 
+  /** The discovered backends. */
+  get found(): readonly Discovered[] {
+    return this.#discovery?.found ?? this.#told;
+  }
+
+  /** Takes what another process has discovered. */
+  take(found: readonly Discovered[]): void {
+    this.#told = found;
+    this.gather();
+  }
+
   #rediscover(): void {
     this.#discovery?.stop();
     this.#discover();
@@ -139,7 +154,7 @@ export class BackendSet {
 
   #discover(): void {
     const config = this.#settings.config.cluster.discovery;
-    if (config === undefined) {
+    if (config === undefined || this.#parts.isTold === true) {
       this.#discovery = undefined;
       return;
     }
@@ -222,14 +237,14 @@ export class BackendSet {
       };
     };
     const listed = backends.map((one) => toAddress(one, one.host));
-    const found = (this.#discovery?.found ?? [])
+    const found = this.found
       .filter((one) => !isOwn(one, config))
       .map((one) => toAddress(one, nameFor(one, discovery)))
       .filter((one) => !isListed(one, listed))
       .slice(0, Math.max(0, limits.discoveredBackends - listed.length));
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
     // The configuration comes last, because it takes precedence.
-    const stated = [...(this.#discovery?.found ?? []), ...backends];
+    const stated = [...this.found, ...backends];
     this.#traits = new Map(stated.map((one) => [this.#parts.prefix + one.name, traitsIn(one, config.zone)]));
     this.#parts.onChange(Array.from(this.#addresses.keys()));
   }

@@ -10,6 +10,7 @@ import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendView } from "../../health/backend.ts";
 import { BackendVersions } from "../../health/backend-versions.ts";
+import type { Evidence } from "../../health/evidence.ts";
 import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
@@ -35,6 +36,7 @@ import { HungTunnels, type WatchTunnel } from "../tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../tunnel/upgrade-handler.ts";
 import { BackendSet } from "./backend-set.ts";
 import { DataPath, type PathSettings } from "./data-path.ts";
+import { type OtherProcesses, SharedEvidence } from "./shared-verdict.ts";
 
 export type ClusterParts = {
   readonly journal: Journal;
@@ -43,6 +45,8 @@ export type ClusterParts = {
   readonly operatorLimits: OperatorLimits;
   /** The cluster's name in journal and metrics, which never changes; "" if it was the only one when it was created. */
   readonly label: string;
+  /** The other processes with a data path to the same backends; default: none. */
+  readonly others?: OtherProcesses | undefined;
 };
 
 export class Cluster {
@@ -52,6 +56,9 @@ export class Cluster {
   readonly upgrades: UpgradeHandler;
   readonly passthrough: Passthrough;
   readonly gate: Gate;
+  /** The evidence of all processes; undefined unless this process has workers. */
+  readonly shared: SharedEvidence | undefined;
+  readonly #others: OtherProcesses | undefined;
   readonly #journal: Journal;
   readonly #bufferLimiter: BufferLimiter;
   readonly #tracer: Tracer | undefined;
@@ -64,10 +71,12 @@ export class Cluster {
   private constructor(
     config: ConfigForCluster,
     backends: BackendSet,
-    { label, journal, bufferLimiter, tracer, operatorLimits }: ClusterParts,
+    { label, journal, bufferLimiter, tracer, operatorLimits, others }: ClusterParts,
   ) {
     this.#config = config;
     this.label = label;
+    this.#others = others;
+    this.shared = sharedIn(others);
     this.#journal = journal;
     this.#bufferLimiter = bufferLimiter;
     this.#tracer = tracer;
@@ -117,6 +126,7 @@ export class Cluster {
       onChange: (names) => cluster?.reconcile(names),
       isReady: (name) => cluster?.isReady(name) === true,
       answers: (name) => cluster?.answers(name) === true,
+      isTold: parts.others !== undefined && "judge" in parts.others,
     });
     if (backends instanceof Failure) return backends;
     cluster = new Cluster(config, backends, { ...parts, journal });
@@ -125,6 +135,7 @@ export class Cluster {
 
   #createPath(): DataPath {
     const { health, cluster } = this.#config;
+    const judge = this.#others && "judge" in this.#others ? this.#others.judge : undefined;
     return new DataPath({
       ...settingsOf(this.#config),
       clock: wallClock,
@@ -136,6 +147,9 @@ export class Cluster {
       tracer: this.#tracer,
       operatorLimits: this.#operatorLimits,
       versionOf: (backend) => this.#versions.of(backend),
+      shared: this.shared,
+      judge,
+      tellLedger: judge && ((fact) => judge.tellLedger(this.label, fact)),
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial. A change thus applies to the next connection.
       connect: (backend, owner, trust) => {
@@ -236,6 +250,23 @@ export class Cluster {
     this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
     this.#versions.reconcile(names);
+    if (this.#others && "parent" in this.#others)
+      this.#others.parent.onBackends(this.label, this.backends.found);
+  }
+
+  /** Records a worker's evidence about a backend. `process`: the worker's number. */
+  learnFrom(process: number, backend: string, evidence: Evidence): void {
+    this.path.learn(backend, this.shared?.merged(backend, evidence, process));
+  }
+
+  /** Records that a worker has closed its connections to a backend for a reason of its own. */
+  unconnected(process: number, backend: string): void {
+    this.path.learn(backend, this.shared?.unconnected(backend, process));
+  }
+
+  /** Forgets the connections of a worker that has ended. */
+  ended(process: number): void {
+    for (const [backend, evidence] of this.shared?.ended(process) ?? []) this.path.learn(backend, evidence);
   }
 
   /** True if the cluster has this configuration. The name may differ. */
@@ -301,6 +332,10 @@ function settingsOf({ health, cluster, watches, logging }: ConfigForCluster): Pa
     limits: cluster.limits,
     shield: cluster.shield,
   };
+}
+
+function sharedIn(others: OtherProcesses | undefined): SharedEvidence | undefined {
+  return others && "parent" in others ? new SharedEvidence(others.parent.onFacts) : undefined;
 }
 
 function prefixOf(label: string): string {

@@ -9,6 +9,7 @@ import { type Config, type ConfigForCluster, configsByCluster } from "../../conf
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Gate } from "../downstream/listen.ts";
+import { type Limit, limitKey } from "../limits/limit.ts";
 import { OperatorLimits } from "../limits/operator-limits.ts";
 import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
@@ -16,6 +17,7 @@ import type { Sheddable } from "../overload/load-shedding.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
 import type { Passthrough } from "../tunnel/passthrough.ts";
 import { Cluster } from "./cluster.ts";
+import type { OtherProcesses } from "./shared-verdict.ts";
 
 /**
  * Share of the maximum heap size that buffers for slow peers may use. Above half of it, flow-control windows shrink
@@ -38,27 +40,35 @@ type NextClusters = {
   readonly made: Cluster[];
 };
 
+export type ClustersAround = {
+  readonly tracer?: Tracer;
+  /** The other processes with a data path to the same backends; default: none. */
+  readonly others?: OtherProcesses | undefined;
+};
+
 export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly operatorLimits: OperatorLimits;
   readonly #journal: Journal;
   readonly #tracer: Tracer | undefined;
+  readonly #others: OtherProcesses | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
   /** The clusters after the reload that is being prepared; undefined while there is none. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
 
-  private constructor(journal: Journal, tracer: Tracer | undefined) {
+  private constructor(journal: Journal, { tracer, others }: ClustersAround) {
     this.#journal = journal;
     this.#tracer = tracer;
+    this.#others = others;
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
     this.operatorLimits = new OperatorLimits(guarded(wallClock, journal), journal);
   }
 
   /** Creates all clusters. Nothing is opened before `start`. */
-  static of(config: Config, journal: Journal, tracer?: Tracer): Clusters | Failure {
-    const clusters = new Clusters(journal, tracer);
+  static of(config: Config, journal: Journal, around: ClustersAround = {}): Clusters | Failure {
+    const clusters = new Clusters(journal, around);
     const all = new Map<string, Cluster>();
     for (const one of configsByCluster(config)) {
       const cluster = clusters.#make(one, config.clusters.length > 1);
@@ -210,7 +220,7 @@ export class Clusters {
 
   #make(config: ConfigForCluster, isBesideOthers: boolean): Cluster | Failure {
     const { name } = config.cluster;
-    const label = isBesideOthers ? name : "";
+    const label = this.#labelOf(name) ?? (isBesideOthers ? name : "");
     const { bufferLimiter, operatorLimits } = this;
     const outcome = Cluster.of(config, {
       journal: this.#journal,
@@ -218,8 +228,30 @@ export class Clusters {
       bufferLimiter,
       operatorLimits,
       label,
+      others: this.#others,
     });
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
+  }
+
+  /** Returns the label that the parent of this worker has given the cluster; undefined: this process chooses it. */
+  #labelOf(name: string): string | undefined {
+    return this.#others && "labels" in this.#others ? this.#others.labels()[name] : undefined;
+  }
+
+  /** All limits of requests in force, by `limitKey`. */
+  get limits(): ReadonlyMap<string, Limit> {
+    const own = this.all.flatMap(({ label, path: { limits } }) =>
+      limits.own.map((limit) => [limitKey(label, limit), limit] as const),
+    );
+    return new Map([
+      ...own,
+      ...this.operatorLimits.all.map((limit) => [limitKey("", limit), limit] as const),
+    ]);
+  }
+
+  /** The label of each cluster, by its name. */
+  get labels(): Readonly<Record<string, string>> {
+    return Object.fromEntries(Array.from(this.#byName, ([name, { label }]) => [name, label]));
   }
 
   get exchanges(): LiveRequests {

@@ -14,10 +14,12 @@ import type { Journal } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import { type BackendView, isSilent } from "../../health/backend.ts";
+import { type BackendFacts, type BackendView, isSilent } from "../../health/backend.ts";
 import { Backends, unprobed } from "../../health/backends.ts";
+import type { Evidence } from "../../health/evidence.ts";
 import { healthLimits } from "../../health/limits.ts";
 import {
+  type BackendProbers,
   type Probe,
   type ProbeCounts,
   type ProberParts,
@@ -49,7 +51,7 @@ import { type ShieldStatus, Shields, shieldOff } from "../limits/shields.ts";
 import { BackendLoads, type LoadFacts } from "../load/backend-load.ts";
 import { RequestObservers } from "../load/request-observer.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
-import { LedgerTap } from "../observe/ledger-tap.ts";
+import { type LedgerFact, LedgerTap } from "../observe/ledger-tap.ts";
 import { Overhead } from "../observe/overhead.ts";
 import { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import { type GuardMode, StaleReadGuard } from "../observe/stale-read-guard.ts";
@@ -67,6 +69,7 @@ import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.t
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { PoolSet } from "../upstream/pool-set.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
+import { type RemoteJudge, RemoteProbers, type SharedEvidence, type Symptom } from "./shared-verdict.ts";
 
 /** The settings that a reload may change. */
 export type PathSettings = OriginRules & {
@@ -110,6 +113,12 @@ export type PathOptions = PathSettings & {
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
+  /** Set in a worker: the process that judges and probes the backends; default: this one. */
+  readonly judge?: RemoteJudge | undefined;
+  /** Set in a worker: tells the parent what its ledger must know. */
+  readonly tellLedger?: ((fact: LedgerFact) => void) | undefined;
+  /** Set in the parent of workers: the evidence of all processes; default: this process alone has evidence. */
+  readonly shared?: SharedEvidence | undefined;
 };
 
 /** What the proxy has measured of one backend; times in ms. */
@@ -165,7 +174,7 @@ export class DataPath {
   readonly overhead: Overhead;
   readonly avoidedApis: AvoidedApis;
   readonly pending: PendingQueue;
-  readonly probers: Probers | undefined;
+  readonly probers: BackendProbers | undefined;
   readonly migrations: Migrations;
   readonly handle: RequestHandler;
   readonly staleReadGuard: StaleReadGuard;
@@ -182,14 +191,15 @@ export class DataPath {
   readonly #trust: Trust;
   readonly #shares: BackendShares;
   readonly #originChecks: OriginChecks;
-  readonly #versionOf: (backend: string) => string;
   readonly #leaveBufferLimiter: () => void;
+  readonly #options: Pick<PathOptions, "judge" | "shared" | "versionOf">;
   #settings: PathSettings;
   #probeTimes: ProbeTimes | undefined;
 
   constructor(options: PathOptions) {
     const { journal, bufferLimiter, probes, compares = "all", staleReadGuard: mode = defaultMode } = options;
     this.#settings = options;
+    this.#options = options;
     this.#probeTimes = probes?.times;
     const clock = guarded(options.clock, journal);
     const stallAwareClock = new StallAwareClock(clock);
@@ -218,23 +228,27 @@ export class DataPath {
     this.backends = backends;
     this.pools = pools;
     this.#slowStart = slowStart;
-    this.#versionOf = options.versionOf ?? (() => "");
     this.migrations = migrations;
     this.refresher = watched.refresher;
     this.detectors = new WatchDetectors(watched, compares);
     const balance = new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() });
     this.#periodic = [this.detectors, stallAwareClock, this.loads, this.shields, balance];
-    this.probers = probes && new Probers((name) => this.#proberOf(name, clock, probes));
+    this.probers = this.#createProbers(options, clock);
     this.admission = new Admission(stallAwareClock);
     this.hedges = this.#createHedges();
     this.origins = new Origins(options);
     this.staleReadGuard = new StaleReadGuard({ clock, journal, origins: this.origins, mode });
-    this.ledgerTap = new LedgerTap(clock, journal);
+    this.ledgerTap = new LedgerTap(clock, journal, options.tellLedger);
     this.#trust = new Trust(clock);
     this.limits = new RequestLimits({ clock, journal }, options.limits, options.operatorLimits);
     this.#leaveBufferLimiter = bufferLimiter.add({ exchanges, journal });
     this.#originChecks = new OriginChecks({ ...base, origins: this.origins });
     this.handle = this.#createHandler(base, options.tracer);
+  }
+
+  #createProbers({ judge, probes }: PathOptions, clock: Clock): BackendProbers | undefined {
+    if (judge !== undefined) return new RemoteProbers(clock, judge, noProbes);
+    return probes && new Probers((name) => this.#proberOf(name, clock, probes));
   }
 
   #createMigrations(
@@ -257,6 +271,10 @@ export class DataPath {
       onVerdict: (view) => this.#judged(view),
       onNeed: (name, isNeeded) => this.pools.poolOf(name)?.judged(isNeeded),
       onAnswer: () => this.pending.release(),
+      report: this.#options.judge?.report,
+      onFacts:
+        this.#options.shared &&
+        ((name, facts, evidence) => this.#options.shared?.judged(name, facts, evidence)),
     });
   }
 
@@ -293,10 +311,9 @@ export class DataPath {
       journal,
       ping,
       learn: (evidence) => {
-        backends.learn(backend, evidence);
-        // If all connections to the backend are silent or lost, it is probed at once.
-        if (isSilent(backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
+        this.learn(backend, this.#options.shared ? this.#options.shared.merged(backend, evidence) : evidence);
       },
+      unconnected: this.#onUnconnected(backend),
       probeLargePackets: () => this.probers?.of(backend)?.probeLargePackets(),
       facts: () => backends.factsOf(backend),
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
@@ -304,6 +321,50 @@ export class DataPath {
       connect: (owner, of) => connect(backend, owner, of),
       asserted,
     });
+  }
+
+  /** Records evidence about a backend; undefined: none. If all its connections are silent or lost, probes it at once. */
+  learn(backend: string, evidence: Evidence | undefined): void {
+    if (evidence === undefined) return;
+    this.backends.learn(backend, evidence);
+    if (isSilent(this.backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
+  }
+
+  /** Takes the verdict of the process that judges. */
+  adopt(backend: string, facts: BackendFacts, evidence: Evidence): void {
+    // The judge's probe is no measure for dials of this process, which may be busier. After a silence, it is.
+    const wasSilent = this.backends.stateOf(backend) !== "ready";
+    this.backends.adopt(backend, facts, evidence);
+    if (wasSilent) this.#redialAfter(backend, evidence);
+    if (evidence.kind === "history") this.detectors.histories?.judged(backend, evidence);
+  }
+
+  /** Probes a backend at once, because a worker saw a symptom. */
+  probe(backend: string, symptom: Symptom): void {
+    const prober = this.probers?.of(backend);
+    if (symptom === "failed") prober?.probeNow();
+    else if (symptom === "slow") prober?.expediteProbe();
+    else {
+      this.#options.shared?.suspectLargePackets(backend, this.clock.now());
+      prober?.probeLargePackets();
+    }
+  }
+
+  #onUnconnected(backend: string): (() => void) | undefined {
+    const { judge, shared } = this.#options;
+    if (shared !== undefined) return () => this.learn(backend, shared.unconnected(backend));
+    return (
+      judge &&
+      (() => {
+        this.backends.unconnected(backend);
+        judge.unconnected(backend);
+      })
+    );
+  }
+
+  #redialAfter(backend: string, evidence: Evidence): void {
+    if (evidence.kind === "fresh" && evidence.met === "answer")
+      this.pools.poolOf(backend)?.redialStuck(evidence.ms);
   }
 
   #createHedges(): Hedges {
@@ -335,12 +396,13 @@ export class DataPath {
       facts: () => backends.factsOf(name),
       learn: (evidence) => {
         backends.learn(name, evidence);
-        if (evidence.kind === "fresh" && evidence.met === "answer")
-          pools.poolOf(name)?.redialStuck(evidence.ms);
+        this.#redialAfter(name, evidence);
       },
       dialMs: () =>
         Math.max(healthLimits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
-      mayLoseLargePackets: () => pools.poolOf(name)?.health.mayLoseLargePackets === true,
+      mayLoseLargePackets: () =>
+        pools.poolOf(name)?.health.mayLoseLargePackets === true ||
+        this.#options.shared?.mayLoseLargePackets(name, clock.now()) === true,
       passesSmallPackets: (since) => pools.poolOf(name)?.health.passesSmallPackets(since) === true,
     };
   }
@@ -404,6 +466,7 @@ export class DataPath {
   reconcile(names: readonly string[]): void {
     this.#slowStart.reconcile(names);
     this.backends.reconcile(names);
+    this.#options.shared?.reconcile(names);
     this.loads.reconcile(names);
     this.avoidedApis.failures.reconcile(names);
     this.shields.reconcile(names);
@@ -508,7 +571,7 @@ export class DataPath {
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,
       shield: this.shields.statusOf(name),
-      version: this.#versionOf(name),
+      version: this.#options.versionOf?.(name) ?? "",
       pings: this.pools.poolOf(name)?.pings,
       probes: this.probers?.of(name)?.counts ?? noProbes,
       load: this.#loadOf(name),

@@ -20,6 +20,8 @@ export type OperationsParts = {
   /** The paths of all clusters (data-path.ts). Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
   readonly limits: OperatorLimits;
+  /** Moves a watch of a worker of this process; undefined: no worker has it. Default: there are no workers. */
+  readonly moveInWorkers?: ((auditId: string) => Promise<Outcome | undefined>) | undefined;
   /** Reloads the configuration; undefined if there is no configuration file. */
   readonly reload: (() => Promise<ReloadOutcome>) | undefined;
 };
@@ -55,8 +57,9 @@ export class Operations {
   }
 
   /** Moves those watches with this audit id that can move. A client may use one id for several requests. */
-  move(auditId: string, operator: Operator): Outcome {
-    return this.#journaled("move", auditId, operator, this.#move(auditId));
+  async move(auditId: string, operator: Operator): Promise<Outcome> {
+    const outcome = (await this.#parts.moveInWorkers?.(auditId)) ?? this.moveHere(auditId);
+    return this.#journaled("move", auditId, operator, outcome);
   }
 
   /** Limits requests. `body`: an entry of `clusters[].limits` without a name, but with the limit's `duration`. */
@@ -108,7 +111,8 @@ export class Operations {
     return `${name} is no longer drained: it is ${state}`;
   }
 
-  #move(auditId: string): Outcome {
+  /** Moves each watch of this process with this audit ID that can move, without an entry in the journal. */
+  moveHere(auditId: string): Outcome {
     const found = this.#parts
       .paths()
       .flatMap(({ exchanges, migrations }) =>

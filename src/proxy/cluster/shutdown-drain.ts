@@ -40,6 +40,15 @@ export type DrainParts = {
   readonly close: () => void;
   readonly goAway: () => void;
   readonly cut: () => void;
+  /** The processes that serve the clients of this one, and drain at the same time; default: none. */
+  readonly workers?: DrainedWorkers | undefined;
+};
+
+export type DrainedWorkers = {
+  /** Number of processes that have not ended. */
+  readonly alive: number;
+  readonly requests: number;
+  drain(times: DrainTimes): unknown;
 };
 
 export type DrainTimes = {
@@ -63,38 +72,54 @@ export const keptPortMs = 3000;
 /** Milliseconds of these in which watches end, and in which clients that have just connected can send a request. */
 export const keptPortWatchesMs = 250;
 
+/** Milliseconds that a worker has, beyond the drain's timeout, to end by itself. */
+const workerEndMs = 2000;
+
 /** Resolves when no request and no tunnel is left. `times.timeoutMs`, or a second signal (`hurry`), ends the rest. */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
-  const { isPortKept = false, timeoutMs } = times;
+  const { isPortKept, lastMs, watchesMs } = phaseOf(times);
   journal.write({ kind: "drain.started" });
   await pause(clock, times.shutdownDelayMs, hurry);
-  const lastMs = isPortKept ? Math.min(keptPortMs, timeoutMs) : timeoutMs;
-  const watchesMs = isPortKept ? Math.min(keptPortWatchesMs, lastMs) : lastMs / 2;
-  if (isPortKept) await untilLongRequestsEnd(parts, timeoutMs - lastMs, hurry);
+  if (isPortKept) await untilLongRequestsEnd(parts, times.timeoutMs - lastMs, hurry);
   await parts.peers.passListeners();
   parts.close();
   parts.goAway();
+  const { workers } = parts;
+  workers?.drain({ ...times, shutdownDelayMs: 0 });
   const began = clock.now();
+  const deadline = began + lastMs + (workers === undefined ? 0 : workerEndMs);
   const drainSchedule = new WatchDrainSchedule(exchanges, Math.ceil(watchesMs / endCheckMs));
   const isBusy = async (): Promise<boolean> => {
     if (parts.opening() > 0 && clock.now() < began + openingMs) return true;
-    if (!isPortKept) return exchanges.size + parts.upgrades() + parts.queuedBytes() > 0;
+    if (!isPortKept)
+      return exchanges.size + parts.upgrades() + parts.queuedBytes() + (workers?.alive ?? 0) > 0;
     const isStarting = clock.now() < began + watchesMs;
     return isStarting || parts.queuedBytes() > 0 || (await hasOpen(parts, (one) => !isLong(one)));
   };
   // oxlint-disable-next-line no-await-in-loop
-  while (clock.now() < began + lastMs && !hurry.aborted && (await isBusy())) {
+  while (clock.now() < deadline && !hurry.aborted && (await isBusy())) {
     await parts.peers.passConnections();
     await drainSchedule.look(clock);
     await pause(clock, endCheckMs, hurry);
   }
-  const cut = exchanges.size + parts.upgrades();
+  const cut = exchanges.size + parts.upgrades() + (workers?.requests ?? 0);
   await walkInSlices(clock, exchanges.live, (exchange) => {
     if (!exchange.isEnded) exchange.cut();
   });
   parts.cut();
   journal.write({ kind: "drain.ended", cut });
+}
+
+/** Durations in ms: of the last phase of the drain, and of its part in which watches end. */
+function phaseOf({ isPortKept = false, timeoutMs }: DrainTimes): {
+  readonly isPortKept: boolean;
+  readonly lastMs: number;
+  readonly watchesMs: number;
+} {
+  if (!isPortKept) return { isPortKept, lastMs: timeoutMs, watchesMs: timeoutMs / 2 };
+  const lastMs = Math.min(keptPortMs, timeoutMs);
+  return { isPortKept, lastMs, watchesMs: Math.min(keptPortWatchesMs, lastMs) };
 }
 
 /** Resolves when no exec, port-forward or logs -f is open, or after `mostMs`. */

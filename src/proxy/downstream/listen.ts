@@ -55,7 +55,17 @@ export type ListenParts = {
   /** Shared by all listeners, because descriptors and memory belong to the process. */
   readonly intake: Intake;
   readonly keepalive: () => Keepalive;
+  readonly sockets?: SocketSource;
 };
+
+/**
+ * Where the sockets of clients go and come from. pass: the listener passes each accepted socket on instead of serving
+ * it, and calls `leave` afterwards. passed: the listener has no port, and `accept` gets its sockets. Default: it serves
+ * what it accepts.
+ */
+export type SocketSource = { readonly pass: PassSocket } | "passed";
+
+type PassSocket = (listener: string, socket: net.Socket, leave: () => void) => void;
 
 type NegotiatedProtocol = {
   readonly alpn: "h2" | "http/1.1";
@@ -92,6 +102,8 @@ export class Listener {
   #port: number;
   /** An inherited listening socket, which is used if it has this listener's address. */
   #inherited: InheritedSocket | undefined;
+  /** Passes a client's socket on to a worker; undefined: this process serves its clients itself. */
+  readonly #pass: PassSocket | undefined;
   handshakeErrors = 0;
   #onEmpty: () => void = () => {};
 
@@ -112,12 +124,15 @@ export class Listener {
     this.#proxyProtocol = { mode, trusted: networksOf(trustedCIDRs) };
     this.#trustedForwarders = networksOf(config.trustedForwarderCIDRs);
     this.#sources = new Sources(config.maxConnectionsPerSource);
+    const { sockets } = parts;
+    this.#pass = typeof sockets === "object" ? sockets.pass : undefined;
     this.#server = this.#createServer();
   }
 
   #createServer(): net.Server {
-    const server = net.createServer({ pauseOnConnect: false, noDelay: true }, (socket) =>
-      this.#accept(socket),
+    const pass = this.#pass;
+    const server = net.createServer({ pauseOnConnect: pass !== undefined, noDelay: true }, (socket) =>
+      pass === undefined ? this.accept(socket) : this.#passOn(socket, pass),
     );
     server.on("error", (error) => {
       // An error before the server listens is returned by `#listen` instead.
@@ -131,6 +146,10 @@ export class Listener {
     const { name, reusePort } = this.#config;
     const { host } = this.#config.address;
     const port = this.#port;
+    if (this.#parts.sockets === "passed") {
+      this.#check();
+      return textOf({ host, port });
+    }
     const failure = (await this.#adopt())
       ? undefined
       : await listenAt(this.#server, { host, port, reusePort });
@@ -207,6 +226,7 @@ export class Listener {
   }
 
   close(): void {
+    if (this.#parts.sockets === "passed") return;
     this.#server.close();
     this.release(Array.from(this.#passed));
   }
@@ -261,7 +281,16 @@ export class Listener {
     return gate.passthrough.takeOver(passed);
   }
 
-  #accept(socket: net.Socket): void {
+  /** Passes a socket on to a worker. It counts here until then. */
+  #passOn(socket: net.Socket, pass: PassSocket): void {
+    const leave = this.#parts.intake.enter();
+    if (leave === undefined) return void socket.destroy();
+    socket.on("error", () => {});
+    pass(this.#config.name, socket, leave);
+  }
+
+  /** Serves a client's new socket. */
+  accept(socket: net.Socket): void {
     if (!this.#enter(socket)) return;
     this.#opening.add(socket);
     socket.on("close", () => this.#opening.delete(socket));

@@ -2,6 +2,7 @@
  * All configured listeners. A changed configuration opens new listeners, closes removed ones, and leaves the others
  * alone. If a new listener cannot be opened, all listeners stay as they were (D10).
  */
+import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { ListenerConfig } from "../../config/config.ts";
@@ -13,7 +14,7 @@ import { type Expiry, Hosts } from "../tls/sni-hosts.ts";
 import type { Downstream } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
-import { type Gate, Listener } from "./listen.ts";
+import { type Gate, Listener, type SocketSource } from "./listen.ts";
 
 /** Milliseconds between tries to bind a port that another process took while a reload failed. */
 const rebindMs = 1000;
@@ -33,6 +34,8 @@ export type ListenersParts = {
   readonly intake: Intake;
   /** Returns the kernel's keepalive times for new connections of clients. */
   readonly keepalive: () => Keepalive;
+  /** Set in a process with workers, and in a worker. */
+  readonly sockets?: SocketSource | undefined;
 };
 
 export class Listeners {
@@ -69,6 +72,11 @@ export class Listeners {
   /** All listeners in use, by name. */
   get byName(): ReadonlyMap<string, Listener> {
     return new Map(this.#opened.map(({ config, listener }) => [config.name, listener]));
+  }
+
+  /** Number of client sockets. */
+  get socketCount(): number {
+    return this.#all().reduce((sum, { socketCount }) => sum + socketCount, 0);
   }
 
   get sessionCount(): { readonly h2: number; readonly h1: number } {
@@ -108,6 +116,13 @@ export class Listeners {
   /** The certificates in use: "serving", and "client-ca" where client certificates are verified. */
   get certificates(): readonly Expiry[] {
     return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
+  }
+
+  /** Serves a socket that the parent of this worker has accepted. Closes it if there is no such listener any more. */
+  accept(name: string, socket: Socket): void {
+    const opened = this.#opened.find(({ config }) => config.name === name);
+    if (opened === undefined) socket.destroy();
+    else opened.listener.accept(socket);
   }
 
   /** Opens and closes listeners until they match `wanted`. On a Failure, nothing has changed. */
@@ -206,7 +221,7 @@ export class Listeners {
 
   async #open(config: ListenerConfig): Promise<Opened | Failure> {
     const { name } = config;
-    const { clock, journal, intake, keepalive } = this.#parts;
+    const { clock, journal, intake, keepalive, sockets } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
     // Undefined until the hosts are loaded. The CA of a host may already change before that.
     let listener: Listener | undefined;
@@ -223,6 +238,7 @@ export class Listeners {
         handshakes: this.#handshakes,
         intake,
         keepalive,
+        ...(sockets && { sockets }),
       },
     );
     const address = await listener.start();

@@ -54,7 +54,11 @@ export class Limit {
   readonly #resources: ReadonlySet<string>;
   readonly #bucket: TokenBucket | undefined;
   readonly #replicas: { readonly count: number };
-  /** The number of replicas by which the bucket's rate and burst are divided now. */
+  /**
+   * The share of the limit that this process allows, above 0. 1 unless other workers of the same parent allow the rest.
+   */
+  share = 1;
+  /** The number by which the bucket's rate and burst are divided now. */
   #divisor = 1;
 
   /** `replicas`: the number of replicas that share a limit of scope AllReplicas; default: this process alone. */
@@ -87,11 +91,11 @@ export class Limit {
    * 1, because an emptier bucket would never let a request pass.
    */
   #divide(): void {
-    const { sharers } = this;
-    if (sharers === this.#divisor) return;
-    this.#divisor = sharers;
+    const divisor = this.sharers / this.share;
+    if (divisor === this.#divisor) return;
+    this.#divisor = divisor;
     const { burst, perSecond = 0 } = this.config;
-    this.#bucket?.resize(Math.max(1, Math.floor(burst / sharers)), perSecond / sharers);
+    this.#bucket?.resize(Math.max(1, Math.floor(burst / divisor)), perSecond / divisor);
   }
 
   get name(): string {
@@ -161,6 +165,11 @@ export class Limit {
       config.scope === "AllReplicas" ? [`shared by ${sharers} replica${sharers === 1 ? "" : "s"}`] : [];
     return [match, ...rate, ...most, ...shared].join(", ");
   }
+}
+
+/** Identifies a limit in all processes. `cluster`: the cluster's label; "" for an operator's limit. */
+export function limitKey(cluster: string, { name, origin }: Pick<Limit, "name" | "origin">): string {
+  return `${cluster} ${origin === undefined ? "config" : "operator"} ${name}`;
 }
 
 /** Returns "limit 3" for the third limit of an operator, and "limit ci-lists" for a limit of the configuration. */

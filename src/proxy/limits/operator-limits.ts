@@ -51,7 +51,7 @@ export class OperatorLimits {
     const problem = typeof written === "string" ? written : limitProblem(written);
     if (typeof written === "string" || problem !== undefined)
       return new Failure("bad-file", "client", `The limit is invalid: ${problem}`);
-    if (this.#state.length + JSON.stringify(written).length > operatorLimits.stateChars)
+    if (this.state.length + JSON.stringify(written).length > operatorLimits.stateChars)
       return new Failure("overload", "client", "The limits in force are too long: remove one first");
     this.#lastId += 1;
     const startedMs = this.#clock.wall();
@@ -102,10 +102,11 @@ export class OperatorLimits {
   /** Returns the limits for a successor. Until `thaw`, refuses changes, because the successor would not get them. */
   freeze(): string {
     this.#isFrozen = true;
-    return this.#state;
+    return this.state;
   }
 
-  get #state(): string {
+  /** The limits in force, for `restore` and `follow` in other processes. */
+  get state(): string {
     const limits = Array.from(this.#kept.values(), ({ written, limit: { origin, refused } }) => ({
       written,
       ...origin,
@@ -116,6 +117,19 @@ export class OperatorLimits {
 
   thaw(): void {
     this.#isFrozen = false;
+  }
+
+  /** Puts exactly the limits of the parent of this worker into force. `state`: the parent's `state`. */
+  follow(state: string): void {
+    const parsed = parseJson(state);
+    const limits: readonly unknown[] =
+      isRecord(parsed) && Array.isArray(parsed["limits"]) ? parsed["limits"] : [];
+    const wanted = new Map(
+      limits.filter(isRecord).map((one) => [textAt(recordAt(one, "written"), "name"), one] as const),
+    );
+    for (const { limit } of Array.from(this.#kept.values()))
+      if (!wanted.has(limit.name)) this.#end(limit, "The parent has ended it");
+    for (const [name, one] of wanted) if (!this.#kept.has(name)) this.#restoreOne(one);
   }
 
   /** Puts the limits of a predecessor into force. `state`: the result of its `freeze`. */

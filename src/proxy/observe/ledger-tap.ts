@@ -6,10 +6,10 @@ import type { Journal } from "../../events/journal.ts";
 import { type Field, type Role, role } from "../../h2/core/field.ts";
 import { firstValue } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import type { Caller } from "../../ledger/caller.ts";
+import type { Caller, CallerName } from "../../ledger/caller.ts";
 import type { LeaseName } from "../../ledger/lease.ts";
 import { isImmediateDelete, leaseRecordIn } from "../../ledger/lease-body.ts";
-import { type LeaseReport, Leases } from "../../ledger/leases.ts";
+import { type LeaseReport, Leases, type LeaseWrite } from "../../ledger/leases.ts";
 import { Ledger } from "../../ledger/ledger.ts";
 import { type Subject, subjectOf } from "../../ledger/subject.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
@@ -39,6 +39,15 @@ export type LedgerRequest = {
   readonly target: string;
   readonly auditId: string;
 };
+
+/** What a worker tells its parent, whose ledger tap knows the requests of all workers. */
+export type LedgerFact =
+  | ({ readonly of: "lease"; readonly caller: CallerName; readonly auditId: string } & Omit<
+      LeaseWrite,
+      "caller"
+    >)
+  | { readonly of: "relist"; readonly caller: CallerName; readonly resource: string }
+  | { readonly of: "pod"; readonly namespace: string; readonly name: string; readonly isDeleted: boolean };
 
 const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
 const leaseResources: ReadonlyMap<string, LeaseName["resource"]> = new Map([
@@ -98,11 +107,27 @@ export class LedgerTap {
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #storm = new RelistStorm();
+  readonly #tell: ((fact: LedgerFact) => void) | undefined;
+  /** The callers of workers: the workers' own ledgers count their requests. */
+  readonly #elsewhere: Ledger;
 
-  constructor(clock: Clock, journal: Journal) {
+  /** `tell`: set in a worker, whose parent judges leases and relist storms; default: this process does. */
+  constructor(clock: Clock, journal: Journal, tell?: (fact: LedgerFact) => void) {
     this.#clock = clock;
     this.#journal = journal;
+    this.#tell = tell;
     this.ledger = new Ledger(clock.now());
+    this.#elsewhere = new Ledger(clock.now());
+  }
+
+  /** Takes what a worker tells. */
+  learn(fact: LedgerFact): void {
+    const now = this.#clock.now();
+    if (fact.of === "pod") return this.#podSeen(fact.namespace, fact.name, fact.isDeleted);
+    const caller = this.#elsewhere.of(fact.caller, now);
+    if (fact.of === "relist") return this.#relisted(caller, fact.resource);
+    const { name, record, session, isCreate, auditId } = fact;
+    this.#judgeLease({ name, record, caller, session, isCreate }, auditId);
   }
 
   /** Returns the caller that sends the request. `word`: its bearer token, or the identity that the proxy asserts. */
@@ -151,16 +176,22 @@ export class LedgerTap {
 
   #podCopy({ info, target }: LedgerRequest): BodyCopy | undefined {
     const { namespace, name, verb, subresource } = info;
-    const { pods } = this.leases;
     if (verb === "delete" && subresource === "") {
       const isNow = firstValue(target.slice(target.indexOf("?") + 1), "gracePeriodSeconds") === "0";
       return new BodyCopy((body) => {
-        if (isNow || isImmediateDelete(body)) pods.deleted(namespace, name, this.#clock.now());
+        if (isNow || isImmediateDelete(body)) this.#podSeen(namespace, name, true);
       });
     }
     // A pod exists if the scheduler binds it or a kubelet writes its status.
     const isThere = (subresource === "status" || subresource === "binding") && writes.has(verb);
-    return isThere ? new BodyCopy(() => pods.exists(namespace, name)) : undefined;
+    return isThere ? new BodyCopy(() => this.#podSeen(namespace, name, false)) : undefined;
+  }
+
+  #podSeen(namespace: string, name: string, isDeleted: boolean): void {
+    const { pods } = this.leases;
+    if (isDeleted) pods.deleted(namespace, name, this.#clock.now());
+    else pods.exists(namespace, name);
+    this.#tell?.({ of: "pod", namespace, name, isDeleted });
   }
 
   #written(
@@ -173,8 +204,15 @@ export class LedgerTap {
     const name = { resource, namespace: info.namespace, name: info.name || record.name };
     const session = client.alpn === "h2" ? client.port : 0;
     const isCreate = info.verb === "create";
-    const suspicion = this.leases.written({ name, record, caller, session, isCreate }, this.#clock.now());
-    if (suspicion !== undefined) this.#journalLease(suspicion, caller, auditId);
+    this.#judgeLease({ name, record, caller, session, isCreate }, auditId);
+    this.#tell?.({ of: "lease", caller: nameOf(caller), name, record, session, isCreate, auditId });
+  }
+
+  /** A worker records a lease as well: its clients' watches move by the leases that they renew. */
+  #judgeLease(write: LeaseWrite, auditId: string): void {
+    const suspicion = this.leases.written(write, this.#clock.now());
+    if (suspicion !== undefined && this.#tell === undefined)
+      this.#journalLease(suspicion, write.caller, auditId);
   }
 
   #journalLease(
@@ -195,11 +233,16 @@ export class LedgerTap {
   }
 
   #relisted(caller: Caller, resource: string): void {
+    if (this.#tell !== undefined) return this.#tell({ of: "relist", caller: nameOf(caller), resource });
     const storm = this.#storm.take(caller, resource, this.#clock.now());
     if (storm === undefined) return;
     const { stormRelists: limit, stormMs: withinMs } = ledgerTapLimits;
     this.#journal.write({ kind: "relist_storm.detected", limit, withinMs, ...storm });
   }
+}
+
+function nameOf({ subject, agent, address }: Caller): CallerName {
+  return { subject, agent, address };
 }
 
 /** A list of a resource that the caller had watched before. */

@@ -34,6 +34,8 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
+  /** Called when the pool has closed its last connection for a reason of its own; default: not called. */
+  readonly unconnected?: (() => void) | undefined;
   /**
    * Called if one connection is silent while another answers. Starts a probe that shows whether large packets are lost.
    */

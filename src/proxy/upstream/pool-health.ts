@@ -15,6 +15,8 @@ export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
+  /** Called when the proxy has closed the last connection for a reason of its own, which is no evidence. */
+  readonly unconnected?: (() => void) | undefined;
   /**
    * Called once when a connection with open streams falls silent while another one answers, because the silent
    * connection may be losing large packets.
@@ -150,9 +152,13 @@ export class PoolHealth {
   closed(connection: Connection, failure: Failure | undefined): void {
     if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
     const reason = failure?.message ?? "the connection was closed";
-    if (isLetGo(connection, failure)) return;
+    if (isLetGo(connection, failure)) return this.#letGo(connection);
     if (this.#wasLast(connection)) this.#learn({ kind: "connections-lost", by: endOf(connection), reason });
     else if (connection.isSuspect) this.#reportAnswering();
+  }
+
+  #letGo(connection: Connection): void {
+    if (connection.isOpened && this.#wasLast(connection)) this.#parts.unconnected?.();
   }
 
   #wasLast(connection: Connection): boolean {

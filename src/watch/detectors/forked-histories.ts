@@ -15,6 +15,7 @@ import { Interval } from "../../base/interval.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
+import type { Evidence } from "../../health/evidence.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
@@ -234,11 +235,28 @@ export class ForkedHistories extends Interval {
   }
 
   #accept(backend: string): void {
-    const { backends, caches, clock, migrations } = this.#parts;
+    this.#forgetSeen(backend);
+    const nothing = { resource: "", version: "", seen: "" };
+    this.#parts.backends.learn(backend, { kind: "history", isForked: false, ...nothing });
+    this.#forgetHistory();
+  }
+
+  /** Called if another process judges: the watches of this one must leave the wrong history, or forget the right one. */
+  judged(backend: string, { isForked, version, seen }: Extract<Evidence, { kind: "history" }>): void {
+    if (isForked) this.#leave(backend, version);
+    if (isForked || seen !== "") return;
+    this.#forgetSeen(backend);
+    this.#forgetHistory();
+  }
+
+  #forgetSeen(backend: string): void {
     this.#proofByBackend.delete(backend);
-    caches.forgetSeen();
-    backends.learn(backend, { kind: "history", isForked: false, resource: "", version: "", seen: "" });
-    // All watches are affected: their clients have received versions that are in no backend's history any more.
+    this.#parts.caches.forgetSeen();
+  }
+
+  /** All watches are affected: their clients have received versions that are in no backend's history any more. */
+  #forgetHistory(): void {
+    const { clock, migrations } = this.#parts;
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));
     inSlices(clock, all.flat(), (watch) => watch.forgetHistory());
   }

@@ -14,6 +14,7 @@ const pageWith = (outcome: JsonObject | string): Page => ({
   sort: "",
   columns: [],
   read: () => Promise.resolve(outcome),
+  readFirst: () => Promise.resolve(""),
 });
 
 async function ask(target: string, played = new PlayedJournal()): Promise<Reply | undefined> {

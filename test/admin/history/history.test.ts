@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { History, RecordedCluster } from "../../../src/admin/history/history.ts";
+import type { History } from "../../../src/admin/history/history.ts";
+import type { RecordedCluster } from "../../../src/admin/history/recorded.ts";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { ActiveRequests } from "../../../src/proxy/request/active-requests.ts";

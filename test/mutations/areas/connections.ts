@@ -272,11 +272,29 @@ export const connections: readonly Defect[] = [
     ["flows/all-silent", "writes that begin while all are silent"],
   ),
   defect(
+    "one worker's silent connections make a backend suspect for all",
+    {
+      file: "health/connection-states.ts",
+      find: "return isWorse(after, bestOf(states)) ? undefined : evidence;",
+      replace: "return evidence;",
+    },
+    ["health/connection-states", "no process has an answering connection"],
+  ),
+  defect(
+    "a worker without proof refutes another's proof of a forked history",
+    {
+      file: "proxy/cluster/shared-verdict.ts",
+      find: 'provers.size === 0 || evidence.seen === ""',
+      replace: "provers.size >= 0",
+    },
+    ["proxy/cluster/shared-verdict", "a process without proof refutes"],
+  ),
+  defect(
     "tunnels are cut while all are silent",
     {
       file: "health/backends.ts",
-      find: "isSilentlyDead(held) && !this.areAllSilent",
-      replace: "isSilentlyDead(held)",
+      find: "isSilentlyDead(facts) && !this.areAllSilent",
+      replace: "isSilentlyDead(facts)",
     },
     ["health/backends", "what has no PING is kept while no backend answers"],
   ),

@@ -83,13 +83,13 @@ test("the last ready backend is not let go, and what is done already is said to 
   assert.match(refusal(operations.undrain("c", alice)), 'There is no backend "c"');
 });
 
-test("one watch is moved by its audit id, and goes on from its next event", () => {
+test("one watch is moved by its audit id, and goes on from its next event", async () => {
   const path = new PlayedPath(["a", "b"]);
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a =9");
   const auditId = path.exchanges.live[0]?.context.auditId ?? "";
-  assert.match(refusal(operationsOf(path).move("unknown", alice)), "Watch not found");
-  assert.match(refusal(operationsOf(path).move(auditId, alice)), "1 of 1 watches move");
+  assert.match(refusal(await operationsOf(path).move("unknown", alice)), "Watch not found");
+  assert.match(refusal(await operationsOf(path).move(auditId, alice)), "1 of 1 watches move");
   path.clock.advance(watchLimits.leavePauseMs * 4);
   watch.serve(watch.to, "+10b");
   assert.equal([...path.migrations.moves], [["operator", 1]]);
@@ -97,12 +97,12 @@ test("one watch is moved by its audit id, and goes on from its next event", () =
   assert.match(watch.ear.body, '"resourceVersion":"10"');
 });
 
-test("a watch that has shown no version yet is not moved, and it is said why", () => {
+test("a watch that has shown no version yet is not moved, and it is said why", async () => {
   const path = new PlayedPath(["a", "b"]);
   const watch = new PlayedWatch({ path, query: "resourceVersion=0" });
   watch.serve(watch.from, "");
   const auditId = path.exchanges.live[0]?.context.auditId ?? "";
-  assert.match(refusal(operationsOf(path).move(auditId, alice)), "Cannot move the watch now");
+  assert.match(refusal(await operationsOf(path).move(auditId, alice)), "Cannot move the watch now");
 });
 
 test("the configuration is read again, or its problems are told; without a file there is none", async () => {

@@ -182,4 +182,23 @@ test("a limit of scope Replica is not divided, and one that is shared says among
   assert.is(String(shared), "user=jane, 30/s, shared by 1 replica");
 });
 
+test("a worker allows its share of a limit, in addition to the division among replicas", () => {
+  const clock = manualClock();
+  const limit = limitWith({ rate: "40/s" }, clock);
+  limit.share = 0.25;
+  assert.is(taken(limit), 10);
+  limit.share = 0.95;
+  clock.advance(1000);
+  assert.is(taken(limit), 10, "what was earned before the change was earned at the old rate");
+  clock.advance(1000);
+  assert.is(taken(limit), 38);
+  const both = new Limit(
+    limitOf({ name: "two", users: ["*"], maxInFlight: 12, scope: "AllReplicas" }),
+    clock,
+    { replicas: { count: 3 } },
+  );
+  both.share = 0.5;
+  assert.is(taken(both), 2);
+});
+
 test.run();

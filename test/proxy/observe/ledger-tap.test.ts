@@ -1,13 +1,22 @@
 /** Through the whole path, as clients and backends meet there. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { EntryOf } from "../../../src/events/journal.ts";
+import { type Entry, type EntryOf, Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { classify } from "../../../src/kube/request-info.ts";
 import type { Caller } from "../../../src/ledger/caller.ts";
 import type { Lease } from "../../../src/ledger/lease.ts";
 import { ledgerLimits } from "../../../src/ledger/limits.ts";
 import { noSubject } from "../../../src/ledger/subject.ts";
-import { BodyCopy, ledgerTapLimits } from "../../../src/proxy/observe/ledger-tap.ts";
+import {
+  BodyCopy,
+  type LedgerFact,
+  LedgerTap,
+  ledgerTapLimits,
+} from "../../../src/proxy/observe/ledger-tap.ts";
+import { callerAt } from "../../support/callers.ts";
+import { clientOf } from "../../support/client.ts";
+import { manualClock } from "../../support/clock.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
@@ -181,6 +190,47 @@ test("many callers that list again what they had watched are a storm; pages of o
   assert.is(stormed(), 0);
   for (const client of clients) scene.ask(client, "GET /api/v1/pods?resourceVersion=0");
   assert.is(stormed(), 1);
+});
+
+test("the parent of workers sees one storm and one contested lease, whichever workers the clients are at", () => {
+  const clock = manualClock();
+  const journals = [new Journal(clock), new Journal(clock)] as const;
+  const entries: Entry[] = [];
+  journals[0].subscribe((entry) => entries.push(entry));
+  const ofWorker: Entry[] = [];
+  journals[1].subscribe((entry) => ofWorker.push(entry));
+  const parent = new LedgerTap(clock, journals[0]);
+  // What a worker tells crosses as JSON.
+  const tell = (fact: LedgerFact): void => parent.learn(JSON.parse(JSON.stringify(fact)) as LedgerFact);
+  const workers = [new LedgerTap(clock, journals[1], tell), new LedgerTap(clock, journals[1], tell)] as const;
+  clock.advance(1);
+  for (let list = 0; list < ledgerTapLimits.stormRelists; list += 1) {
+    const caller = callerAt(`10.0.0.${list}`);
+    caller.watched("/pods", false);
+    const info = classify("GET", "/api/v1/pods");
+    const request = { caller, client: clientOf(), info, target: "/api/v1/pods", auditId: "" };
+    (list % 2 === 0 ? workers[0] : workers[1]).asked(request, undefined);
+  }
+  assert.is(entries.filter(({ kind }) => kind === "relist_storm.detected").length, 1);
+  const name = { resource: "leases", namespace: "n", name: "leader" } as const;
+  const record = { name: "leader", holder: "a", durationMs: 15_000, isRenewal: true };
+  for (let turn = 0; turn < 6; turn += 1)
+    for (const address of ["10.0.0.1", "10.0.0.2"]) {
+      clock.advance(1000);
+      const { subject, agent } = callerAt(address);
+      tell({
+        of: "lease",
+        caller: { subject, agent, address },
+        name,
+        record,
+        session: 1,
+        isCreate: false,
+        auditId: "",
+      });
+    }
+  assert.ok(entries.some((entry) => entry.kind === "lease.suspect" && entry.verdict === "contested"));
+  assert.equal(ofWorker, []);
+  assert.is(parent.ledger.size, 0, "the workers count the requests of their clients");
 });
 
 test.run();

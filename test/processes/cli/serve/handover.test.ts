@@ -188,14 +188,28 @@ test("with a directory for sockets, Passthrough connections go on in the success
   );
 });
 
-test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to the drain's end (F17)", async () => {
+test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to the drain's end (F17)", () =>
+  restartTwice([]));
+
+test("so it is with two workers, whose parents hand over", () => restartTwice(["--workers", "2"]));
+
+async function restartTwice(options: readonly string[]): Promise<void> {
   const backend = await startBackend();
   const { authority } = await testPki();
   const port = await freePort();
   const file = await writeConfig(backend, port);
-  const log = start([process.execPath, "bin/watchkeeper.js", "run", "--config", file, "--pid-file", pidFile]);
+  const log = start([
+    process.execPath,
+    "bin/watchkeeper.js",
+    "run",
+    "--config",
+    file,
+    "--pid-file",
+    pidFile,
+    ...options,
+  ]);
   await said(log, "upstream_connection.opened", 2);
-  await said(log, "listener.opened", 2);
+  await said(log, "listener.opened", 3);
   const load = new Load(`https://localhost:${port}`, authority.certificate);
   load.get(20);
   load.watch(4, 4, "/api/v1/pods?watch=1");
@@ -256,7 +270,7 @@ test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to th
     while (pids.some(isAlive)) await pause(20);
   };
   await within(20_000, "all of them to end", ends());
-});
+}
 
 /** A handover whose successor is a script. */
 function played(script: string) {

@@ -1,0 +1,112 @@
+/** What a worker adds to the rows of `/api/v1/backends`: its own requests, connections and measurements. */
+import { isRecord } from "../../base/json.ts";
+import type { BackendStatus } from "../metrics/metric.ts";
+
+export type OpenRequestCounts = {
+  readonly watches: number;
+  readonly plain: number;
+  readonly longRunning: number;
+};
+
+/** A backend as one process has measured it, without what only the process that judges knows. */
+export type BackendPart = Pick<
+  BackendStatus,
+  "name" | "connections" | "pingP99Ms" | "watchLagMs" | "watchDelay" | "unreachableApis" | "load" | "shield"
+> & {
+  readonly openRequests: OpenRequestCounts;
+  /** Resources whose watch cache has stalled. */
+  readonly stalled: readonly string[];
+};
+
+export function partOf(
+  status: BackendStatus,
+  openRequests: OpenRequestCounts,
+  stalled: readonly string[],
+): BackendPart {
+  const { name, connections, pingP99Ms, watchLagMs, watchDelay, unreachableApis, load, shield } = status;
+  return {
+    name,
+    connections,
+    pingP99Ms,
+    watchLagMs,
+    watchDelay,
+    unreachableApis,
+    load,
+    shield,
+    openRequests,
+    stalled,
+  };
+}
+
+/** Returns the parts in a worker's answer. */
+export function partsIn(answer: unknown): readonly BackendPart[] {
+  return Array.isArray(answer) ? answer.filter(isPart) : [];
+}
+
+function isPart(value: unknown): value is BackendPart {
+  if (!isRecord(value)) return false;
+  const { name, connections, unreachableApis, load, shield, openRequests, stalled } = value;
+  return (
+    typeof name === "string" &&
+    [connections, unreachableApis, stalled].every(Array.isArray) &&
+    [load, shield, openRequests].every(isRecord)
+  );
+}
+
+/** Returns a backend as all processes together have measured it. `own`: the part of the process that judges. */
+export function withParts(own: BackendPart, others: readonly BackendPart[]): BackendPart {
+  return others.filter(({ name }) => name === own.name).reduce(withPart, own);
+}
+
+function withPart(one: BackendPart, other: BackendPart): BackendPart {
+  return {
+    ...one,
+    connections: connectionsOf([...one.connections, ...other.connections]),
+    watchLagMs: mostOf(one.watchLagMs, other.watchLagMs),
+    watchDelay:
+      (other.watchDelay?.delayMs ?? -1) > (one.watchDelay?.delayMs ?? -1) ? other.watchDelay : one.watchDelay,
+    unreachableApis: [...new Set([...one.unreachableApis, ...other.unreachableApis])],
+    stalled: [...new Set([...one.stalled, ...other.stalled])],
+    load: loadOf(one.load, other.load),
+    shield: {
+      cap: one.shield.cap + other.shield.cap,
+      waiting: one.shield.waiting + other.shield.waiting,
+      refused: one.shield.refused + other.shield.refused,
+    },
+    openRequests: {
+      watches: one.openRequests.watches + other.openRequests.watches,
+      plain: one.openRequests.plain + other.openRequests.plain,
+      longRunning: one.openRequests.longRunning + other.openRequests.longRunning,
+    },
+  };
+}
+
+/** Times are those of the slower process: an average of averages would hide it. */
+function loadOf(one: BackendPart["load"], other: BackendPart["load"]): BackendPart["load"] {
+  return {
+    requestsActive: one.requestsActive + other.requestsActive,
+    requestsPerSecond: one.requestsPerSecond + other.requestsPerSecond,
+    activity: one.activity + other.activity,
+    streams: one.streams + other.streams,
+    refusals: one.refusals + other.refusals,
+    getMs: Math.max(one.getMs, other.getMs),
+    listMs: Math.max(one.listMs, other.listMs),
+    utilization: mostOf(one.utilization, other.utilization),
+    capacity: Math.min(one.capacity, other.capacity),
+  };
+}
+
+function mostOf(one: number | undefined, other: number | undefined): number | undefined {
+  if (one === undefined || other === undefined) return one ?? other;
+  return Math.max(one, other);
+}
+
+function connectionsOf(all: BackendPart["connections"]): BackendPart["connections"] {
+  const sums = new Map<string, BackendPart["connections"][number]>();
+  for (const one of all) {
+    const key = `${one.trust} ${one.kind}`;
+    const { open = 0, streams = 0 } = sums.get(key) ?? {};
+    sums.set(key, { ...one, open: open + one.open, streams: streams + one.streams });
+  }
+  return Array.from(sums.values());
+}

@@ -1,0 +1,147 @@
+/** What a step of the history needs of the requests of one process. A worker sends it to its parent as JSON. */
+import type { Clock } from "../../base/clock.ts";
+import { buckets } from "../../base/histogram.ts";
+import { isRecord } from "../../base/json.ts";
+import { inSlices } from "../../base/slices.ts";
+import { clientKinds } from "../../ledger/client-kind.ts";
+import type { ActiveRequests, RequestCount } from "../../proxy/request/active-requests.ts";
+import type { BackendStatus } from "../metrics/metric.ts";
+
+export type RecordedCluster = {
+  readonly backends: () => readonly Pick<BackendStatus, "name" | "state" | "pingP99Ms" | "watchDelay">[];
+  readonly exchanges: Pick<ActiveRequests, "live" | "counts" | "latencies" | "watched">;
+};
+
+/** The open requests at one backend. `streams`: in the order of `clientKinds`. */
+export type Open = { watches: number; readonly streams: number[] };
+
+export type Recorded = {
+  /** Counts of ended requests since the process began. */
+  readonly counts: readonly RequestCount[];
+  /** By backend: `LatencyCounts` of the plain requests that have ended since the process began. */
+  readonly latencies: readonly (readonly [backend: string, counts: readonly number[]])[];
+  readonly watchEvents: number;
+  readonly open: readonly (readonly [backend: string, Open])[];
+  /** By backend: longest delay of a write on the backend's watches, in ms; only where it is measured. */
+  readonly delays: readonly (readonly [backend: string, delayMs: number])[];
+};
+
+/**
+ * Calls `done` with the requests of these clusters. Counts open requests in time slices: there may be 50,000. A promise
+ * would resolve in a later turn than the step ends in.
+ */
+export function record(
+  clusters: readonly RecordedCluster[],
+  clock: Clock,
+  done: (all: Recorded) => void,
+): void {
+  const open = new Map<string, Open>();
+  inSlices(
+    clock,
+    clusters.flatMap(({ exchanges }) => exchanges.live),
+    ({ backend, context: { kind, caller } }) => {
+      const counts = openOf(open, backend);
+      if (kind === "watch") counts.watches += 1;
+      const at = clientKinds.indexOf(caller.kind);
+      counts.streams[at] = (counts.streams[at] ?? 0) + 1;
+    },
+    () => done({ ...endedIn(clusters), open: Array.from(open) }),
+  );
+}
+
+function endedIn(clusters: readonly RecordedCluster[]): Omit<Recorded, "open"> {
+  const delays = clusters.flatMap((cluster) =>
+    cluster
+      .backends()
+      .flatMap(({ name, watchDelay }) =>
+        watchDelay === undefined ? [] : [[name, watchDelay.delayMs] as const],
+      ),
+  );
+  return {
+    counts: clusters.flatMap(({ exchanges }) => exchanges.counts),
+    latencies: clusters.flatMap(({ exchanges }) =>
+      Array.from(exchanges.latencies, ([backend, counts]) => [backend, Array.from(counts.copy())] as const),
+    ),
+    watchEvents: clusters.reduce((sum, { exchanges }) => sum + exchanges.watched.events, 0),
+    delays,
+  };
+}
+
+/** Returns what several processes have recorded as if one had. */
+export function sumOfRecorded(all: readonly Recorded[]): Recorded {
+  const [only, ...others] = all;
+  if (only !== undefined && others.length === 0) return only;
+  const latencies = new Map<string, number[]>();
+  const open = new Map<string, Open>();
+  const delays = new Map<string, number>();
+  for (const recorded of all) {
+    for (const [backend, counts] of recorded.latencies) addTo(latencies, backend, counts);
+    for (const [backend, { watches, streams }] of recorded.open) {
+      const sum = openOf(open, backend);
+      sum.watches += watches;
+      for (const [at, count] of streams.entries()) sum.streams[at] = (sum.streams[at] ?? 0) + count;
+    }
+    for (const [backend, delayMs] of recorded.delays)
+      delays.set(backend, Math.max(delayMs, delays.get(backend) ?? 0));
+  }
+  return {
+    counts: all.flatMap(({ counts }) => counts),
+    latencies: Array.from(latencies),
+    watchEvents: all.reduce((sum, { watchEvents }) => sum + watchEvents, 0),
+    open: Array.from(open),
+    delays: Array.from(delays),
+  };
+}
+
+function addTo(sums: Map<string, number[]>, backend: string, counts: readonly number[]): void {
+  const before = sums.get(backend);
+  sums.set(
+    backend,
+    Array.from({ length: buckets }, (_none, at) => (before?.[at] ?? 0) + (counts[at] ?? 0)),
+  );
+}
+
+function openOf(all: Map<string, Open>, backend: string): Open {
+  const known = all.get(backend) ?? { watches: 0, streams: clientKinds.map(() => 0) };
+  all.set(backend, known);
+  return known;
+}
+
+/** Returns what a worker has recorded; undefined if its answer is something else. */
+export function recordedFrom(answer: unknown): Recorded | undefined {
+  return isRecorded(answer) ? answer : undefined;
+}
+
+function isRecorded(answer: unknown): answer is Recorded {
+  if (!isRecord(answer)) return false;
+  const { counts, latencies, watchEvents, open, delays } = answer;
+  const isOpen = (value: unknown): boolean =>
+    isRecord(value) && isNumber(value["watches"]) && areNumbers(value["streams"]);
+  return (
+    Array.isArray(counts) &&
+    counts.every(isCount) &&
+    isNumber(watchEvents) &&
+    arePairs(latencies, areNumbers) &&
+    arePairs(open, isOpen) &&
+    arePairs(delays, isNumber)
+  );
+}
+
+function isCount(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { code, count, backend } = value;
+  return isNumber(code) && isNumber(count) && typeof backend === "string";
+}
+
+const isNumber = (value: unknown): boolean => typeof value === "number";
+
+function areNumbers(value: unknown): boolean {
+  return Array.isArray(value) && value.every(isNumber);
+}
+
+function arePairs(value: unknown, isSecond: (second: unknown) => boolean): boolean {
+  return (
+    Array.isArray(value) &&
+    value.every((pair) => Array.isArray(pair) && typeof pair[0] === "string" && isSecond(pair[1]))
+  );
+}

@@ -1,0 +1,99 @@
+/** The metrics of one worker, as its parent gets them and adds them to its own. */
+import { Histogram, type PlainHistogram } from "../../base/histogram.ts";
+import { isRecord } from "../../base/json.ts";
+import type { Sample } from "./exposition.ts";
+import type { Across, HistogramMetric, Metric } from "./metric.ts";
+
+type PlainRow = readonly [labels: readonly string[], PlainHistogram];
+
+export type MetricsSnapshot = {
+  /** By the metric's name. */
+  readonly samples: Readonly<Record<string, readonly Sample[]>>;
+  readonly histograms: Readonly<Record<string, readonly PlainRow[]>>;
+  /** Bounds of each histogram, because the labels of a row do not tell them. */
+  readonly bounds: Readonly<Record<string, readonly number[]>>;
+};
+
+/** Returns the rule by which the values of several processes become one. */
+export function acrossOf(metric: Metric): Across {
+  return metric.across ?? ("cluster" in metric ? "sum" : "own");
+}
+
+/** Returns a snapshot in a worker's answer; undefined if the answer is none. Checks all that a scrape relies on. */
+export function snapshotIn(answer: unknown): MetricsSnapshot | undefined {
+  return isSnapshot(answer) ? answer : undefined;
+}
+
+function isSnapshot(answer: unknown): answer is MetricsSnapshot {
+  if (!isRecord(answer)) return false;
+  const { samples, histograms, bounds } = answer;
+  return (
+    areRows(samples, (value) => typeof value === "number") &&
+    areRows(histograms, isPlain) &&
+    isRecord(bounds) &&
+    Object.values(bounds).every(areNumbers)
+  );
+}
+
+function areRows(rows: unknown, isValue: (value: unknown) => boolean): boolean {
+  const isRow = (row: unknown): boolean =>
+    Array.isArray(row) &&
+    Array.isArray(row[0]) &&
+    row[0].every((label) => typeof label === "string") &&
+    isValue(row[1]);
+  return isRecord(rows) && Object.values(rows).every((all) => Array.isArray(all) && all.every(isRow));
+}
+
+function areNumbers(value: unknown): boolean {
+  return Array.isArray(value) && value.every((one) => typeof one === "number");
+}
+
+function isPlain(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { counts, sum, exemplars } = value;
+  return (
+    areNumbers(counts) && typeof sum === "number" && Array.isArray(exemplars) && exemplars.every(isExemplar)
+  );
+}
+
+function isExemplar(value: unknown): boolean {
+  if (!Array.isArray(value)) return false;
+  const [bucket, auditId, ...numbers]: readonly unknown[] = value;
+  return (
+    Number.isSafeInteger(bucket) &&
+    typeof auditId === "string" &&
+    numbers.length === 2 &&
+    numbers.every((one) => typeof one === "number")
+  );
+}
+
+/** Returns the rows of all processes as those of one. */
+export function combined(
+  across: Across,
+  own: readonly Sample[],
+  others: readonly Sample[],
+): readonly Sample[] {
+  if (across === "own" || others.length === 0) return own;
+  const all = [...own, ...others];
+  if (across === "sum") return all;
+  const best = new Map<string, Sample>();
+  for (const row of all) {
+    const key = row[0].join("\0");
+    const known = best.get(key);
+    const isBetter = known === undefined || (across === "max" ? row[1] > known[1] : row[1] < known[1]);
+    if (isBetter) best.set(key, row);
+  }
+  return Array.from(best.values());
+}
+
+/** Returns the rows of a histogram in a worker's snapshot. `now`: clock reading of this process. */
+export function histogramRows(
+  { name }: HistogramMetric,
+  { histograms, bounds }: MetricsSnapshot,
+  now: number,
+): readonly (readonly [labels: readonly string[], Histogram])[] {
+  const own = bounds[name] ?? [];
+  return (histograms[name] ?? []).map(
+    ([labels, plain]) => [labels, Histogram.fromPlain(own, plain, now)] as const,
+  );
+}

@@ -1,0 +1,110 @@
+/** Answers, in a worker, what the parent asks for its admin page, its API and its metrics. */
+import type { Clock } from "../../base/clock.ts";
+import { Failure } from "../../base/failure.ts";
+import type { Journal } from "../../events/journal.ts";
+import type { DataPath } from "../../proxy/cluster/data-path.ts";
+import type { Operations } from "../../proxy/cluster/operations.ts";
+import type { OperatorLimits } from "../../proxy/limits/operator-limits.ts";
+import type { Exchange } from "../../proxy/request/exchange.ts";
+import type { Question } from "../../workers/messages.ts";
+import { backendPartsOf } from "../api/backend-listing.ts";
+import { clientListing } from "../api/client-listing.ts";
+import { ProcessMonitor } from "../api/stats.ts";
+import { watchDetail, watchListing } from "../api/watch-listing.ts";
+import { record } from "../history/recorded.ts";
+import { type Page, pagesOf } from "../http/listing.ts";
+import { type Times, timesOf } from "../http/times.ts";
+import { backendStatusesOf } from "../metrics/cluster-view.ts";
+import type { LiveCluster, Process } from "../metrics/metric.ts";
+import { Metrics } from "../metrics/registry.ts";
+
+type AnsweringCluster = LiveCluster & {
+  readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
+};
+
+export type WorkerAnswersParts = Omit<Process, "incidents" | "clusters" | "operatorLimits" | "replicas"> & {
+  readonly journal: Journal;
+  readonly clusters: () => readonly AnsweringCluster[];
+  readonly operatorLimits: Pick<OperatorLimits, "all">;
+  readonly operations: Pick<Operations, "moveHere">;
+};
+
+export class WorkerAnswers {
+  readonly #parts: WorkerAnswersParts;
+  readonly #clock: Clock;
+  readonly #times: Times;
+  readonly #metrics: Metrics;
+  readonly #monitor: ProcessMonitor;
+  readonly #pages: ReadonlyMap<string, Page>;
+
+  constructor(parts: WorkerAnswersParts) {
+    const { clock, journal, clusters } = parts;
+    this.#parts = parts;
+    this.#clock = clock;
+    this.#times = timesOf(clock);
+    this.#monitor = new ProcessMonitor(this.#times);
+    const incidents = { counts: [], active: [] };
+    this.#metrics = new Metrics(journal, { ...parts, incidents, replicas: { rows: [], count: 1 } });
+    const ledgers = () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap }));
+    this.#pages = new Map([
+      [
+        "watches",
+        pagesOf(
+          watchListing(() => this.#live, this.#times),
+          clock,
+        ),
+      ],
+      ["clients", pagesOf(clientListing(ledgers, this.#times), clock)],
+    ]);
+  }
+
+  get #live(): readonly Exchange[] {
+    return this.#parts.clusters().flatMap(({ path }) => path.exchanges.live);
+  }
+
+  /** Returns what JSON can represent; undefined: nothing. */
+  answer(question: Question): unknown {
+    if (question.of === "page") return this.#pages.get(question.list)?.readFirst(question.query);
+    if (question.of === "watch")
+      return watchDetail(this.#live, question.id, { clock: this.#clock, times: this.#times });
+    if (question.of === "move") return this.#move(question.id);
+    return this.#answers[question.of]();
+  }
+
+  readonly #answers = {
+    snapshot: () => ({ metrics: this.#metrics.snapshot(), monitor: this.#monitor.read() }),
+    process: () => this.#metrics.processMetrics(),
+    recorded: () => this.#recorded(),
+    backends: () => this.#backends(),
+  };
+
+  #move(id: string): unknown {
+    const outcome = this.#parts.operations.moveHere(id);
+    return outcome instanceof Failure ? { code: outcome.code, message: outcome.message } : outcome;
+  }
+
+  #recorded(): Promise<unknown> {
+    const clusters = this.#parts.clusters().map(({ path }) => ({
+      exchanges: path.exchanges,
+      backends: () => backendStatusesOf({ path }),
+    }));
+    return new Promise((resolve) => {
+      record(clusters, this.#clock, resolve);
+    });
+  }
+
+  #backends(): Promise<unknown> {
+    const { clusters } = this.#parts;
+    return backendPartsOf({
+      clock: this.#clock,
+      live: () => this.#live,
+      backends: () => clusters().flatMap(backendStatusesOf),
+      stalledWith: (backend) =>
+        clusters().flatMap(({ path }) => path.caches.stalledAt(backend, this.#clock.now())),
+    });
+  }
+
+  stop(): void {
+    this.#monitor.stop();
+  }
+}

@@ -1,0 +1,114 @@
+/** What the workers of this process have answered, checked, for its admin page, its API and its metrics. */
+import { isRecord } from "../../base/json.ts";
+import type { Question } from "../../workers/messages.ts";
+import { type BackendPart, partsIn } from "../api/backend-parts.ts";
+import { type Recorded, recordedFrom } from "../history/recorded.ts";
+import { type FirstRows, firstRowsIn, type JsonObject, mergedPage, type Page } from "../http/listing.ts";
+import type { WorkerMetrics } from "../metrics/registry.ts";
+import { type MetricsSnapshot, snapshotIn } from "../metrics/snapshot.ts";
+
+/** The workers, as src/workers/parent.ts knows them. */
+export type Workers = {
+  /** The latest answer of each worker to the question "snapshot"; of a worker that has not answered: undefined. */
+  readonly snapshots: readonly unknown[];
+  /** Resolves with the answers of all workers that serve. */
+  ask(question: Question): Promise<readonly unknown[]>;
+  /** Calls `run` with the last snapshot of each worker that ends. */
+  onEnded(run: (snapshot: unknown) => void): void;
+};
+
+/** Measurements of processes. */
+export type ProcessCosts = {
+  readonly cpuMs: number;
+  readonly rssBytes: number;
+  readonly eventLoopDelayMs: number;
+};
+
+/** The lists whose rows are in the workers. */
+const listed: ReadonlySet<string> = new Set(["watches", "clients"]);
+
+export class WorkerTotals implements WorkerMetrics {
+  readonly #workers: Workers;
+  /** The checked snapshots: each is checked once. */
+  readonly #checked = new WeakMap<object, MetricsSnapshot>();
+
+  constructor(workers: Workers) {
+    this.#workers = workers;
+  }
+
+  readonly snapshots = (): readonly MetricsSnapshot[] =>
+    this.#workers.snapshots.map((answer) => this.#metricsIn(answer)).filter((one) => one !== undefined);
+
+  readonly processes = async (): Promise<readonly object[]> =>
+    (await this.#workers.ask({ of: "process" })).filter(isMetricsJson);
+
+  /** CPU time and memory of all workers in total, and the longest delay of their event loops. */
+  get monitored(): ProcessCosts {
+    let sum: ProcessCosts = { cpuMs: 0, rssBytes: 0, eventLoopDelayMs: 0 };
+    for (const answer of this.#workers.snapshots) {
+      const monitor = isRecord(answer) ? answer["monitor"] : undefined;
+      sum = {
+        cpuMs: sum.cpuMs + numberAt(monitor, "cpuMs"),
+        rssBytes: sum.rssBytes + numberAt(monitor, "rssBytes"),
+        eventLoopDelayMs: Math.max(sum.eventLoopDelayMs, numberAt(monitor, "eventLoopDelayMs")),
+      };
+    }
+    return sum;
+  }
+
+  #metricsIn(answer: unknown): MetricsSnapshot | undefined {
+    if (!isRecord(answer)) return undefined;
+    const known = this.#checked.get(answer) ?? snapshotIn(answer["metrics"]);
+    if (known !== undefined) this.#checked.set(answer, known);
+    return known;
+  }
+
+  /** Calls `run` with the last metrics of each worker that ends. */
+  onEnded(run: (snapshot: MetricsSnapshot) => void): void {
+    this.#workers.onEnded((answer) => {
+      const metrics = this.#metricsIn(answer);
+      if (metrics !== undefined) run(metrics);
+    });
+  }
+
+  readonly recorded = async (): Promise<readonly Recorded[]> =>
+    (await this.#workers.ask({ of: "recorded" })).map(recordedFrom).filter((one) => one !== undefined);
+
+  readonly backendParts = async (): Promise<readonly BackendPart[]> =>
+    (await this.#workers.ask({ of: "backends" })).flatMap(partsIn);
+
+  /** Resolves with a watch of any worker, as the API shows it; undefined: none has it. */
+  async watch(id: string): Promise<JsonObject | undefined> {
+    const answers = await this.#workers.ask({ of: "watch", id });
+    return answers.find((answer): answer is JsonObject => isRecord(answer));
+  }
+
+  /** Returns the lists with the rows of all workers. */
+  pagesOf(own: ReadonlyMap<string, Page>): ReadonlyMap<string, Page> {
+    const others =
+      (list: string) =>
+      async (query: string): Promise<readonly FirstRows[]> =>
+        (await this.#workers.ask({ of: "page", list, query }))
+          .map(firstRowsIn)
+          .filter((one) => one !== undefined);
+    return new Map(
+      Array.from(own, ([name, page]) => [name, listed.has(name) ? mergedPage(page, others(name)) : page]),
+    );
+  }
+}
+
+function numberAt(parent: unknown, key: string): number {
+  const value = isRecord(parent) ? parent[key] : undefined;
+  return typeof value === "number" ? value : 0;
+}
+
+/** True for what prom-client's `getMetricsAsJSON` returns. */
+function isMetricsJson(answer: unknown): answer is object {
+  return Array.isArray(answer) && answer.every(isMetricJson);
+}
+
+function isMetricJson(one: unknown): boolean {
+  if (!isRecord(one)) return false;
+  const { name, values } = one;
+  return typeof name === "string" && Array.isArray(values) && values.every(isRecord);
+}

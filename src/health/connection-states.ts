@@ -1,0 +1,79 @@
+/**
+ * The states of the connections that several processes have to the same backends. A backend is silent or lost only if
+ * no process has a better connection to it: otherwise the fault is one of the path of a single process (D6).
+ */
+import type { ConnectionState } from "./backend.ts";
+import type { Evidence } from "./evidence.ts";
+
+/** From the worst to the best. */
+const order: readonly ConnectionState[] = ["none", "lost", "left", "silent", "going", "answering"];
+
+const stateAfter: Partial<Record<Evidence["kind"], ConnectionState>> = {
+  "connection-opened": "answering",
+  "connections-answer": "answering",
+  "connections-going": "going",
+  "connections-silent": "silent",
+  "connections-lost": "lost",
+};
+
+/** Returns the state of a process's connections after this evidence of the process. */
+export function connectionsAfter(before: ConnectionState, { kind }: Evidence): ConnectionState {
+  const after = stateAfter[kind] ?? before;
+  return after === "lost" && (before === "going" || before === "left") ? "left" : after;
+}
+
+function isWorse(one: ConnectionState, other: ConnectionState): boolean {
+  return order.indexOf(one) < order.indexOf(other);
+}
+
+export class ConnectionStates {
+  /** By backend and process. Bounded by the numbers of backends and processes. */
+  readonly #byBackend = new Map<string, Map<number, ConnectionState>>();
+
+  /** Records evidence of a process. Returns it if it changes what is known of the backend; undefined: it does not. */
+  learn(process: number, backend: string, evidence: Evidence): Evidence | undefined {
+    const states = this.#byBackend.get(backend) ?? new Map<number, ConnectionState>();
+    this.#byBackend.set(backend, states);
+    if (stateAfter[evidence.kind] === undefined) return evidence;
+    const after = connectionsAfter(states.get(process) ?? "none", evidence);
+    states.set(process, after);
+    return isWorse(after, bestOf(states)) ? undefined : evidence;
+  }
+
+  /** Records that a process has closed its connections to the backend for a reason of its own. */
+  unconnected(process: number, backend: string): Evidence | undefined {
+    const states = this.#byBackend.get(backend);
+    if (states === undefined || !states.has(process)) return undefined;
+    const before = bestOf(states);
+    states.delete(process);
+    return worsened(before, bestOf(states));
+  }
+
+  /** Forgets a process that has ended. Returns what that changes, by backend. */
+  ended(process: number): readonly (readonly [backend: string, Evidence])[] {
+    return Array.from(this.#byBackend.keys()).flatMap((backend) => {
+      const evidence = this.unconnected(process, backend);
+      return evidence === undefined ? [] : [[backend, evidence] as const];
+    });
+  }
+
+  reconcile(backends: readonly string[]): void {
+    for (const backend of this.#byBackend.keys())
+      if (!backends.includes(backend)) this.#byBackend.delete(backend);
+  }
+}
+
+function bestOf(states: ReadonlyMap<number, ConnectionState>): ConnectionState {
+  return Array.from(states.values()).reduce((best, one) => (isWorse(best, one) ? one : best), "none");
+}
+
+/**
+ * Returns the evidence that the best connections are gone and only worse ones are left. Undefined if no process has a
+ * connection: the end of a process says nothing about the backend.
+ */
+function worsened(before: ConnectionState, after: ConnectionState): Evidence | undefined {
+  if (before === after || after === "none") return undefined;
+  if (after === "silent") return { kind: "connections-silent", ms: 0, limitMs: 0 };
+  if (after === "going") return { kind: "connections-going" };
+  return { kind: "connections-lost", by: "socket", reason: "the last process with a connection has ended" };
+}

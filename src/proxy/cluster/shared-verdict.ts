@@ -1,0 +1,189 @@
+/**
+ * One verdict about each backend for several processes with a data path each: the *parent* judges, from its own evidence
+ * and that of its *workers*. How the processes exchange messages is no subject of this file (src/workers).
+ */
+import type { Clock } from "../../base/clock.ts";
+import type { Discovered } from "../../discovery/discovered.ts";
+import type { BackendFacts } from "../../health/backend.ts";
+import { ConnectionStates } from "../../health/connection-states.ts";
+import type { Evidence } from "../../health/evidence.ts";
+import { healthLimits } from "../../health/limits.ts";
+import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/prober.ts";
+import type { LedgerFact } from "../observe/ledger-tap.ts";
+
+/**
+ * Why a worker wants a backend to be probed at once. failed: a request failed there; slow: requests are unanswered
+ * although PINGs are answered; large-packets: one connection in use is silent while another answers.
+ */
+export const symptoms = ["failed", "slow", "large-packets"] as const;
+export type Symptom = (typeof symptoms)[number];
+
+/** What a worker tells the process that judges. */
+export type RemoteJudge = {
+  readonly report: (backend: string, evidence: Evidence) => void;
+  /** This process has closed its connections to the backend for a reason of its own. */
+  readonly unconnected: (backend: string) => void;
+  readonly probe: (backend: string, symptom: Symptom) => void;
+  /** `cluster`: the label of the cluster. */
+  readonly tellLedger: (cluster: string, fact: LedgerFact) => void;
+};
+
+/** What the parent of workers hears of its clusters. Backend names are unique across clusters. */
+export type ParentHooks = {
+  readonly onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
+  /** The backends of the cluster with this label may have changed. */
+  readonly onBackends: (cluster: string, found: readonly Discovered[]) => void;
+};
+
+/** The other processes with a data path: those that this one judges for, or the one that judges for it. */
+export type OtherProcesses =
+  | { readonly parent: ParentHooks }
+  /** `labels`: the parent's label of each cluster, by the cluster's name. */
+  | { readonly judge: RemoteJudge; readonly labels: () => Readonly<Record<string, string>> };
+
+/** Number of the parent among the processes. Workers have the numbers from 1 on. */
+const ownNumber = 0;
+
+/** Milliseconds for which a worker's report holds that a backend may lose large packets: a probe takes less. */
+const symptomMs = 3000;
+
+type HistoryEvidence = Extract<Evidence, { kind: "history" }>;
+
+/**
+ * The processes that have proof that a backend's etcd has another history. A process without proof refutes nothing: its
+ * own clients may never have seen what the backend lacks.
+ */
+class HistoryProofs {
+  readonly #provers = new Map<string, Set<number>>();
+
+  learn(process: number, backend: string, evidence: HistoryEvidence): Evidence | undefined {
+    const provers = this.#provers.get(backend) ?? new Set();
+    this.#provers.set(backend, provers);
+    if (evidence.isForked) {
+      provers.add(process);
+      return evidence;
+    }
+    provers.delete(process);
+    // Without a version that clients have seen, the other history is accepted for all processes.
+    return provers.size === 0 || evidence.seen === "" ? evidence : undefined;
+  }
+
+  accept(backend: string): void {
+    this.#provers.delete(backend);
+  }
+
+  ended(process: number): readonly (readonly [backend: string, Evidence])[] {
+    const refuted = Array.from(this.#provers).filter(
+      ([, provers]) => provers.delete(process) && provers.size === 0,
+    );
+    // The clients that had seen the other history are gone with their process. What is left of it, lists show again.
+    return refuted.map(([backend]) => [
+      backend,
+      { kind: "history", isForked: false, resource: "", version: "", seen: "gone" },
+    ]);
+  }
+
+  reconcile(backends: readonly string[]): void {
+    for (const backend of this.#provers.keys())
+      if (!backends.includes(backend)) this.#provers.delete(backend);
+  }
+}
+
+/** The evidence of all processes about the backends of one cluster, in the parent. */
+export class SharedEvidence {
+  readonly #states = new ConnectionStates();
+  readonly #histories = new HistoryProofs();
+  readonly #onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
+  /** The latest facts about each backend, for workers that start later. */
+  readonly #latest = new Map<string, BackendFacts>();
+  readonly #largePacketsAt = new Map<string, number>();
+
+  constructor(onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void) {
+    this.#onFacts = onFacts;
+  }
+
+  /** Returns the evidence if it changes what all processes together know; undefined: it does not. */
+  merged(backend: string, evidence: Evidence, process = ownNumber): Evidence | undefined {
+    if (evidence.kind === "history") return this.#histories.learn(process, backend, evidence);
+    return this.#states.learn(process, backend, evidence);
+  }
+
+  unconnected(backend: string, process = ownNumber): Evidence | undefined {
+    return this.#states.unconnected(process, backend);
+  }
+
+  ended(process: number): readonly (readonly [backend: string, Evidence])[] {
+    return [...this.#states.ended(process), ...this.#histories.ended(process)];
+  }
+
+  judged(backend: string, facts: BackendFacts, evidence: Evidence): void {
+    this.#latest.set(backend, facts);
+    if (!facts.isForked) this.#histories.accept(backend);
+    this.#onFacts(backend, facts, evidence);
+  }
+
+  get latest(): ReadonlyMap<string, BackendFacts> {
+    return this.#latest;
+  }
+
+  suspectLargePackets(backend: string, now: number): void {
+    this.#largePacketsAt.set(backend, now);
+  }
+
+  mayLoseLargePackets(backend: string, now: number): boolean {
+    return now - (this.#largePacketsAt.get(backend) ?? Number.NEGATIVE_INFINITY) < symptomMs;
+  }
+
+  reconcile(backends: readonly string[]): void {
+    this.#states.reconcile(backends);
+    this.#histories.reconcile(backends);
+    for (const known of [this.#latest, this.#largePacketsAt])
+      for (const backend of known.keys()) if (!backends.includes(backend)) known.delete(backend);
+  }
+}
+
+/** The probers of a worker: each request for a probe goes to the parent, which probes for all processes. */
+export class RemoteProbers implements BackendProbers {
+  readonly #clock: Clock;
+  readonly #judge: Pick<RemoteJudge, "probe">;
+  readonly #counts: ProbeCounts;
+  readonly #byBackend = new Map<string, BackendProber>();
+
+  constructor(clock: Clock, judge: Pick<RemoteJudge, "probe">, counts: ProbeCounts) {
+    this.#clock = clock;
+    this.#judge = judge;
+    this.#counts = counts;
+  }
+
+  of(backend: string): BackendProber | undefined {
+    return this.#byBackend.get(backend);
+  }
+
+  configure(): void {}
+
+  reconcile(backends: readonly string[]): void {
+    for (const backend of this.#byBackend.keys())
+      if (!backends.includes(backend)) this.#byBackend.delete(backend);
+    for (const backend of backends)
+      if (!this.#byBackend.has(backend)) this.#byBackend.set(backend, this.#proberOf(backend));
+  }
+
+  #proberOf(backend: string): BackendProber {
+    const ask = (symptom: Symptom): (() => void) => {
+      let askedAt = Number.NEGATIVE_INFINITY;
+      // A prober starts no more probes than that, and each failed request asks for one.
+      return () => {
+        const now = this.#clock.now();
+        if (now - askedAt < healthLimits.urgentProbeMs) return;
+        askedAt = now;
+        this.#judge.probe(backend, symptom);
+      };
+    };
+    return {
+      probeNow: ask("failed"),
+      expediteProbe: ask("slow"),
+      probeLargePackets: ask("large-packets"),
+      counts: this.#counts,
+    };
+  }
+}

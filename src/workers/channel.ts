@@ -1,0 +1,87 @@
+/** Messages between the processes of one proxy: JSON objects, one a line, over a stream of bytes. */
+import type { Duplex } from "node:stream";
+import { wordsOf } from "../base/failure.ts";
+import { isRecord, type JsonRecord, parseJson } from "../base/json.ts";
+import { workerLimits } from "./limits.ts";
+
+export type ChannelOwner = {
+  /** Called for each message. Returns false for a message that the owner does not know. */
+  received(message: JsonRecord): boolean;
+  /** Called once: the other process has closed the stream (""), or has broken a rule of the channel. */
+  closed(breach: string): void;
+};
+
+const newline = 0x0a;
+
+export class Channel {
+  readonly #stream: Duplex;
+  readonly #owner: ChannelOwner;
+  #pieces: Buffer[] = [];
+  #length = 0;
+  #isClosed = false;
+
+  constructor(stream: Duplex, owner: ChannelOwner) {
+    this.#stream = stream;
+    this.#owner = owner;
+    stream.on("data", (bytes: Buffer) => this.#take(bytes));
+    stream.on("error", () => this.#close(""));
+    stream.on("close", () => this.#close(""));
+    stream.on("end", () => this.#close(""));
+  }
+
+  /** Sends a message. Breaks the channel if the other process leaves too much unread. */
+  send(message: object): void {
+    if (this.#isClosed) return;
+    this.#stream.write(`${JSON.stringify(message)}\n`);
+    if (this.#stream.writableLength > workerLimits.unreadBytes) this.#close("it does not read its messages");
+  }
+
+  /** Ends the channel from this side, without a call of `closed`. */
+  close(): void {
+    this.#isClosed = true;
+    this.#stream.destroy();
+  }
+
+  #take(bytes: Buffer): void {
+    let start = 0;
+    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
+      if (this.#isClosed) return;
+      this.#add(bytes.subarray(start, end));
+      this.#line();
+      start = end + 1;
+    }
+    this.#add(bytes.subarray(start));
+  }
+
+  #add(bytes: Buffer): void {
+    this.#length += bytes.length;
+    if (this.#length > workerLimits.messageBytes) this.#close("its message is too long");
+    else if (bytes.length > 0) this.#pieces.push(bytes);
+  }
+
+  #line(): void {
+    if (this.#isClosed) return;
+    const line = Buffer.concat(this.#pieces).toString();
+    this.#pieces = [];
+    this.#length = 0;
+    const message = parseJson(line);
+    if (!isRecord(message) || !this.#isTaken(message)) this.#close("it sent an unknown message");
+  }
+
+  /** A message of the right kind may still be nonsense. It must cost its sender, not this process (D10). */
+  #isTaken(message: JsonRecord): boolean {
+    try {
+      return this.#owner.received(message);
+    } catch (reason) {
+      this.#close(`its message was no use: ${wordsOf(reason)}`);
+      return true;
+    }
+  }
+
+  #close(breach: string): void {
+    if (this.#isClosed) return;
+    this.close();
+    this.#pieces = [];
+    this.#owner.closed(breach);
+  }
+}

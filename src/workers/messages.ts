@@ -1,0 +1,185 @@
+/**
+ * The messages between a parent and its workers. All processes run the same program, so a message is only checked for
+ * what a damaged process could do to the parent: its kind, and the types of what the parent reads.
+ */
+import { isRecord, type JsonRecord } from "../base/json.ts";
+import type { Config } from "../config/config.ts";
+import type { Discovered } from "../discovery/discovered.ts";
+import type { Entry } from "../events/journal.ts";
+import type { BackendFacts } from "../health/backend.ts";
+import type { Evidence } from "../health/evidence.ts";
+import { type Symptom, symptoms } from "../proxy/cluster/shared-verdict.ts";
+import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import type { LedgerFact } from "../proxy/observe/ledger-tap.ts";
+import type { CountsByLimit } from "./limit-shares.ts";
+
+/** Changes with each change of a message: the files of the program may be replaced while the parent runs. */
+export const protocolVersion = 1;
+
+/** The configuration in force, and the label of each cluster by its name (`Cluster.label`). */
+export type Setup = { readonly config: Config; readonly labels: Readonly<Record<string, string>> };
+
+export type ToWorker =
+  | ({ readonly kind: "start" } & Setup)
+  | ({ readonly kind: "config"; readonly id: number } & Setup)
+  /** What discovery has found for the cluster with this label. */
+  | { readonly kind: "found"; readonly cluster: string; readonly backends: readonly Discovered[] }
+  | {
+      readonly kind: "verdict";
+      readonly backend: string;
+      readonly facts: BackendFacts;
+      readonly evidence: Evidence;
+    }
+  /** The limits that operators have set (`OperatorLimits.state`). */
+  | { readonly kind: "limits"; readonly state: string }
+  /** The worker's share of each limit, by `limitKey`, and the number of replicas that share limits. */
+  | {
+      readonly kind: "shares";
+      readonly shares: Readonly<Record<string, number>>;
+      readonly replicas: number;
+    }
+  | { readonly kind: "ask"; readonly id: number; readonly question: Question }
+  | { readonly kind: "drain"; readonly times: DrainTimes };
+
+/** What the parent asks a worker (admin/workers). snapshot: asked every second, so its answer shows that the worker lives. */
+export type Question =
+  | { readonly of: "snapshot" }
+  /** Metrics of the process itself. */
+  | { readonly of: "process" }
+  /** For the history. */
+  | { readonly of: "recorded" }
+  | { readonly of: "page"; readonly list: string; readonly query: string }
+  | { readonly of: "watch"; readonly id: string }
+  | { readonly of: "backends" }
+  | { readonly of: "move"; readonly id: string };
+
+export type ToParent =
+  /** The first message. `version`: `protocolVersion` of the worker's program. */
+  | { readonly kind: "hello"; readonly version: number }
+  | { readonly kind: "ready" }
+  /** The worker could not start. Its process ends. */
+  | { readonly kind: "failed"; readonly message: string }
+  /** The worker ends by itself, and takes no more sockets. */
+  | { readonly kind: "leaving" }
+  | { readonly kind: "evidence"; readonly backend: string; readonly evidence: Evidence }
+  | { readonly kind: "unconnected"; readonly backend: string }
+  | { readonly kind: "probe"; readonly backend: string; readonly symptom: Symptom }
+  | { readonly kind: "ledger"; readonly cluster: string; readonly fact: LedgerFact }
+  /** `dropped`: number of entries that were not kept since the last message. */
+  | { readonly kind: "entries"; readonly entries: readonly Entry[]; readonly dropped: number }
+  | ({ readonly kind: "load" } & WorkerLoad)
+  | { readonly kind: "answer"; readonly id: number; readonly answer: unknown };
+
+export type WorkerLoad = {
+  /** Number of client sockets. */
+  readonly sockets: number;
+  /** Number of sessions by protocol: fewer than sockets while handshakes run, or with passthrough. */
+  readonly h2: number;
+  readonly h1: number;
+  /** Number of sockets that have arrived from the parent since the worker's start. */
+  readonly received: number;
+  /** Number of requests and tunnels in progress. */
+  readonly requests: number;
+  /** Why the worker takes no clients; "": it takes them. */
+  readonly complaint: string;
+  readonly limits: CountsByLimit;
+};
+
+type Check = (message: JsonRecord) => boolean;
+
+const isText = (value: unknown): boolean => typeof value === "string";
+const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
+const isKinded = (value: unknown): boolean => isRecord(value) && isText(value["kind"]);
+
+function isLimitCounts(value: unknown): boolean {
+  if (!isRecord(value)) return false;
+  const { passed, refused, inFlight } = value;
+  return [passed, refused, inFlight].every(isCount);
+}
+
+const toParent: Readonly<Record<ToParent["kind"], Check>> = {
+  hello: ({ version }) => version === protocolVersion,
+  ready: () => true,
+  failed: ({ message }) => isText(message),
+  leaving: () => true,
+  evidence: ({ backend, evidence }) => isText(backend) && isKinded(evidence),
+  unconnected: ({ backend }) => isText(backend),
+  probe: ({ backend, symptom }) => isText(backend) && symptoms.some((one) => one === symptom),
+  ledger: ({ cluster, fact }) => isText(cluster) && isRecord(fact) && isText(fact["of"]),
+  entries: ({ entries, dropped }) => Array.isArray(entries) && entries.every(isKinded) && isCount(dropped),
+  load: ({ sockets, h2, h1, received, requests, complaint, limits }) =>
+    [sockets, h2, h1, received, requests].every(isCount) &&
+    isText(complaint) &&
+    isRecord(limits) &&
+    Object.values(limits).every(isLimitCounts),
+  answer: ({ id }) => isCount(id),
+};
+
+const toWorker: Readonly<Record<ToWorker["kind"], Check>> = {
+  start: ({ config, labels }) => isRecord(config) && isRecord(labels),
+  config: ({ id, config, labels }) => isCount(id) && isRecord(config) && isRecord(labels),
+  found: ({ cluster, backends }) => isText(cluster) && Array.isArray(backends),
+  verdict: ({ backend, facts, evidence }) => isText(backend) && isRecord(facts) && isKinded(evidence),
+  limits: ({ state }) => isText(state),
+  shares: ({ shares, replicas }) => isRecord(shares) && isCount(replicas),
+  ask: ({ id, question }) => isCount(id) && isRecord(question),
+  drain: ({ times }) => isRecord(times),
+};
+
+function fits(table: Readonly<Record<string, Check>>, message: JsonRecord): boolean {
+  const { kind } = message;
+  return typeof kind === "string" && Object.hasOwn(table, kind) && table[kind]?.(message) === true;
+}
+
+/** True if the message is one of a worker. */
+export function isToParent(message: JsonRecord): message is ToParent & JsonRecord {
+  return fits(toParent, message);
+}
+
+/** True if the message is one of the parent. */
+export function isToWorker(message: JsonRecord): message is ToWorker & JsonRecord {
+  return fits(toWorker, message);
+}
+
+/** The readings of a clock in facts and evidence; 0 and -1 stand for "never". */
+const readings = [
+  "readinessAt",
+  "forbiddenSince",
+  "hungAt",
+  "doubtedAt",
+  "answeredAt",
+  "arrivedAt",
+  "packetsLostAt",
+  "answersAgainAt",
+  "risingSince",
+  "ejectedAt",
+] as const satisfies readonly (keyof BackendFacts)[];
+
+/** A reading from before the start of the process that gets it: its own clock has no lower one. */
+const earliest = 0.001;
+
+function shiftedReading(at: number, by: number): number {
+  return at <= 0 ? at : Math.max(earliest, at + by);
+}
+
+/** Returns facts with the readings of a clock that is `by` ms ahead. */
+export function shiftedFacts(facts: BackendFacts, by: number): BackendFacts {
+  const shifted: Record<string, number> = {};
+  for (const name of readings) shifted[name] = shiftedReading(facts[name], by);
+  return { ...facts, ...shifted };
+}
+
+/** Returns evidence with the reading of a clock that is `by` ms ahead. */
+export function shiftedEvidence(evidence: Evidence, by: number): Evidence {
+  return evidence.kind === "fresh"
+    ? { ...evidence, begunAt: shiftedReading(evidence.begunAt, by) }
+    : evidence;
+}
+
+/**
+ * Returns the milliseconds by which the machine's monotonic clock, which all processes share, is ahead of this process's
+ * (`wallClock`). Readings cross as readings of the machine's clock.
+ */
+export function machineClockOffset(now: number, monotonicNs: bigint = process.hrtime.bigint()): number {
+  return Number(monotonicNs) / 1e6 - now;
+}

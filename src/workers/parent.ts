@@ -1,0 +1,227 @@
+/** The parent's side: what the messages of workers mean to its clusters, its journal and its drain. */
+import type { Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import { Failure } from "../base/failure.ts";
+import type { Config } from "../config/config.ts";
+import type { Journal } from "../events/journal.ts";
+import type { Cluster } from "../proxy/cluster/cluster.ts";
+import type { Clusters } from "../proxy/cluster/clusters.ts";
+import type { ParentHooks } from "../proxy/cluster/shared-verdict.ts";
+import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import { LimitShares } from "./limit-shares.ts";
+import {
+  machineClockOffset,
+  type Question,
+  shiftedEvidence,
+  shiftedFacts,
+  type ToParent,
+  type ToWorker,
+} from "./messages.ts";
+import type { Worker } from "./worker.ts";
+import { WorkerPool } from "./worker-pool.ts";
+import type { WorkerProcess } from "./worker-process.ts";
+
+export type ParentParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly config: Config;
+  readonly startProcess: () => WorkerProcess;
+};
+
+export class Parent {
+  readonly #parts: ParentParts;
+  readonly #pool: WorkerPool;
+  readonly #offsetMs: number;
+  readonly #shares = new LimitShares();
+  #config: Config;
+  #clusters: Clusters | undefined;
+  #onEnded = (_snapshot: unknown): void => {};
+  /** Journal entries of workers that were not kept. */
+  droppedEntries = 0;
+
+  constructor(parts: ParentParts) {
+    const { clock, journal, startProcess } = parts;
+    this.#parts = parts;
+    this.#config = parts.config;
+    this.#offsetMs = machineClockOffset(clock.now());
+    this.#pool = new WorkerPool({
+      clock,
+      journal,
+      size: parts.config.workers,
+      startProcess,
+      greeting: () => this.#greeting(),
+      received: (worker, message) => this.#received(worker, message),
+      looked: () => this.#divideLimits(),
+      ended: (worker) => this.#ended(worker),
+    });
+  }
+
+  /** What the clusters, which are created before `attach`, tell the workers. */
+  readonly hooks: ParentHooks = {
+    onFacts: (backend, facts, evidence) =>
+      this.#pool.send({
+        kind: "verdict",
+        backend,
+        facts: shiftedFacts(facts, this.#offsetMs),
+        evidence: shiftedEvidence(evidence, this.#offsetMs),
+      }),
+    onBackends: (cluster, backends) => {
+      this.#pool.send({ kind: "found", cluster, backends });
+      // A worker ignores the verdict about a backend that it does not know yet.
+      for (const message of this.#verdicts()) this.#pool.send(message);
+    },
+  };
+
+  attach(clusters: Clusters): void {
+    this.#clusters = clusters;
+    const { operatorLimits } = clusters;
+    operatorLimits.subscribe(() => this.#pool.send({ kind: "limits", state: operatorLimits.state }));
+  }
+
+  /** Gives each worker its share of each limit, and shows what all workers have counted. */
+  #divideLimits(): void {
+    if (this.#clusters === undefined) return;
+    const { limits, operatorLimits } = this.#clusters;
+    const serving = this.#pool.all.filter(({ state }) => state === "serving");
+    const counts = new Map(serving.map(({ number, load }) => [number, load.limits] as const));
+    const keys = new Set(limits.keys());
+    this.#shares.keepOnly(keys);
+    for (const [key, limit] of limits) {
+      const all = this.#pool.all.map(({ load }) => load.limits);
+      Object.assign(limit, this.#shares.totalOf(key, all));
+    }
+    if (limits.size === 0) return;
+    const { count: replicas } = operatorLimits.replicas;
+    const shares = this.#shares.next(counts, keys);
+    for (const worker of serving)
+      worker.send({ kind: "shares", shares: shares.get(worker.number) ?? {}, replicas });
+  }
+
+  get workers(): readonly Worker[] {
+    return this.#pool.all;
+  }
+
+  /** The latest answer of each worker to the question "snapshot". */
+  get snapshots(): readonly unknown[] {
+    return this.#pool.all.map(({ snapshot }) => snapshot);
+  }
+
+  /** Resolves with the answers of all workers that serve. */
+  async ask(question: Question): Promise<readonly unknown[]> {
+    const serving = this.#pool.all.filter(({ state }) => state === "serving" || state === "draining");
+    const answers = await Promise.all(serving.map((worker) => worker.ask(question)));
+    return answers.filter((answer) => answer !== undefined && !(answer instanceof Failure));
+  }
+
+  /** Calls `run` with the last snapshot of each worker that ends. */
+  onEnded(run: (snapshot: unknown) => void): void {
+    this.#onEnded = run;
+  }
+
+  /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
+  start(): Promise<Failure | undefined> {
+    return this.#pool.start();
+  }
+
+  readonly pass = (listener: string, socket: Socket, leave: () => void): void =>
+    this.#pool.pass(listener, socket, leave);
+
+  /** Why no worker takes clients; "": one does. */
+  get complaint(): string {
+    const { all } = this.#pool;
+    const serving = all.filter(({ state }) => state === "serving");
+    if (serving.length === 0) return "no worker serves";
+    return serving.every(({ load }) => load.complaint !== "") ? (serving[0]?.load.complaint ?? "") : "";
+  }
+
+  /** Number of client connections of all workers. */
+  get sessions(): { readonly h2: number; readonly h1: number } {
+    const loads = this.#pool.all.map(({ load }) => load);
+    return {
+      h2: loads.reduce((sum, { h2 }) => sum + h2, 0),
+      h1: loads.reduce((sum, { h1 }) => sum + h1, 0),
+    };
+  }
+
+  /** Number of requests and tunnels of all workers. */
+  get requests(): number {
+    return this.#pool.all.reduce((sum, { load }) => sum + load.requests, 0);
+  }
+
+  /** Number of workers whose process runs. */
+  get alive(): number {
+    return this.#pool.alive;
+  }
+
+  /** Applies a configuration that this process has applied. A worker that cannot apply it is replaced. */
+  async configure(config: Config): Promise<void> {
+    this.#config = config;
+    await Promise.all(this.#pool.all.map((worker) => worker.configure(this.#setup())));
+  }
+
+  /** Makes new sockets wait until the returned function is called, because workers do not know a new listener yet. */
+  hold(): () => void {
+    return this.#pool.hold();
+  }
+
+  drain(times: DrainTimes): Promise<void> {
+    return this.#pool.drain(times);
+  }
+
+  kill(): void {
+    this.#pool.kill();
+  }
+
+  #setup(): { readonly config: Config; readonly labels: Readonly<Record<string, string>> } {
+    return { config: this.#config, labels: this.#clusters?.labels ?? {} };
+  }
+
+  #greeting(): readonly ToWorker[] {
+    const found = (this.#clusters?.all ?? []).map(
+      ({ label, backends }): ToWorker => ({ kind: "found", cluster: label, backends: backends.found }),
+    );
+    const state = this.#clusters?.operatorLimits.state ?? "";
+    return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts(), { kind: "limits", state }];
+  }
+
+  /** The verdicts in force. Their evidence is none that a worker should act on: it may be hours old. */
+  #verdicts(): readonly ToWorker[] {
+    return (this.#clusters?.all ?? []).flatMap(({ shared }) =>
+      Array.from(
+        shared?.latest ?? [],
+        ([backend, facts]): ToWorker => ({
+          kind: "verdict",
+          backend,
+          facts: shiftedFacts(facts, this.#offsetMs),
+          evidence: { kind: "alone" },
+        }),
+      ),
+    );
+  }
+
+  #received({ number }: Worker, message: ToParent): void {
+    if (message.kind === "entries") {
+      this.droppedEntries += message.dropped;
+      for (const entry of message.entries) this.#parts.journal.write(entry);
+    } else if (message.kind === "ledger") {
+      const cluster = this.#clusters?.all.find(({ label }) => label === message.cluster);
+      cluster?.path.ledgerTap.learn(message.fact);
+    } else if ("backend" in message) {
+      const cluster = this.#clusters?.ownerOf(message.backend);
+      if (cluster !== undefined) this.#learn(number, cluster, message);
+    }
+  }
+
+  #learn(number: number, cluster: Cluster, message: Extract<ToParent, { backend: string }>): void {
+    const { backend } = message;
+    if (message.kind === "probe") cluster.path.probe(backend, message.symptom);
+    else if (message.kind === "unconnected") cluster.unconnected(number, backend);
+    else cluster.learnFrom(number, backend, shiftedEvidence(message.evidence, -this.#offsetMs));
+  }
+
+  #ended({ number, snapshot, load }: Worker): void {
+    this.#shares.ended(number, load.limits);
+    if (snapshot !== undefined) this.#onEnded(snapshot);
+    for (const cluster of this.#clusters?.all ?? []) cluster.ended(number);
+  }
+}

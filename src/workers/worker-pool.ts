@@ -1,0 +1,189 @@
+/**
+ * The workers of this process, which is their parent: starts them, passes sockets and messages to them, and starts
+ * another one when one ends. What the messages mean to the rest of the parent is in parent.ts.
+ */
+import type { Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import { Failure } from "../base/failure.ts";
+import { Interval } from "../base/interval.ts";
+import type { Journal } from "../events/journal.ts";
+import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import { workerLimits } from "./limits.ts";
+import type { ToParent, ToWorker } from "./messages.ts";
+import { Picker } from "./picker.ts";
+import { Worker } from "./worker.ts";
+import type { UnsentSocket, WorkerProcess } from "./worker-process.ts";
+
+export type WorkerPoolParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly size: number;
+  readonly startProcess: () => WorkerProcess;
+  /** Returns the first messages to a worker, in their order. */
+  readonly greeting: () => readonly ToWorker[];
+  /** Called for each message that the pool itself has no use for. */
+  readonly received: (worker: Worker, message: ToParent) => void;
+  /** Called every second. */
+  readonly looked: () => void;
+  /** Called when a worker's process has ended. */
+  readonly ended: (worker: Worker) => void;
+};
+
+type Waiting = {
+  readonly listener: string;
+  readonly socket: Socket;
+  readonly leave: () => void;
+  readonly until: number;
+};
+
+export class WorkerPool {
+  readonly #parts: WorkerPoolParts;
+  readonly #picker = new Picker<Worker>();
+  readonly #workers: Worker[] = [];
+  /** Sockets that wait for a worker, oldest first. */
+  #waiting: Waiting[] = [];
+  readonly #asking: Interval;
+  readonly #first = Promise.withResolvers<Failure | undefined>();
+  /** Clock reading at which the workers were looked at last. */
+  #lookedAt = 0;
+  /** True while sockets wait, because workers do not know the listeners yet. */
+  #isHeld = false;
+  #isEnding = false;
+  #onAllEnded: () => void = () => {};
+
+  constructor(parts: WorkerPoolParts) {
+    this.#parts = parts;
+    this.#asking = new Interval(parts.clock, workerLimits.askEveryMs, () => this.#look());
+    for (let place = 1; place <= parts.size; place += 1) this.#workers.push(this.#place(place));
+  }
+
+  /** All places for a worker, also those whose worker has ended. */
+  get all(): readonly Worker[] {
+    return this.#workers;
+  }
+
+  /** Number of workers whose process runs. */
+  get alive(): number {
+    return this.#workers.filter(({ state }) => state !== "dead").length;
+  }
+
+  /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
+  start(): Promise<Failure | undefined> {
+    for (const worker of this.#workers) worker.start();
+    this.#lookedAt = this.#parts.clock.now();
+    this.#asking.start();
+    return this.#first.promise;
+  }
+
+  #place(number: number): Worker {
+    const { clock, journal, startProcess, greeting } = this.#parts;
+    const worker: Worker = new Worker(number, {
+      clock,
+      journal,
+      startProcess,
+      greeting,
+      received: (message) => this.#received(worker, message),
+      ended: (unsent) => this.#ended(worker, unsent),
+    });
+    return worker;
+  }
+
+  #received(worker: Worker, message: ToParent): void {
+    if (message.kind === "ready") this.#first.resolve(undefined);
+    if (message.kind === "ready" || message.kind === "load") this.#passWaiting();
+    this.#parts.received(worker, message);
+  }
+
+  #ended(worker: Worker, unsent: readonly UnsentSocket[]): void {
+    this.#parts.ended(worker);
+    for (const { listener, socket } of unsent) this.pass(listener, socket, () => {});
+    if (this.#isEnding) {
+      if (this.alive === 0) this.#onAllEnded();
+      return;
+    }
+    if (this.alive === 0)
+      this.#first.resolve(new Failure("bad-request", "proxy", `No worker has started: ${worker.reason}`));
+    worker.startLater();
+  }
+
+  send(message: ToWorker): void {
+    for (const worker of this.#workers) worker.send(message);
+  }
+
+  /**
+   * Passes a client's socket to a worker, as soon as one has room, and calls `leave`. Closes the socket if no worker has
+   * room in time.
+   */
+  pass(listener: string, socket: Socket, leave: () => void): void {
+    const waiting = { listener, socket, leave, until: this.#parts.clock.now() + workerLimits.waitingMs };
+    if (this.#tryPass(waiting)) return;
+    if (this.#isEnding || this.#waiting.length >= workerLimits.waitingSockets) drop(waiting);
+    else this.#waiting.push(waiting);
+  }
+
+  #tryPass({ listener, socket, leave }: Waiting): boolean {
+    if (this.#isHeld) return false;
+    const worker = this.#picker.pick(this.#workers, socket.remoteAddress ?? "");
+    if (worker === undefined) return false;
+    worker.pass(listener, socket);
+    leave();
+    return true;
+  }
+
+  #passWaiting(): void {
+    if (this.#waiting.length === 0) return;
+    const waiting = this.#waiting;
+    this.#waiting = [];
+    const now = this.#parts.clock.now();
+    for (const one of waiting)
+      if (one.until <= now) drop(one);
+      else if (!this.#tryPass(one)) this.#waiting.push(one);
+  }
+
+  #look(): void {
+    const now = this.#parts.clock.now();
+    if (now - this.#lookedAt > 2 * workerLimits.askEveryMs)
+      for (const worker of this.#workers) worker.forgive();
+    this.#lookedAt = now;
+    for (const worker of this.#workers) worker.look();
+    this.#parts.looked();
+    this.#passWaiting();
+  }
+
+  /** Drains all workers. No worker is started any more. Resolves when all have ended. */
+  drain(times: DrainTimes): Promise<void> {
+    this.#isEnding = true;
+    this.#dropWaiting();
+    const ended = new Promise<void>((resolve) => {
+      this.#onAllEnded = resolve;
+    });
+    for (const worker of this.#workers) worker.drain(times);
+    return this.alive === 0 ? Promise.resolve() : ended;
+  }
+
+  /** Makes sockets wait until the returned function is called. */
+  hold(): () => void {
+    this.#isHeld = true;
+    return () => {
+      this.#isHeld = false;
+      this.#passWaiting();
+    };
+  }
+
+  #dropWaiting(): void {
+    for (const waiting of this.#waiting.splice(0)) drop(waiting);
+  }
+
+  /** Ends the processes of all workers at once. */
+  kill(): void {
+    this.#isEnding = true;
+    this.#asking.stop();
+    this.#dropWaiting();
+    for (const worker of this.#workers) worker.stop();
+  }
+}
+
+function drop({ socket, leave }: Waiting): void {
+  socket.destroy();
+  leave();
+}

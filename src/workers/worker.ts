@@ -1,0 +1,244 @@
+/** One place for a worker, as the parent sees it: its process, its channel, its life (worker-life.ts) and its load. */
+import type { Socket } from "node:net";
+import type { Clock } from "../base/clock.ts";
+import { Failure } from "../base/failure.ts";
+import type { Journal } from "../events/journal.ts";
+import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
+import { Channel } from "./channel.ts";
+import { workerLimits } from "./limits.ts";
+import {
+  isToParent,
+  type Question,
+  type Setup,
+  type ToParent,
+  type ToWorker,
+  type WorkerLoad,
+} from "./messages.ts";
+import { WorkerLife, type WorkerState } from "./worker-life.ts";
+import type { UnsentSocket, WorkerProcess } from "./worker-process.ts";
+
+export type WorkerParts = {
+  readonly clock: Clock;
+  readonly journal: Journal;
+  readonly startProcess: () => WorkerProcess;
+  readonly greeting: () => readonly ToWorker[];
+  readonly received: (message: ToParent) => void;
+  /** `unsent`: the sockets that were passed to the worker and have not reached it. */
+  readonly ended: (unsent: readonly UnsentSocket[]) => void;
+};
+
+const noLoad: WorkerLoad = { sockets: 0, h2: 0, h1: 0, received: 0, requests: 0, complaint: "", limits: {} };
+
+type Asked = { at: number; readonly resolve: (answer: unknown) => void };
+
+const lost = new Failure("backend-lost", "proxy", "The worker has ended");
+
+export class Worker {
+  /** The number of the place, from 1 on. */
+  readonly number: number;
+  readonly #parts: WorkerParts;
+  readonly #life: WorkerLife;
+  #process: WorkerProcess | undefined;
+  #channel: Channel | undefined;
+  #startedAt = 0;
+  #load = noLoad;
+  /** Number of sockets that were passed to the present process. */
+  #passed = 0;
+  #lastId = 0;
+  readonly #asked = new Map<number, Asked>();
+  #cancelStart = (): void => {};
+  #hasGreeted = false;
+  /** The latest answer to the question "snapshot"; undefined: the present process has not answered yet. */
+  snapshot: unknown;
+  /** Why the last process ended; "": none has. */
+  reason = "";
+
+  constructor(number: number, parts: WorkerParts) {
+    this.number = number;
+    this.#parts = parts;
+    this.#life = new WorkerLife(parts.clock);
+  }
+
+  get state(): WorkerState {
+    return this.#life.state;
+  }
+
+  get pid(): number {
+    return this.#process?.pid ?? 0;
+  }
+
+  get load(): WorkerLoad {
+    return this.#load;
+  }
+
+  /** Number of client sockets, including those that are on their way. */
+  get sockets(): number {
+    return this.#load.sockets + this.#unconfirmed;
+  }
+
+  get #unconfirmed(): number {
+    return this.#passed - this.#load.received;
+  }
+
+  /** True if the worker takes another socket now. */
+  get isOpen(): boolean {
+    return (
+      this.state === "serving" &&
+      this.#load.complaint === "" &&
+      this.#unconfirmed < workerLimits.unconfirmedSockets
+    );
+  }
+
+  start(): void {
+    if (!this.#life.take("due")) return;
+    const process = this.#parts.startProcess();
+    this.#process = process;
+    this.#startedAt = this.#parts.clock.now();
+    this.#load = noLoad;
+    this.snapshot = undefined;
+    this.#passed = 0;
+    this.#hasGreeted = false;
+    const channel = new Channel(process.stream, {
+      received: (message) => isToParent(message) && this.#received(channel, message),
+      closed: (breach) => this.#gone(process, breach === "" ? "it closed its channel" : breach),
+    });
+    this.#channel = channel;
+    process.onEnd((reason) => this.#gone(process, reason));
+    this.#parts.journal.write({ kind: "worker.started", worker: this.number, pid: process.pid });
+    for (const message of this.#parts.greeting()) this.send(message);
+  }
+
+  /** Starts another process after the delay that the life of the last ones asks for. */
+  startLater(): void {
+    this.#cancelStart = this.#parts.clock.after(this.#life.restartMs, () => this.start());
+  }
+
+  #received(channel: Channel, message: ToParent): boolean {
+    if (channel !== this.#channel) return true;
+    // A worker of another version of the program would be misunderstood.
+    if (this.#hasGreeted !== (message.kind !== "hello")) return false;
+    this.#hasGreeted = true;
+    this.#act(message);
+    this.#parts.received(message);
+    return true;
+  }
+
+  #act(message: ToParent): void {
+    const { kind } = message;
+    if (kind === "load") this.#load = message;
+    else if (kind === "leaving") this.#life.take("drain");
+    else if (kind === "failed") this.reason = message.message;
+    else if (kind === "answer") {
+      this.#asked.get(message.id)?.resolve(message.answer);
+      this.#asked.delete(message.id);
+    } else if (kind === "ready" && this.#life.take("ready")) {
+      this.#parts.journal.write({ kind: "worker.ready", worker: this.number, pid: this.pid });
+    }
+  }
+
+  send(message: ToWorker): void {
+    this.#channel?.send(message);
+  }
+
+  /** Asks the worker. Resolves with its answer, or with a Failure if it ends before. */
+  ask(question: Question): Promise<unknown> {
+    return this.#await((id) => ({ kind: "ask", id, question }));
+  }
+
+  /** Applies another configuration. A worker that cannot apply it ends, and the next one begins with it. */
+  async configure(setup: Setup): Promise<void> {
+    const problem = await this.#await((id) => ({ kind: "config", id, ...setup }));
+    if (typeof problem === "string" && problem !== "")
+      this.end(`it could not apply the configuration: ${problem}`);
+  }
+
+  #await(messageOf: (id: number) => ToWorker): Promise<unknown> {
+    if (this.state === "dead") return Promise.resolve(lost);
+    this.#lastId += 1;
+    const id = this.#lastId;
+    const answer = new Promise<unknown>((resolve) => {
+      this.#asked.set(id, { at: this.#parts.clock.now(), resolve });
+    });
+    this.send(messageOf(id));
+    return answer;
+  }
+
+  /** Called every second. Ends a worker that does not start or does not answer. */
+  look(): void {
+    const now = this.#parts.clock.now();
+    if (this.state === "dead") return;
+    if (this.state === "starting") {
+      if (now - this.#startedAt > workerLimits.startMs) this.end("it did not start in time");
+      return;
+    }
+    const [first] = this.#asked.values();
+    if (first !== undefined && now - first.at > workerLimits.hungMs) this.end("it does not answer");
+    else if (first === undefined) void this.#askSnapshot();
+  }
+
+  /** Called after a stall of this process: its answers may have arrived meanwhile, so all times begin anew. */
+  forgive(): void {
+    const now = this.#parts.clock.now();
+    this.#startedAt = now;
+    for (const asked of this.#asked.values()) asked.at = now;
+  }
+
+  async #askSnapshot(): Promise<void> {
+    const process = this.#process;
+    const snapshot = await this.ask({ of: "snapshot" });
+    if (process === this.#process) this.snapshot = snapshot;
+  }
+
+  pass(listener: string, socket: Socket): void {
+    this.#passed += 1;
+    this.#process?.pass(listener, socket);
+  }
+
+  drain(times: DrainTimes): void {
+    this.#cancelStart();
+    this.#life.take("drain");
+    this.send({ kind: "drain", times });
+  }
+
+  /** Ends the process at once, because the proxy ends. */
+  stop(): void {
+    this.#life.take("drain");
+    this.end("the proxy ends");
+  }
+
+  /** Ends the process at once, because of a fault. */
+  end(reason: string): void {
+    this.#cancelStart();
+    if (this.#process !== undefined) this.#gone(this.#process, reason);
+    // The process could not even be started.
+    else if (this.#life.take("ended")) this.#parts.ended([]);
+  }
+
+  #gone(process: WorkerProcess, reason: string): void {
+    if (process !== this.#process) return;
+    const { state, pid } = this;
+    this.#process = undefined;
+    const unsent = process.takeUnsent();
+    this.#channel?.close();
+    this.#channel = undefined;
+    // A process that has ended, or is ending, is not hurt by it.
+    process.kill();
+    if (this.reason === "" || state !== "starting") this.reason = reason;
+    this.#life.take("ended");
+    for (const { resolve } of this.#asked.values()) resolve(lost);
+    this.#asked.clear();
+    const { sockets } = this.#load;
+    if (state !== "draining")
+      this.#parts.journal.write({
+        kind: "worker.lost",
+        worker: this.number,
+        pid,
+        reason: this.reason,
+        sockets,
+      });
+    this.#parts.ended(unsent);
+    this.snapshot = undefined;
+    this.#load = noLoad;
+    this.#passed = 0;
+  }
+}

@@ -1,0 +1,107 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { type Page, pagesOf } from "../../../src/admin/http/listing.ts";
+import { WorkerTotals } from "../../../src/admin/workers/worker-totals.ts";
+import type { Question } from "../../../src/workers/messages.ts";
+import { manualClock } from "../../support/clock.ts";
+
+const test = suite("admin/workers/worker-totals");
+
+function totalsOf(answers: readonly unknown[], snapshots: readonly unknown[] = []): WorkerTotals {
+  return new WorkerTotals({ snapshots, ask: () => Promise.resolve(answers), onEnded: () => {} });
+}
+
+type Row = { readonly name: string; readonly size: number };
+
+function pageOf(rows: readonly Row[]): Page {
+  return pagesOf<Row>(
+    {
+      kind: "RowList",
+      rows: () => rows,
+      columns: { name: ({ name }) => name, size: ({ size }) => size },
+      sort: "-size",
+      view: ({ name }) => name,
+    },
+    manualClock(),
+  );
+}
+
+/** The page of all rows, and the page that the parent makes of the same rows in two workers. */
+async function both(query: string): Promise<readonly [unknown, unknown]> {
+  const rows = Array.from({ length: 57 }, (_none, at) => ({
+    name: `row-${at % 10}`,
+    size: (at * 7919) % 101,
+  }));
+  const parts = [
+    pageOf(rows.filter((_row, at) => at % 3 === 0)),
+    pageOf(rows.filter((_row, at) => at % 3 > 0)),
+  ];
+  const totals = new WorkerTotals({
+    snapshots: [],
+    ask: (question: Question) =>
+      Promise.all(question.of === "page" ? parts.map((part) => part.readFirst(question.query)) : []),
+    onEnded: () => {},
+  });
+  const merged = totals.pagesOf(new Map([["watches", pageOf([])]])).get("watches");
+  return [await pageOf(rows).read(query), await merged?.read(query)];
+}
+
+test("a list is the same page by page, whether its rows are in one process or in several", async () => {
+  for (const query of [
+    "",
+    "limit=10",
+    "limit=10&offset=30",
+    "limit=5&offset=55",
+    "sort=size",
+    "name=row-3",
+    "q=row-4",
+    "group=name",
+  ]) {
+    const [whole, merged] = await both(query);
+    assert.equal(merged, whole, query);
+  }
+});
+
+test("a query that is wrong is refused as ever", async () => {
+  const [whole, merged] = await both("sort=weight");
+  assert.type(whole, "string");
+  assert.equal(merged, whole);
+});
+
+test("answers that are nonsense count for nothing", async () => {
+  for (const nonsense of [
+    undefined,
+    null,
+    7,
+    "x",
+    [],
+    {},
+    [[]],
+    { metrics: {} },
+    { metrics: { samples: { a: 1 } } },
+  ]) {
+    const totals = totalsOf([nonsense], [nonsense]);
+    assert.equal(totals.snapshots(), []);
+    assert.equal(await totals.recorded(), []);
+    assert.equal(await totals.backendParts(), []);
+    assert.equal(totals.monitored, { cpuMs: 0, rssBytes: 0, eventLoopDelayMs: 0 });
+    const page = totals.pagesOf(new Map([["watches", pageOf([])]])).get("watches");
+    assert.equal(await page?.read(""), {
+      kind: "RowList",
+      total: 0,
+      matching: 0,
+      offset: 0,
+      limit: 100,
+      items: [],
+      groups: [],
+    });
+  }
+});
+
+test("time and memory of workers are added, and the longest delay counts", () => {
+  const monitor = { cpuMs: 5, rssBytes: 100, eventLoopDelayMs: 3 };
+  const totals = totalsOf([], [{ monitor }, { monitor: { ...monitor, eventLoopDelayMs: 9 } }, undefined]);
+  assert.equal(totals.monitored, { cpuMs: 10, rssBytes: 200, eventLoopDelayMs: 9 });
+});
+
+test.run();

@@ -1,0 +1,81 @@
+import type { Socket } from "node:net";
+import { Duplex } from "node:stream";
+import type { ToParent, ToWorker } from "../../src/workers/messages.ts";
+import type { UnsentSocket, WorkerProcess } from "../../src/workers/worker-process.ts";
+
+/** The process of a worker that the test plays. */
+export class PlayedWorker implements WorkerProcess {
+  readonly pid: number;
+  readonly stream: Duplex;
+  /** What it was sent. */
+  readonly got: ToWorker[] = [];
+  readonly passed: string[] = [];
+  readonly unsent: UnsentSocket[] = [];
+  isKilled = false;
+  #end = (_reason: string): void => {};
+
+  constructor(pid: number) {
+    this.pid = pid;
+    this.stream = new Duplex({
+      read() {},
+      write: (chunk: Buffer, _encoding, done) => {
+        this.got.push(JSON.parse(chunk.toString()) as ToWorker);
+        done();
+      },
+    });
+  }
+
+  takeUnsent(): readonly UnsentSocket[] {
+    return this.unsent.splice(0);
+  }
+
+  pass(listener: string, _socket: Socket): void {
+    this.passed.push(listener);
+  }
+
+  kill(): void {
+    this.isKilled = true;
+  }
+
+  onEnd(run: (reason: string) => void): void {
+    this.#end = run;
+  }
+
+  /** The process ends. */
+  end(reason: string): void {
+    this.#end(reason);
+  }
+
+  say(...messages: readonly (ToParent | string)[]): void {
+    for (const message of messages)
+      this.stream.emit(
+        "data",
+        Buffer.from(`${typeof message === "string" ? message : JSON.stringify(message)}\n`),
+      );
+  }
+
+  serve(): void {
+    this.say({ kind: "hello", version: 1 }, { kind: "ready" });
+  }
+
+  /** It has taken all sockets that it was passed, and has so many. */
+  confirm(sockets: number, complaint = ""): void {
+    this.say({
+      kind: "load",
+      sockets,
+      h2: sockets,
+      h1: 0,
+      received: this.passed.length,
+      requests: 0,
+      complaint,
+      limits: {},
+    });
+  }
+
+  /** Answers every question so far. */
+  answer(): void {
+    for (const message of this.got.splice(0))
+      if (message.kind === "ask" || message.kind === "config")
+        this.say({ kind: "answer", id: message.id, answer: "" });
+  }
+}
