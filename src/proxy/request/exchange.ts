@@ -45,7 +45,15 @@ import { AttemptPair } from "./attempt-pair.ts";
 import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
-import { HeldBody, HeldResponse, isRefusal, isShort, isShutdown, mayHoldBody } from "./held-response.ts";
+import {
+  HeldBody,
+  HeldResponse,
+  isRefusal,
+  isShort,
+  isShutdown,
+  mayHoldBody,
+  mostBodyBytes,
+} from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
 import { RequestBody } from "./request-body.ts";
@@ -587,10 +595,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #holdsBody(attempt: Attempt): boolean {
     const head = attempt.keptHead;
     const { buffered, clock } = this.#parts;
-    if (head === undefined || this.attempts.isHolding || buffered.isTight || !mayHoldBody(head, this.#info))
+    const mostBytes = mostBodyBytes(this.#info, this.context);
+    if (head === undefined || this.attempts.isHolding || buffered.isTight || !mayHoldBody(head, mostBytes))
       return false;
     attempt.takeHead();
-    const held = new HeldBody(attempt, head, buffered, this.#info);
+    const held = new HeldBody(attempt, head, buffered, mostBytes);
     this.attempts.hold(held);
     const relay = (): void => (this.attempts.heldOf(attempt) === held ? this.#relayHeld() : undefined);
     this.#stopWaiting = held.whenLate(clock, relay);

@@ -13,6 +13,7 @@ import type { Clock } from "../../base/clock.ts";
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
@@ -104,11 +105,11 @@ export class HeldBody extends HeldResponse {
   /** Number of bytes for which the backend has got flow-control credit, and that were not sent to the client yet. */
   #creditedBytes = 0;
 
-  constructor(attempt: Attempt, head: Field[], buffered: Buffered, info: RequestInfo) {
+  constructor(attempt: Attempt, head: Field[], buffered: Buffered, mostBytes: number) {
     super(attempt, head, false, buffered);
-    this.#isDocument = !info.isResource;
+    this.#isDocument = mostBytes > requestLimits.heldBodyBytes;
     this.#buffered = buffered;
-    this.#mostBytes = mostBodyBytes(info);
+    this.#mostBytes = mostBytes;
   }
 
   override keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
@@ -143,14 +144,18 @@ export class HeldBody extends HeldResponse {
   }
 }
 
-function mostBodyBytes({ isResource }: RequestInfo): number {
-  return isResource ? requestLimits.heldBodyBytes : requestLimits.heldDocumentBytes;
+const documents = /^\/(?:apis?|openapi)(?:[/?]|$)/;
+
+/** Returns up to how many bytes of a response to this request are held. */
+export function mostBodyBytes({ isResource }: RequestInfo, { fields }: RequestContext): number {
+  const path = isResource ? "" : (fields.find((field) => field.role === role.path)?.value ?? "");
+  return documents.test(path) ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
 }
 
 /** True if a body with this head is held: the read succeeded, and the body is not known to be too long. */
-export function mayHoldBody(head: readonly Field[], info: RequestInfo): boolean {
+export function mayHoldBody(head: readonly Field[], mostBytes: number): boolean {
   const length = head.find((field) => field.role === role.contentLength);
-  return head[0]?.value === "200" && (length === undefined || Number(length.value) <= mostBodyBytes(info));
+  return head[0]?.value === "200" && (length === undefined || Number(length.value) <= mostBytes);
 }
 
 /** True for the status of an overloaded, faulty or draining backend: another backend may give a better response. */
