@@ -45,15 +45,7 @@ import { AttemptPair } from "./attempt-pair.ts";
 import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
-import {
-  HeldBody,
-  HeldResponse,
-  isRefusal,
-  isShort,
-  isShutdown,
-  mayHoldBody,
-  mostBodyBytes,
-} from "./held-response.ts";
+import { HeldBody, HeldResponse, holdBody, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 import { failureOfCut, failureOfLost, honestCode, lostUnanswered, sendLocalReply } from "./local-reply.ts";
 import { RequestBody } from "./request-body.ts";
@@ -593,13 +585,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /** Holds a body from its first bytes on, because more follow. Returns false if it is forwarded as it arrives. */
   #holdsBody(attempt: Attempt): boolean {
-    const head = attempt.keptHead;
     const { buffered, clock } = this.#parts;
-    const mostBytes = mostBodyBytes(this.#info, this.context);
-    if (head === undefined || this.attempts.isHolding || buffered.isTight || !mayHoldBody(head, mostBytes))
-      return false;
-    attempt.takeHead();
-    const held = new HeldBody(attempt, head, buffered, mostBytes);
+    const answered = { info: this.#info, context: this.context };
+    const held = this.attempts.isHolding ? undefined : holdBody(attempt, answered, buffered);
+    if (held === undefined) return false;
     this.attempts.hold(held);
     const relay = (): void => (this.attempts.heldOf(attempt) === held ? this.#relayHeld() : undefined);
     this.#stopWaiting = held.whenLate(clock, relay);

@@ -146,16 +146,26 @@ export class HeldBody extends HeldResponse {
 
 const documents = /^\/(?:apis?|openapi)(?:[/?]|$)/;
 
-/** Returns up to how many bytes of a response to this request are held. */
-export function mostBodyBytes({ isResource }: RequestInfo, { fields }: RequestContext): number {
-  const path = isResource ? "" : (fields.find((field) => field.role === role.path)?.value ?? "");
-  return documents.test(path) ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
+/** What a response answers. */
+type Answered = { readonly info: RequestInfo; readonly context: Pick<RequestContext, "fields"> };
+
+/**
+ * Begins to hold the body of the attempt's response, whose head is kept. Returns undefined if the body is forwarded as
+ * it arrives: the read has failed, the body is known to be too long, or memory is short.
+ */
+export function holdBody(attempt: Attempt, to: Answered, buffered: Buffered): HeldBody | undefined {
+  const head = attempt.keptHead;
+  if (head?.[0]?.value !== "200" || buffered.isTight) return undefined;
+  const mostBytes = mostBodyBytes(to);
+  const length = head.find((field) => field.role === role.contentLength);
+  if (length !== undefined && Number(length.value) > mostBytes) return undefined;
+  attempt.takeHead();
+  return new HeldBody(attempt, head, buffered, mostBytes);
 }
 
-/** True if a body with this head is held: the read succeeded, and the body is not known to be too long. */
-export function mayHoldBody(head: readonly Field[], mostBytes: number): boolean {
-  const length = head.find((field) => field.role === role.contentLength);
-  return head[0]?.value === "200" && (length === undefined || Number(length.value) <= mostBytes);
+function mostBodyBytes({ info, context }: Answered): number {
+  const path = info.isResource ? "" : context.fields.find((field) => field.role === role.path)?.value;
+  return documents.test(path ?? "") ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
 }
 
 /** True for the status of an overloaded, faulty or draining backend: another backend may give a better response. */
