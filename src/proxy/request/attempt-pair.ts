@@ -143,13 +143,15 @@ export class AttemptPair extends Retries {
     return this.#other !== undefined;
   }
 
-  get #isRefused(): boolean {
-    return this.#held !== undefined && !(this.#held instanceof HeldBody);
+  /** True if the first bytes of a successful read's body have arrived, and are held. */
+  get isHoldingBody(): boolean {
+    return this.#held instanceof HeldBody;
   }
 
   /** True if every attempt is suspect and none has a response. An incomplete body is no response. */
   get isDoubted(): boolean {
-    if (this.#isRefused || this.#first?.isSuspect !== true) return false;
+    const isRefused = this.isHolding && !this.isHoldingBody;
+    if (isRefused || this.#first?.isSuspect !== true) return false;
     return this.#other === undefined || this.#other.isSuspect;
   }
 

@@ -311,6 +311,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
    */
   #retry(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
+    this.#endWait();
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
@@ -324,6 +325,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // The 503 has a Retry-After, after which a client continues its watch without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
+  }
+
+  #endWait(): void {
+    this.#stopWaiting();
+    this.#stopWaiting = noWait;
   }
 
   // --- input from the client ---
@@ -479,11 +485,18 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       return;
     }
     this.attempts.answered(attempt, fields, this.#parts.clock.now());
+    if (status !== 200 && this.attempts.isHoldingBody) return this.#dropHedge(attempt);
     if (this.#holdsNotFound(attempt, fields, end)) return;
     if (isRefusal(status) && this.#holdsBack(attempt, fields, end)) return;
     if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
       return this.#answer(attempt, status, fields, end);
     attempt.keepHead(fields);
+  }
+
+  /** Drops an attempt without success while the other attempt's body is arriving, because that body is better. */
+  #dropHedge(attempt: Attempt): void {
+    attempt.cancel(true);
+    this.#goesOnWithout(attempt);
   }
 
   #relayHead(attempt: Attempt): void {
@@ -498,8 +511,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #answer(attempt: Attempt, status: number, fields: Field[], end: boolean): void {
-    this.#stopWaiting();
-    this.#stopWaiting = noWait;
+    this.#endWait();
     this.#status = status;
     this.#state = "relaying";
     this.#body?.forget();
@@ -549,6 +561,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
       this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
+      this.#endWait();
       this.#stopWaiting = this.#parts.clock.after(requestLimits.refusalHeldMs, () => this.#relayHeld());
       return true;
     }
@@ -593,6 +606,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const held = new HeldBody(attempt, head, buffered, this.#info);
     this.attempts.hold(held);
     const relay = (): void => (this.attempts.heldOf(attempt) === held ? this.#relayHeld() : undefined);
+    this.#endWait();
     this.#stopWaiting = held.whenLate(clock, relay);
     return true;
   }
@@ -611,7 +625,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
-    this.#relayHeld();
+    if (!this.attempts.isHoldingBody) this.#relayHeld();
     return true;
   }
 
