@@ -174,8 +174,16 @@ export class AttemptPair extends Retries {
     return rest;
   }
 
-  hold(response: HeldResponse): void {
+  /** If the other attempt's body is arriving, drops this one, which has no success. Returns false if there is no body. */
+  prefersBodyTo(attempt: Attempt): boolean {
+    if (!this.isHoldingBody) return false;
+    attempt.cancel(true);
+    return this.goesOnWithout(attempt);
+  }
+
+  hold<T extends HeldResponse>(response: T): T {
     this.#held = response;
+    return response;
   }
 
   get isHolding(): boolean {

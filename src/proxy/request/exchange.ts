@@ -311,7 +311,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
    */
   #retry(failure: Failure, isSentAway = false): void {
     this.#state = "placing";
-    this.#endWait();
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
     // While all backends are silent, a failed attempt shows nothing about its backend (D14).
@@ -325,11 +324,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // The 503 has a Retry-After, after which a client continues its watch without a relist (watch.md §5.1).
     const message = `All attempts failed (${attempts.tried.join(", ")}): ${failure.message}`;
     this.#failed(new Failure("no-backend", "backend", message, failure));
-  }
-
-  #endWait(): void {
-    this.#stopWaiting();
-    this.#stopWaiting = noWait;
   }
 
   // --- input from the client ---
@@ -485,18 +479,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       return;
     }
     this.attempts.answered(attempt, fields, this.#parts.clock.now());
-    if (status !== 200 && this.attempts.isHoldingBody) return this.#dropHedge(attempt);
-    if (this.#holdsNotFound(attempt, fields, end)) return;
-    if (isRefusal(status) && this.#holdsBack(attempt, fields, end)) return;
+    if (this.#putsOff(attempt, status, fields, end)) return;
     if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
       return this.#answer(attempt, status, fields, end);
     attempt.keepHead(fields);
-  }
-
-  /** Drops an attempt without success while the other attempt's body is arriving, because that body is better. */
-  #dropHedge(attempt: Attempt): void {
-    attempt.cancel(true);
-    this.#goesOnWithout(attempt);
   }
 
   #relayHead(attempt: Attempt): void {
@@ -511,7 +497,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #answer(attempt: Attempt, status: number, fields: Field[], end: boolean): void {
-    this.#endWait();
+    this.#stopWaiting();
+    this.#stopWaiting = noWait;
     this.#status = status;
     this.#state = "relaying";
     this.#body?.forget();
@@ -556,12 +543,18 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   // --- a response that is held, because another backend may give a better one ---
 
+  /** Returns true if the response is not forwarded now, because another attempt may give a better one. */
+  #putsOff(attempt: Attempt, status: number, fields: Field[], end: boolean): boolean {
+    if (status !== 200 && this.attempts.prefersBodyTo(attempt)) return true;
+    if (this.#holdsNotFound(attempt, fields, end)) return true;
+    return isRefusal(status) && this.#holdsBack(attempt, fields, end);
+  }
+
   /** Returns true if the refusal is not forwarded now: it is held back, or the request goes to another backend. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
     if (rest !== undefined && !this.attempts.isHolding) {
       this.attempts.hold(new HeldResponse(attempt, fields, end, this.#parts.buffered));
-      this.#endWait();
       this.#stopWaiting = this.#parts.clock.after(requestLimits.refusalHeldMs, () => this.#relayHeld());
       return true;
     }
@@ -598,16 +591,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /** Holds a body from its first bytes on, because more follow. Returns false if it is forwarded as it arrives. */
   #holdsBody(attempt: Attempt): boolean {
-    const head = attempt.keptHead;
-    const { buffered, clock } = this.#parts;
-    if (head === undefined || this.attempts.isHolding || buffered.isTight || !mayHoldBody(head, this.#info))
-      return false;
+    const [head, { buffered, clock }] = [attempt.keptHead, this.#parts];
+    if (head === undefined || this.attempts.isHolding) return false;
+    if (buffered.isTight || !mayHoldBody(head, this.#info)) return false;
     attempt.takeHead();
-    const held = new HeldBody(attempt, head, buffered, this.#info);
-    this.attempts.hold(held);
-    const relay = (): void => (this.attempts.heldOf(attempt) === held ? this.#relayHeld() : undefined);
-    this.#endWait();
-    this.#stopWaiting = held.whenLate(clock, relay);
+    const held = this.attempts.hold(new HeldBody(attempt, head, buffered, this.#info));
+    held.forwardWhenLate(clock, () => this.#relayHeld());
     return true;
   }
 
