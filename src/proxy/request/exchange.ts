@@ -490,8 +490,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
   }
 
-  /** Forwards what is held of the attempt's response, because the rest will not come. */
+  /** Forwards what is held of the attempt's response, because the rest will not come, unless another one may be whole. */
   #relayArrived(attempt: Attempt): void {
+    if (this.attempts.hasTwo && this.attempts.isHoldingBody) return;
     this.#relayHead(attempt);
     if (this.attempts.heldOf(attempt) instanceof HeldBody) this.#relayHeld();
   }
@@ -594,7 +595,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const [head, { buffered, clock }] = [attempt.keptHead, this.#parts];
     if (head === undefined || this.attempts.isHolding) return false;
     if (buffered.isTight || !mayHoldBody(head, this.#info)) return false;
-    attempt.takeHead();
     const held = this.attempts.hold(new HeldBody(attempt, head, buffered, this.#info));
     held.forwardWhenLate(clock, () => this.#relayHeld());
     return true;

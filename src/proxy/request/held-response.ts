@@ -105,8 +105,10 @@ export class HeldBody extends HeldResponse {
   #creditedBytes = 0;
   #stopWaiting = noWait;
 
+  /** `head`: the attempt's kept head, which is taken from the attempt. */
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, info: RequestInfo) {
     super(attempt, head, false, buffered);
+    attempt.takeHead();
     this.#isDocument = !info.isResource;
     this.#buffered = buffered;
     this.#mostBytes = mostBodyBytes(info);

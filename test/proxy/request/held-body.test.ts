@@ -177,6 +177,21 @@ test("a body that is under way stays held when the hedge is lost", () => {
   assert.equal([ear.status, ear.body, ear.isEnded], ["200", "a list", true]);
 });
 
+test("a body whose stream the backend resets gives way to the hedge", () => {
+  const { path, ear, from, other } = begun("/api/v1/pods", "half a li");
+  const releases = from.sessions.map(({ cable }) => cable.hold());
+  from.isMute = true;
+  path.clock.advance(1_000);
+  assert.is(other.asked.length, 1);
+  from.last.side?.reset(errorCode.INTERNAL_ERROR);
+  for (const release of releases) release();
+  path.settle();
+  assert.is(ear.heads.length, 0);
+  other.last.answer(200, "a list");
+  path.settle();
+  assert.equal([ear.status, ear.body, ear.isEnded], ["200", "a list", true]);
+});
+
 test("a body with a length above the limit is not held", () => {
   const path = new PlayedPath(["a"]);
   const ear = path.client().ask("GET", "/api/v1/pods", [bearer("t")]);
