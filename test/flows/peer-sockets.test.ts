@@ -271,6 +271,25 @@ test("a process that is draining itself continues what another one passes to it,
   backend.destroy();
 });
 
+test("a client whose backend's socket was not passed is never joined to another client's backend", async () => {
+  const path = join(directory, readdirSync(directory)[0] ?? "");
+  const channel = await connectChannel(path, { received: () => {}, ended: () => {} });
+  if (channel instanceof Failure) throw new Error(channel.message);
+  const [alone, aloneDown] = await tcpPair();
+  const [client, down] = await tcpPair();
+  const [backend, up] = await tcpPair();
+  const names = { client: "127.0.0.1", listener: "through", serverName: "localhost", backend: "a" };
+  for (const one of [aloneDown, down])
+    assert.ok(await channel.send({ kind: "client", cluster: "default", ...names }, one));
+  assert.ok(await channel.send({ kind: "backend" }, up));
+  for (const one of [aloneDown, down, up]) one.destroy();
+  const ends = [read(alone), read(client)];
+  backend.write("secret");
+  assert.equal(await within(5000, "both ends", Promise.all(ends)), ["closed", "secret"]);
+  channel.close();
+  for (const one of [alone, client, backend]) one.destroy();
+});
+
 /** Both ends of a TCP connection; the second one is still paused. */
 async function tcpPair(): Promise<[Socket, Socket]> {
   const { promise, resolve } = Promise.withResolvers<Socket>();

@@ -206,12 +206,14 @@ export class PeerSockets {
   }
 }
 
+type PassedClient = { readonly message: Message; readonly handle: PassedHandle };
+
 /** Takes the sockets of one other process, or returns them to it. */
 class Receiver implements ChannelOwner {
   readonly #channel: HandleChannel;
   readonly #parts: PeerSocketsParts;
   /** A client whose backend's socket has not arrived yet. */
-  #client: { readonly message: Message; readonly handle: PassedHandle } | undefined;
+  #client: PassedClient | undefined;
   #returned: ReadonlyMap<string, readonly Server[]> = new Map();
   #listeners = 0;
   #connections = 0;
@@ -228,14 +230,19 @@ class Receiver implements ChannelOwner {
       else if (kind === "start") void this.#return();
       else if (kind === "serving") this.#release();
     } else if (kind === "listener") void this.#listen(String(message["listener"]), handle);
-    else if (kind === "client" && this.#client === undefined) this.#client = { message, handle };
+    else if (kind === "client") this.#await({ message, handle });
     else if (kind === "backend" && this.#client !== undefined) this.#join(this.#client, handle);
     else handle.close();
   }
 
-  ended(): void {
+  /** Closes the earlier client: its connection ended in the other process before its backend's socket was sent. */
+  #await(client: PassedClient | undefined): void {
     this.#client?.handle.close();
-    this.#client = undefined;
+    this.#client = client;
+  }
+
+  ended(): void {
+    this.#await(undefined);
     const [listeners, connections] = [this.#listeners, this.#connections];
     if (listeners + connections > 0)
       this.#parts.journal.write({ kind: "peer_sockets.received", listeners, connections });
@@ -247,10 +254,7 @@ class Receiver implements ChannelOwner {
     else if (await listener.acceptFrom(handle)) this.#listeners += 1;
   }
 
-  #join(
-    { message, handle }: { readonly message: Message; readonly handle: PassedHandle },
-    up: PassedHandle,
-  ): void {
+  #join({ message, handle }: PassedClient, up: PassedHandle): void {
     this.#client = undefined;
     const wordOf = (key: string): string => String(message[key] ?? "");
     const listener = this.#parts.listeners.byName.get(wordOf("listener"));
