@@ -1,6 +1,15 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
 import http2 from "node:http2";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import tls from "node:tls";
@@ -187,7 +196,7 @@ test("without another process, a stop is what it was, and leaves no socket in th
 
 test("a process that does not answer gets nothing, and delays the stop by a second at most", async () => {
   const hung = createServer();
-  await new Promise<void>((resolve) => hung.listen(join(directory, "hung.sock"), resolve));
+  await new Promise<void>((resolve) => hung.listen(join(directory, "0000000000000000.sock"), resolve));
   const client = through();
   assert.match(await within(20_000, "an answer", client.get()), answer);
   const began = Date.now();
@@ -202,7 +211,7 @@ test("the socket of a process that was killed is removed, and the next process i
   const killed = createServer();
   await new Promise<void>((resolve) => killed.listen(join(directory, "bound"), resolve));
   // Node would remove the socket under the name that it has bound.
-  const dead = join(directory, "0.sock");
+  const dead = join(directory, "0000000000000000.sock");
   renameSync(join(directory, "bound"), dead);
   await new Promise((resolve) => killed.close(resolve));
   assert.is(existsSync(dead), true);
@@ -232,6 +241,75 @@ test("a listener accepts from at most so many sockets of others, and from none t
   for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
   for (const client of clients) client.close();
 });
+
+test("a process that is draining itself continues what another one passes to it, and its end ends the channel", async () => {
+  const second = await another();
+  const path = readdirSync(directory)
+    .map((name) => join(directory, name))
+    .toSorted((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs)[1];
+  let isEnded = false;
+  const channel = await connectChannel(path ?? "", { received: () => {}, ended: () => (isEnded = true) });
+  if (channel instanceof Failure) throw new Error(channel.message);
+  await first.running.stop(never);
+  const [client, down] = await tcpPair();
+  const [backend, up] = await tcpPair();
+  const busy = through();
+  assert.match(await within(20_000, "an answer", busy.get()), answer);
+  const stopped = second.running.stop(never);
+  await until("no listening socket", () => listeningSockets() === 0);
+  const names = { client: "127.0.0.1", listener: "through", serverName: "localhost" };
+  assert.ok(await channel.send({ kind: "client", cluster: "default", ...names, backend: "a" }, down));
+  assert.ok(await channel.send({ kind: "backend" }, up));
+  down.destroy();
+  up.destroy();
+  backend.write("hello");
+  assert.is(await within(5000, "a byte", read(client)), "hello");
+  await within(20_000, "the stop", stopped);
+  await until("the end of the channel", () => isEnded);
+  busy.close();
+  client.destroy();
+  backend.destroy();
+});
+
+test("a client whose backend's socket was not passed is never joined to another client's backend", async () => {
+  const path = join(directory, readdirSync(directory)[0] ?? "");
+  const channel = await connectChannel(path, { received: () => {}, ended: () => {} });
+  if (channel instanceof Failure) throw new Error(channel.message);
+  const [alone, aloneDown] = await tcpPair();
+  const [client, down] = await tcpPair();
+  const [backend, up] = await tcpPair();
+  const names = { client: "127.0.0.1", listener: "through", serverName: "localhost", backend: "a" };
+  for (const one of [aloneDown, down])
+    assert.ok(await channel.send({ kind: "client", cluster: "default", ...names }, one));
+  assert.ok(await channel.send({ kind: "backend" }, up));
+  for (const one of [aloneDown, down, up]) one.destroy();
+  const ends = [read(alone), read(client)];
+  backend.write("secret");
+  assert.equal(await within(5000, "both ends", Promise.all(ends)), ["closed", "secret"]);
+  channel.close();
+  for (const one of [alone, client, backend]) one.destroy();
+});
+
+/** Both ends of a TCP connection; the second one is still paused. */
+async function tcpPair(): Promise<[Socket, Socket]> {
+  const { promise, resolve } = Promise.withResolvers<Socket>();
+  const server = createServer({ pauseOnConnect: true }, resolve);
+  await new Promise<void>((listening) => server.listen(0, "127.0.0.1", listening));
+  const address = server.address();
+  const near = connect(typeof address === "object" && address !== null ? address.port : 0, "127.0.0.1");
+  near.on("error", () => {});
+  const far = await promise;
+  server.close();
+  return [near, far];
+}
+
+/** Returns what comes first; "closed" if the connection ends before. */
+function read(socket: Socket): Promise<string> {
+  return new Promise((resolve) => {
+    socket.once("data", (chunk: Buffer) => resolve(chunk.toString()));
+    socket.once("close", () => resolve("closed"));
+  });
+}
 
 test("a directory in which other users may write is not used", async () => {
   chmodSync(directory, 0o777);

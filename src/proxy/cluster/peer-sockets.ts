@@ -11,7 +11,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import type { Server } from "node:net";
+import type { Server, Socket } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
@@ -23,6 +23,7 @@ import {
   connectChannel,
   type HandleChannel,
   type HandleServer,
+  isUnserved,
   listenForChannels,
   type Message,
   mostChannels,
@@ -35,7 +36,12 @@ import type { PassedConnection, Passthrough } from "../tunnel/passthrough.ts";
 /** Milliseconds until another process must answer. A process that is stopped or overloaded gets no sockets. */
 export const answerMs = 1000;
 
-const ending = ".sock";
+const [ending, endingBeforeUse] = [".sock", ".bind"];
+/** Matches the names of the sockets. Other files of the directory are neither used nor removed. */
+const socketName = /^[\da-f]{16}\.sock$/;
+
+/** A channel to another process. `owner`: gets its messages; undefined: they are ignored. */
+type Peer = { readonly channel: HandleChannel; owner?: ChannelOwner };
 
 export type PeerSocketsParts = {
   readonly clock: Clock;
@@ -48,7 +54,8 @@ export type PeerSocketsParts = {
 export class PeerSockets {
   readonly #parts: PeerSocketsParts;
   #directory: string | undefined;
-  #served: { readonly server: HandleServer; readonly path: string } | undefined;
+  #served: { readonly server: HandleServer; readonly path: string; readonly directory: string } | undefined;
+  #isStopped = false;
   /** The process that takes the sockets of this one; undefined: none was found yet. */
   #successor: Promise<HandleChannel | undefined> | undefined;
 
@@ -58,8 +65,8 @@ export class PeerSockets {
 
   /** Offers other processes to take their sockets, from now on. Undefined: no longer. */
   serve(directory: string | undefined): void {
-    if (directory === this.#directory) return;
-    this.stop();
+    if (this.#isStopped || (directory === this.#directory && this.#served?.directory === directory)) return;
+    this.#close();
     this.#directory = directory;
     if (directory === undefined) return;
     const failure = this.#listen(directory);
@@ -70,28 +77,39 @@ export class PeerSockets {
   #listen(directory: string): Failure | undefined {
     const failure = unsafe(directory);
     if (failure !== undefined) return failure;
-    const name = randomBytes(8).toString("hex");
-    const server = listenForChannels(join(directory, name), (channel) => new Receiver(channel, this.#parts));
+    const name = join(directory, randomBytes(8).toString("hex"));
+    // As long as the name in use, because a path that is too long for other processes must fail here.
+    const unused = name + endingBeforeUse;
+    const server = listenForChannels(unused, (channel) => new Receiver(channel, this.#parts));
     if (server instanceof Failure) return server;
-    // Other processes remove a socket of this ending on which no process listens.
-    const path = join(directory, name + ending);
-    renameSync(join(directory, name), path);
-    this.#served = { server, path };
+    const path = name + ending;
+    try {
+      // Other processes remove a socket of this name on which no process listens.
+      renameSync(unused, path);
+    } catch (reason) {
+      server.close();
+      return failureFrom(reason, "proxy");
+    }
+    this.#served = { server, path, directory };
     return undefined;
   }
 
-  /** Takes no more sockets of other processes. */
-  stop(): void {
-    const served = this.#served;
-    this.#served = undefined;
-    if (served === undefined) return;
-    served.server.close();
-    rmSync(served.path, { force: true });
+  #close(): void {
+    if (this.#served === undefined) return;
+    this.#served.server.close();
+    remove(this.#served.path);
   }
 
-  /** Stops, and tells the process that has taken sockets that no more follow. */
+  /** Takes no more sockets of other processes, except from those that have begun. */
+  stop(): void {
+    this.#isStopped = true;
+    this.#close();
+  }
+
+  /** Stops, takes no sockets at all any more, and tells the process that has taken sockets that no more follow. */
   async close(): Promise<void> {
     this.stop();
+    this.#served?.server.end();
     (await this.#successor)?.close();
   }
 
@@ -109,9 +127,11 @@ export class PeerSockets {
       },
       ended: () => resolve(false),
     };
-    const channel = await connectToPeer(directory, owner, "");
-    if (channel === undefined) return () => {};
-    await channel.send({ kind: "start" });
+    const peer = await this.#findPeer(directory);
+    if (peer === undefined) return () => {};
+    const { channel } = peer;
+    peer.owner = owner;
+    void channel.send({ kind: "start" });
     if (!(await this.#within(promise))) {
       // A socket that arrived later would have no listener, and its clients would wait for ever.
       channel.close();
@@ -128,7 +148,7 @@ export class PeerSockets {
     // oxlint-disable-next-line no-await-in-loop
     for (const [listener, { servers }] of this.#parts.listeners.byName)
       for (const server of [...(isHandedOver ? [] : servers.own), ...servers.passed])
-        if (await channel.send({ kind: "listener", listener }, server)) listeners += 1;
+        if (await this.#send(channel, { kind: "listener", listener }, server)) listeners += 1;
     if (listeners > 0) this.#parts.journal.write({ kind: "peer_sockets.passed", listeners, connections: 0 });
   }
 
@@ -138,8 +158,8 @@ export class PeerSockets {
     if (channel === undefined) return;
     const send = async (cluster: string, connection: PassedConnection): Promise<boolean> => {
       const { down, up, ...names } = connection;
-      const isSent = await channel.send({ kind: "client", cluster, ...names }, down);
-      return isSent && channel.send({ kind: "backend" }, up);
+      const isSent = await this.#send(channel, { kind: "client", cluster, ...names }, down);
+      return isSent && this.#send(channel, { kind: "backend" }, up);
     };
     let connections = 0;
     // oxlint-disable-next-line no-await-in-loop
@@ -155,15 +175,27 @@ export class PeerSockets {
   }
 
   async #findSuccessor(): Promise<HandleChannel | undefined> {
-    if (this.#directory === undefined) return undefined;
-    const { promise, resolve } = Promise.withResolvers<boolean>();
-    const owner = { received: () => resolve(true), ended: () => resolve(false) };
-    const channel = await connectToPeer(this.#directory, owner, this.#served?.path ?? "");
-    if (channel === undefined) return undefined;
-    await channel.send({ kind: "offer" });
-    if (await this.#within(promise)) return channel;
-    channel.close();
-    return undefined;
+    return this.#directory === undefined ? undefined : (await this.#findPeer(this.#directory))?.channel;
+  }
+
+  /** Asks all other processes, and returns the one that accepts first; undefined: none does in time. */
+  async #findPeer(directory: string): Promise<Peer | undefined> {
+    const over = new AbortController();
+    const stop = this.#parts.clock.after(answerMs, () => over.abort());
+    const offers = socketsIn(directory, this.#served?.path).map((path) => offer(path, over.signal));
+    const accepted = offers.map(async (one) => (await one) ?? Promise.reject(new Error("No answer")));
+    const found = await Promise.any(accepted).catch(() => undefined);
+    stop();
+    over.abort();
+    for (const one of offers) void one.then((peer) => (peer === found ? undefined : peer?.channel.close()));
+    return found;
+  }
+
+  /** Closes the channel if the other process does not take the message in time, because the drain must go on. */
+  async #send(channel: HandleChannel, message: Message, passed: Socket | Server): Promise<boolean> {
+    const sent = channel.send(message, passed);
+    if (!(await this.#within(sent.then(() => true)))) channel.close();
+    return sent;
   }
 
   /** Resolves with false if the other process does not answer in time. */
@@ -174,12 +206,14 @@ export class PeerSockets {
   }
 }
 
+type PassedClient = { readonly message: Message; readonly handle: PassedHandle };
+
 /** Takes the sockets of one other process, or returns them to it. */
 class Receiver implements ChannelOwner {
   readonly #channel: HandleChannel;
   readonly #parts: PeerSocketsParts;
   /** A client whose backend's socket has not arrived yet. */
-  #client: { readonly message: Message; readonly handle: PassedHandle } | undefined;
+  #client: PassedClient | undefined;
   #returned: ReadonlyMap<string, readonly Server[]> = new Map();
   #listeners = 0;
   #connections = 0;
@@ -196,14 +230,19 @@ class Receiver implements ChannelOwner {
       else if (kind === "start") void this.#return();
       else if (kind === "serving") this.#release();
     } else if (kind === "listener") void this.#listen(String(message["listener"]), handle);
-    else if (kind === "client" && this.#client === undefined) this.#client = { message, handle };
+    else if (kind === "client") this.#await({ message, handle });
     else if (kind === "backend" && this.#client !== undefined) this.#join(this.#client, handle);
     else handle.close();
   }
 
-  ended(): void {
+  /** Closes the earlier client: its connection ended in the other process before its backend's socket was sent. */
+  #await(client: PassedClient | undefined): void {
     this.#client?.handle.close();
-    this.#client = undefined;
+    this.#client = client;
+  }
+
+  ended(): void {
+    this.#await(undefined);
     const [listeners, connections] = [this.#listeners, this.#connections];
     if (listeners + connections > 0)
       this.#parts.journal.write({ kind: "peer_sockets.received", listeners, connections });
@@ -215,10 +254,7 @@ class Receiver implements ChannelOwner {
     else if (await listener.acceptFrom(handle)) this.#listeners += 1;
   }
 
-  #join(
-    { message, handle }: { readonly message: Message; readonly handle: PassedHandle },
-    up: PassedHandle,
-  ): void {
+  #join({ message, handle }: PassedClient, up: PassedHandle): void {
     this.#client = undefined;
     const wordOf = (key: string): string => String(message[key] ?? "");
     const listener = this.#parts.listeners.byName.get(wordOf("listener"));
@@ -253,24 +289,51 @@ class Receiver implements ChannelOwner {
   }
 }
 
-/** Returns a channel to another process that serves; undefined: there is none. Removes the sockets of dead processes. */
-async function connectToPeer(
-  directory: string,
-  owner: ChannelOwner,
-  ownPath: string,
-): Promise<HandleChannel | undefined> {
-  if (unsafe(directory) !== undefined) return undefined;
-  const paths = readdirSync(directory)
-    .filter((name) => name.endsWith(ending))
-    .map((name) => join(directory, name))
-    .filter((path) => path !== ownPath);
-  for (const path of paths.slice(0, mostChannels)) {
-    // oxlint-disable-next-line no-await-in-loop
-    const channel = await connectChannel(path, owner);
-    if (!(channel instanceof Failure)) return channel;
-    rmSync(path, { force: true });
+/** Returns the paths of the other processes' sockets, at most `mostChannels`. */
+function socketsIn(directory: string, ownPath: string | undefined): readonly string[] {
+  if (unsafe(directory) !== undefined) return [];
+  try {
+    const names = readdirSync(directory).filter((name) => socketName.test(name));
+    const paths = names.map((name) => join(directory, name)).filter((path) => path !== ownPath);
+    return paths.slice(0, mostChannels);
+  } catch {
+    return []; // the process drains or starts as without the directory
   }
-  return undefined;
+}
+
+/** Resolves when the process at `path` has accepted; undefined: it does not before `over`. Removes a dead process's socket. */
+async function offer(path: string, over: AbortSignal): Promise<Peer | undefined> {
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  let peer: Peer | undefined;
+  const channel = await connectChannel(path, {
+    received: (message, handle) => {
+      if (peer?.owner !== undefined) return peer.owner.received(message, handle);
+      handle?.close();
+      if (message["kind"] === "accepted") resolve(true);
+    },
+    ended: () => {
+      resolve(false);
+      peer?.owner?.ended();
+    },
+  });
+  if (channel instanceof Failure) {
+    if (isUnserved(channel)) remove(path);
+    return undefined;
+  }
+  over.addEventListener("abort", () => resolve(false));
+  void channel.send({ kind: "offer" });
+  if (!over.aborted && (await promise)) peer = { channel };
+  else channel.close();
+  return peer;
+}
+
+/** Removes a socket if possible. One that stays does no harm: no process listens on it. */
+function remove(path: string): void {
+  try {
+    rmSync(path, { force: true });
+  } catch {
+    // for example, the file system is read-only
+  }
 }
 
 /** Every process that can write in the directory could take the connections of clients, so only the own user may write. */

@@ -274,7 +274,7 @@ export class Listener {
   takeOver(passed: PassedConnection, cluster: string): boolean {
     const { down, up, client } = passed;
     const gate = this.#parts.gates.get(cluster);
-    if (gate === undefined || this.#isDraining || !this.#enter(down)) return false;
+    if (gate === undefined || !this.#enter(down)) return false;
     // A connection that another process has accepted is not refused, but it counts.
     down.once("close", this.#sources.take(client) ?? (() => {}));
     setKeepalive(up, this.#parts.keepalive());

@@ -7,6 +7,8 @@
  */
 import { chmodSync } from "node:fs";
 import net from "node:net";
+import os from "node:os";
+import { getSystemErrorName } from "node:util";
 import { Failure, failureFrom } from "../../base/failure.ts";
 
 /** Longest line in bytes. A message names one connection, so a longer line is no message of watchkeeper. */
@@ -68,7 +70,12 @@ function internals(): Internals | undefined {
 const unsupported = new Failure("bad-request", "proxy", "This version of Node cannot pass sockets");
 
 function failed(what: string, code: number): Failure {
-  return new Failure("bad-request", "proxy", `${what}: error ${code}`);
+  return new Failure("bad-request", "proxy", `${what}: ${getSystemErrorName(code)}`, code);
+}
+
+/** True if no process listens at the path. After any other failure, one may: it is busy, or this process is short of descriptors. */
+export function isUnserved({ cause }: Failure): boolean {
+  return cause === -os.constants.errno.ECONNREFUSED;
 }
 
 /** Connects to the process that listens at `path`. */
@@ -89,7 +96,12 @@ export function connectChannel(path: string, owner: ChannelOwner): Promise<Handl
   });
 }
 
-export type HandleServer = { readonly close: () => void };
+export type HandleServer = {
+  /** Accepts no more channels. Open channels stay. */
+  readonly close: () => void;
+  /** Ends the open channels. */
+  readonly end: () => void;
+};
 
 /** Accepts channels at `path`, for processes of the same user. `ownerOf` is called for each channel. */
 export function listenForChannels(
@@ -132,7 +144,12 @@ export function listenForChannels(
     open.add(channel);
     const owner = ownerOf(channel);
   };
-  return { close: () => server.close() };
+  return {
+    close: () => server.close(),
+    end: () => {
+      for (const channel of open) channel.close();
+    },
+  };
 }
 
 export class HandleChannel {
@@ -195,7 +212,9 @@ export class HandleChannel {
       this.#line = this.#line.subarray(end + 1);
       this.#take(text);
     }
-    if (this.#line.length > mostLineBytes) this.close();
+    // The kernel delivers a socket with the first byte of its line, so at most the present line has one.
+    const mostHandles = this.#line.length > 0 ? 1 : 0;
+    if (this.#line.length > mostLineBytes || this.#handles.length > mostHandles) this.close();
   }
 
   #take(text: string): void {

@@ -143,13 +143,15 @@ export class AttemptPair extends Retries {
     return this.#other !== undefined;
   }
 
-  get #isRefused(): boolean {
-    return this.#held !== undefined && !(this.#held instanceof HeldBody);
+  /** True if the first bytes of a successful read's body have arrived, and are held. */
+  get isHoldingBody(): boolean {
+    return this.#held instanceof HeldBody;
   }
 
   /** True if every attempt is suspect and none has a response. An incomplete body is no response. */
   get isDoubted(): boolean {
-    if (this.#isRefused || this.#first?.isSuspect !== true) return false;
+    const isRefused = this.isHolding && !this.isHoldingBody;
+    if (isRefused || this.#first?.isSuspect !== true) return false;
     return this.#other === undefined || this.#other.isSuspect;
   }
 
@@ -172,8 +174,16 @@ export class AttemptPair extends Retries {
     return rest;
   }
 
-  hold(response: HeldResponse): void {
+  /** If the other attempt's body is arriving, drops this one, which has no success. Returns false if there is no body. */
+  prefersBodyTo(attempt: Attempt): boolean {
+    if (!this.isHoldingBody) return false;
+    attempt.cancel(true);
+    return this.goesOnWithout(attempt);
+  }
+
+  hold<T extends HeldResponse>(response: T): T {
     this.#held = response;
+    return response;
   }
 
   get isHolding(): boolean {

@@ -479,8 +479,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       return;
     }
     this.attempts.answered(attempt, fields, this.#parts.clock.now());
-    if (this.#holdsNotFound(attempt, fields, end)) return;
-    if (isRefusal(status) && this.#holdsBack(attempt, fields, end)) return;
+    if (this.#putsOff(attempt, status, fields, end)) return;
     if (end || this.context.kind !== "plain" || !isRepeatable(this.context))
       return this.#answer(attempt, status, fields, end);
     attempt.keepHead(fields);
@@ -491,8 +490,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
   }
 
-  /** Forwards what is held of the attempt's response, because the rest will not come. */
+  /** Forwards what is held of the attempt's response, because the rest will not come, unless another one may be whole. */
   #relayArrived(attempt: Attempt): void {
+    if (this.attempts.hasTwo && this.attempts.isHoldingBody) return;
     this.#relayHead(attempt);
     if (this.attempts.heldOf(attempt) instanceof HeldBody) this.#relayHeld();
   }
@@ -544,6 +544,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   // --- a response that is held, because another backend may give a better one ---
 
+  /** Returns true if the response is not forwarded now, because another attempt may give a better one. */
+  #putsOff(attempt: Attempt, status: number, fields: Field[], end: boolean): boolean {
+    if (status !== 200 && this.attempts.prefersBodyTo(attempt)) return true;
+    if (this.#holdsNotFound(attempt, fields, end)) return true;
+    return isRefusal(status) && this.#holdsBack(attempt, fields, end);
+  }
+
   /** Returns true if the refusal is not forwarded now: it is held back, or the request goes to another backend. */
   #holdsBack(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const rest = this.attempts.otherThan(attempt);
@@ -585,13 +592,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /** Holds a body from its first bytes on, because more follow. Returns false if it is forwarded as it arrives. */
   #holdsBody(attempt: Attempt): boolean {
-    const { buffered, clock } = this.#parts;
-    const answered = { info: this.#info, context: this.context };
-    const held = this.attempts.isHolding ? undefined : holdBody(attempt, answered, buffered);
+    const to = { info: this.#info, context: this.context };
+    const held = this.attempts.isHolding ? undefined : holdBody(attempt, to, this.#parts.buffered);
     if (held === undefined) return false;
     this.attempts.hold(held);
-    const relay = (): void => (this.attempts.heldOf(attempt) === held ? this.#relayHeld() : undefined);
-    this.#stopWaiting = held.whenLate(clock, relay);
+    held.forwardWhenLate(this.#parts.clock, () => this.#relayHeld());
     return true;
   }
 
@@ -609,7 +614,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   #goesOnWithout(attempt: Attempt): boolean {
     if (!this.attempts.goesOnWithout(attempt)) return false;
-    this.#relayHeld();
+    if (!this.attempts.isHoldingBody) this.#relayHeld();
     return true;
   }
 

@@ -104,9 +104,12 @@ export class HeldBody extends HeldResponse {
   readonly #buffered: Buffered;
   /** Number of bytes for which the backend has got flow-control credit, and that were not sent to the client yet. */
   #creditedBytes = 0;
+  #stopWaiting = noWait;
 
+  /** `head`: the attempt's kept head, which is taken from the attempt. */
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, mostBytes: number) {
     super(attempt, head, false, buffered);
+    attempt.takeHead();
     this.#isDocument = mostBytes > requestLimits.heldBodyBytes;
     this.#buffered = buffered;
     this.#mostBytes = mostBytes;
@@ -128,15 +131,22 @@ export class HeldBody extends HeldResponse {
 
   /**
    * Calls `forward` if the body is not complete after `heldBodyMs`. Waits on while the backend is suspect, because the
-   * request was then also sent to another backend, which may answer. Returns a function that cancels the wait.
+   * request was then also sent to another backend, which may answer. `forget` and `passOn` end the wait.
    */
-  whenLate(clock: Clock, forward: () => void): () => void {
-    let stop = noWait;
-    const wait = (): void => {
-      stop = clock.after(requestLimits.heldBodyMs, () => (this.attempt.isSuspect ? wait() : forward()));
-    };
-    wait();
-    return () => stop();
+  forwardWhenLate(clock: Clock, forward: () => void): void {
+    this.#stopWaiting = clock.after(requestLimits.heldBodyMs, () =>
+      this.attempt.isSuspect ? this.forwardWhenLate(clock, forward) : forward(),
+    );
+  }
+
+  override passOn(to: Parameters<HeldResponse["passOn"]>[0]): void {
+    this.#stopWaiting();
+    super.passOn(to);
+  }
+
+  override forget(): void {
+    this.#stopWaiting();
+    super.forget();
   }
 
   override get isDue(): boolean {
@@ -159,7 +169,6 @@ export function holdBody(attempt: Attempt, to: Answered, buffered: Buffered): He
   const mostBytes = mostBodyBytes(to);
   const length = head.find((field) => field.role === role.contentLength);
   if (length !== undefined && Number(length.value) > mostBytes) return undefined;
-  attempt.takeHead();
   return new HeldBody(attempt, head, buffered, mostBytes);
 }
 

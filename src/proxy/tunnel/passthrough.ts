@@ -131,9 +131,11 @@ export class Passthrough {
     return count;
   }
 
-  /** Continues a connection of another process. Returns false if its backend is unknown here. */
+  /** Continues a connection of another process. Returns false if its backend is unknown or dead here. */
   takeOver({ down, up, backend, ...names }: PassedConnection): boolean {
-    if (!this.#parts.backends.views.some(({ name }) => name === backend)) return false;
+    // Connections end when their backend becomes dead, so nothing would end those of a backend that is dead already.
+    if (!this.#parts.backends.views.some(({ name, state }) => name === backend && state !== "dead"))
+      return false;
     up.on("error", () => {});
     this.#count(up, backend);
     this.#join(down, { socket: up, backend }, names);

@@ -78,7 +78,7 @@ export class Progress {
   #versionRegressions = 0;
   /** Clock reading of the latest event or bookmark; -1: none yet. */
   lastEventAt = -1;
-  /** Clock reading of the first stream's latest bookmark; -1: none yet. */
+  /** Clock reading of the first stream's latest bookmark after its initial events; -1: none yet. */
   lastBookmarkAt = -1;
   /** Clock reading of the latest event that was no bookmark; -1: none yet. */
   lastChangeAt = -1;
@@ -174,12 +174,14 @@ export class Progress {
     return reading.hasReached(this.#delivered);
   }
 
-  /** Records when an event came. `isExpected`: false for the bookmark of a stream that was opened only to get it. */
-  arrived(type: EventType, now: number, isExpected: boolean): void {
+  /**
+   * Records when an event came. `isRegular`: false for a bookmark after which no other one need come within a minute.
+   */
+  arrived(type: EventType, now: number, isRegular: boolean): void {
     if (type === "ERROR") return;
     this.lastEventAt = now;
     if (type !== "BOOKMARK") this.lastChangeAt = now;
-    else if (isExpected) this.lastBookmarkAt = now;
+    else if (isRegular) this.lastBookmarkAt = now;
   }
 
   /**

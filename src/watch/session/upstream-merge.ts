@@ -170,8 +170,10 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // The bookmark of a stream that was opened only to get it does not show whether the first stream gets bookmarks.
-    progress.arrived(event.type, now, from === this.first || !this.#isRefreshing);
+    // Neither the bookmark of a stream that was opened only to get it, nor the one that ends the initial events, shows
+    // that the first stream gets a bookmark every minute: the cache may stay at the same version for long (W5).
+    const isRegular = (from === this.first || !this.#isRefreshing) && !event.endsInitialEvents;
+    progress.arrived(event.type, now, isRegular);
     return progress.take(event, from.reading, this.isMerged, now);
   }
 

@@ -183,6 +183,33 @@ test("neither a line without end nor one that is no message is kept", async () =
   }
 });
 
+test("sockets that no line announces end the channel", async () => {
+  const { path, received, ended, close } = await pair();
+  const { client, accepted, server } = await joined();
+  const binding = Reflect.get(process, "binding") as (
+    name: string,
+  ) => Record<string, new (kind?: number) => object>;
+  const { Pipe, PipeConnectWrap } = binding("pipe_wrap");
+  const { WriteWrap } = binding("stream_wrap");
+  if (Pipe === undefined || PipeConnectWrap === undefined || WriteWrap === undefined) throw new Error("Node");
+  // A pipe for sockets (IPC), as the channel itself uses.
+  const pipe = new Pipe(2) as {
+    connect(request: object, path: string): number;
+    writeUtf8String(request: object, text: string, handle: unknown): number;
+    close(): void;
+  };
+  await new Promise((oncomplete) => pipe.connect(Object.assign(new PipeConnectWrap(), { oncomplete }), path));
+  const handle: unknown = Reflect.get(accepted, "_handle");
+  for (let at = 0; at < 20; at += 1) pipe.writeUtf8String(new WriteWrap(), "{}\n", handle);
+  await until("the end of the channel", () => ended.far === 1);
+  assert.ok(received.length <= 1, `${received.length}`);
+  pipe.close();
+  client.destroy();
+  accepted.destroy();
+  server.close();
+  close();
+});
+
 test("at most so many channels are open", async () => {
   const { path, close } = await pair();
   const raws = Array.from({ length: mostChannels + 3 }, () => connect(path));

@@ -123,6 +123,75 @@ test("a body whose stream the backend resets is forwarded, and reset", () => {
   assert.equal([ear.body, ear.resetCode, other.asked.length], ["half a li", errorCode.INTERNAL_ERROR, 0]);
 });
 
+test("no timer is left of a body whose backend was suspect when it was lost", () => {
+  const { path, ear, from, other } = begun("/api/v1/pods", "half a li");
+  const { after } = path.clock;
+  let timers = 0;
+  path.clock.after = (ms, run) => {
+    if (ms === requestLimits.heldBodyMs) timers += 1;
+    return after(ms, run);
+  };
+  from.blackHole();
+  path.clock.advance(2_500);
+  other.last.side?.sendHeaders([ok], false);
+  for (const piece of ["a ", "li"]) other.last.say(piece);
+  path.settle();
+  other.last.say("st", true);
+  path.settle();
+  assert.equal([ear.body, ear.isEnded, path.exchanges.size], ["a list", true, 0]);
+  timers = 0;
+  path.clock.advance(10 * requestLimits.heldBodyMs);
+  assert.is(timers, 0);
+});
+
+test("a body that is under way wins against the refusal of a hedge", () => {
+  for (const status of [503, 429, 404]) {
+    const { path, ear, from, other } = begun("/api/v1/pods", "half a li");
+    const releases = from.sessions.map(({ cable }) => cable.hold());
+    from.isMute = true;
+    path.clock.advance(1_000);
+    assert.is(other.asked.length, 1);
+    other.last.answer(status, "not now");
+    path.settle();
+    assert.is(ear.heads.length, 0, `${status}`);
+    from.last.say("st", true);
+    for (const release of releases) release();
+    path.settle();
+    assert.equal([ear.status, ear.body, ear.isEnded], ["200", "half a list", true]);
+  }
+});
+
+test("a body that is under way stays held when the hedge is lost", () => {
+  const { path, ear, from, other } = begun("/api/v1/pods", "half a li");
+  from.blackHole();
+  path.clock.advance(1_000);
+  assert.is(other.asked.length, 1);
+  other.kill();
+  path.settle();
+  assert.is(ear.heads.length, 0);
+  other.isDown = false;
+  path.clock.advance(3_000);
+  assert.is(other.asked.length, 2);
+  other.last.answer(200, "a list");
+  path.settle();
+  assert.equal([ear.status, ear.body, ear.isEnded], ["200", "a list", true]);
+});
+
+test("a body whose stream the backend resets gives way to the hedge", () => {
+  const { path, ear, from, other } = begun("/api/v1/pods", "half a li");
+  const releases = from.sessions.map(({ cable }) => cable.hold());
+  from.isMute = true;
+  path.clock.advance(1_000);
+  assert.is(other.asked.length, 1);
+  from.last.side?.reset(errorCode.INTERNAL_ERROR);
+  for (const release of releases) release();
+  path.settle();
+  assert.is(ear.heads.length, 0);
+  other.last.answer(200, "a list");
+  path.settle();
+  assert.equal([ear.status, ear.body, ear.isEnded], ["200", "a list", true]);
+});
+
 test("a body with a length above the limit is not held", () => {
   const path = new PlayedPath(["a"]);
   const ear = path.client().ask("GET", "/api/v1/pods", [bearer("t")]);

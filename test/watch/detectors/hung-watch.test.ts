@@ -48,6 +48,17 @@ test("a watch that has missed two bookmarks is asked for elsewhere, and what tha
   );
 });
 
+test("the bookmark that ends the initial events promises no other: the cache may stay at its version for minutes", () => {
+  const query = "sendInitialEvents=true&resourceVersionMatch=NotOlderThan&allowWatchBookmarks=true";
+  const watch = new PlayedWatch({ query });
+  watch.serve(watch.from, "+8a =9$");
+  watch.advance(10 * minute);
+  assert.is(watch.to.asked.length, 0);
+  watch.serve(watch.from, "=10");
+  watch.advance(watchLimits.hungMs + watchLimits.hungLookMs);
+  assert.ok(watch.to.asked.length > 0, "but a bookmark after that one does");
+});
+
 test("a watch whose client does not read is not hung: its silence may be the client's", () => {
   const watch = new PlayedWatch({ query: "resourceVersion=7&allowWatchBookmarks=true" });
   watch.ear.isReading = false;

@@ -1,0 +1,170 @@
+/** Other processes in the directory for sockets that hang, are busy, or are no watchkeeper. */
+import { spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
+import { type Entry, Journal } from "../../../src/events/journal.ts";
+import { answerMs, PeerSockets, type PeerSocketsParts } from "../../../src/proxy/cluster/peer-sockets.ts";
+import { Descriptors } from "../../../src/proxy/net/descriptors.ts";
+import { within } from "../../support/within.ts";
+
+const test = suite("proxy/cluster/peer-sockets");
+
+let directory: string;
+const ends: (() => void)[] = [];
+
+test.before.each(() => {
+  directory = mkdtempSync(join(tmpdir(), "watchkeeper-peers-"));
+});
+
+test.after.each(() => {
+  for (const end of ends.splice(0)) end();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+/** The sockets of a process. `passOn`: what it does with its Passthrough connections. */
+function peerSockets(passOn?: (send: (one: object) => Promise<boolean>) => Promise<number>) {
+  const journal = new Journal(wallClock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const passthroughs = new Map(passOn === undefined ? [] : [["main", { passOn }]]);
+  const parts = {
+    clock: wallClock,
+    journal,
+    listeners: { byName: new Map() },
+    passthroughs: () => passthroughs,
+  };
+  const sockets = new PeerSockets(parts as unknown as PeerSocketsParts);
+  ends.push(() => void sockets.close());
+  return { sockets, entries };
+}
+
+/** A process that is not ours listens at this name. */
+async function played(name: string, serve: (socket: Socket) => void): Promise<void> {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    ends.push(() => socket.destroy());
+    serve(socket);
+  });
+  await new Promise<void>((resolve) => server.listen(join(directory, name), resolve));
+  ends.push(() => server.close());
+}
+
+test("a process that stops reading in the middle does not hold up the drain", async () => {
+  await played("00000000000000aa.sock", (socket) => {
+    socket.once("data", () => {
+      socket.pause();
+      socket.write('{"kind":"accepted"}\n');
+    });
+  });
+  const socket = await connected();
+  let sent = 0;
+  const { sockets } = peerSockets(async (send) => {
+    // The kernel keeps some hundred messages.
+    for (let at = 0; at < 2000; at += 1) {
+      // oxlint-disable-next-line no-await-in-loop
+      if (
+        !(await send({
+          client: "1.2.3.4",
+          listener: "l",
+          serverName: "",
+          backend: "a",
+          down: socket,
+          up: socket,
+        }))
+      )
+        break;
+      sent += 1;
+    }
+    return sent;
+  });
+  sockets.serve(directory);
+  const began = Date.now();
+  await within(10_000, "the end", sockets.passConnections());
+  assert.ok(sent < 2000 && Date.now() - began < answerMs + 3000, `${sent} in ${Date.now() - began} ms`);
+});
+
+async function connected(): Promise<Socket> {
+  const server = createServer((socket) => void ends.push(() => socket.destroy()));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const socket = connect(typeof address === "object" && address !== null ? address.port : 0, "127.0.0.1");
+  await new Promise((resolve) => socket.once("connect", resolve));
+  ends.push(() => {
+    socket.destroy();
+    server.close();
+  });
+  return socket;
+}
+
+test("a process that hangs does not hide one that answers", async () => {
+  await played("0000000000000000.sock", () => {});
+  peerSockets().sockets.serve(directory);
+  const { sockets } = peerSockets(async (send) =>
+    Number(await send({ down: await connected(), up: await connected() })),
+  );
+  const began = Date.now();
+  sockets.serve(directory);
+  sockets.stop();
+  await sockets.passConnections();
+  assert.ok(Date.now() - began < answerMs, `${Date.now() - began} ms`);
+});
+
+test("sockets of other programs are neither asked nor removed, and nothing in the directory makes a start or a stop fail", async () => {
+  let asked = 0;
+  await played("docker.sock", () => (asked += 1));
+  mkdirSync(join(directory, "00000000000000bb.sock"));
+  const { sockets } = peerSockets();
+  await sockets.takeListeners(directory, new Descriptors());
+  sockets.serve(directory);
+  await sockets.passListeners(false);
+  sockets.stop();
+  assert.equal([asked, readdirSync(directory).length], [0, 2]);
+});
+
+test("the socket of a process that is too busy to accept stays", async () => {
+  const path = join(directory, "00000000000000cc.sock");
+  const listen = `require("net").createServer().listen({path:${JSON.stringify(path)},backlog:1},()=>{require("fs").writeSync(1,"x");for(;;);})`;
+  const child = spawn(process.execPath, ["-e", listen], { stdio: ["ignore", "pipe", "ignore"] });
+  ends.push(() => child.kill("SIGKILL"));
+  await within(10_000, "the child", new Promise((resolve) => child.stdout.once("data", resolve)));
+  for (let at = 0; at < 4; at += 1) {
+    const socket = connect(path);
+    socket.on("error", () => {});
+    ends.push(() => socket.destroy());
+  }
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  const { sockets } = peerSockets();
+  await sockets.takeListeners(directory, new Descriptors());
+  assert.is(existsSync(path), true);
+});
+
+test("a directory that failed is tried again with the next reload; a process that stops serves no more", () => {
+  const { sockets, entries } = peerSockets();
+  const late = join(directory, "late");
+  sockets.serve(late);
+  assert.equal(
+    entries.map(({ kind }) => kind),
+    ["peer_sockets.failed"],
+  );
+  mkdirSync(late, { mode: 0o700 });
+  sockets.serve(late);
+  assert.is(readdirSync(late).length, 1);
+  sockets.stop();
+  sockets.serve(directory);
+  assert.equal([...readdirSync(late), ...readdirSync(directory)], ["late"]);
+});
+
+test("a path that is too long for other processes is a failure", () => {
+  const { sockets, entries } = peerSockets();
+  const deep = join(directory, "x".repeat(88 - directory.length));
+  mkdirSync(deep, { mode: 0o700 });
+  sockets.serve(deep);
+  assert.equal([entries.map(({ kind }) => kind), readdirSync(deep)], [["peer_sockets.failed"], []]);
+});
+
+test.run();
