@@ -238,11 +238,13 @@ export function isMute(facts: BackendFacts): boolean {
 
 /**
  * True if no backend answers and at least one of them ignores new sockets. Then the proxy's network is the most likely
- * cause (D14). Backends that have never answered do not count, because they have no open requests.
+ * cause (D14). Backends without connections do not count unless a socket was answered since the others fell silent:
+ * they have no open requests, and an earlier answer says nothing about the network now.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
-  const isUnused = ({ connections, fresh }: BackendFacts): boolean =>
-    connections === "none" && fresh !== "answer";
+  const doubtedAt = Math.max(...all.filter(isMute).map((facts) => facts.doubtedAt));
+  const isUnused = ({ connections, fresh, answeredAt }: BackendFacts): boolean =>
+    connections === "none" && (fresh !== "answer" || answeredAt < doubtedAt);
   const isCutOff = (facts: BackendFacts): boolean =>
     (isMute(facts) || isUnreached(facts)) &&
     facts.answeredAt >= 0 &&

@@ -220,6 +220,23 @@ test("backends without connections are silent as well when their probes are, if 
   assert.not(backends.areAllSilent);
 });
 
+test("a backend without connections that answered before the others fell silent is silent with them", () => {
+  const clock = manualClock();
+  const parts = { clock, journal: new Journal(clock), rules, deadAfterWhenAllSilentMs: 10_000 };
+  const backends = new Backends(["a", "unused"], parts);
+  const fresh = (met: "answer" | "silence") =>
+    ({ kind: "fresh", met, begunAt: clock.now(), ms: 1, reason: met }) as const;
+  backends.learn("a", opened);
+  backends.learn("unused", fresh("answer"));
+  clock.advance(1000);
+  backends.learn("a", silent);
+  backends.learn("a", fresh("silence"));
+  assert.ok(backends.areAllSilent);
+  clock.advance(1000);
+  backends.learn("unused", fresh("answer"));
+  assert.equal([backends.areAllSilent, backends.silenceOverAt], [false, clock.now()]);
+});
+
 test("where all refuse, or none was ever reached, nothing is silent", () => {
   const clock = manualClock();
   const backends = new Backends(["a"], {
