@@ -234,7 +234,7 @@ export const watchLimits = {
   delayGroups: 32,
   /** Interval in ms. The longest delay of a write is kept for the present interval and the previous one. */
   recentDelayMs: 10_000,
-  /** Ms between two checks for backends that deliver writes late (watch-delay.ts). */
+  /** Ms between two checks for backends whose watches deliver writes late (watch-delay.ts). */
   delayLookMs: 500,
   /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
   lateMs: 2000,

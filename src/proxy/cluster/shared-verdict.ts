@@ -13,7 +13,8 @@ import type { LedgerFact } from "../observe/ledger-tap.ts";
 
 /**
  * Why a worker wants a backend to be probed at once. failed: a request failed there; slow: requests are unanswered
- * although PINGs are answered; large-packets: one connection in use is silent while another answers.
+ * although PINGs are answered; large-packets: one connection in use is silent while another answers PINGs, so the path
+ * may lose large packets.
  */
 export const symptoms = ["failed", "slow", "large-packets"] as const;
 export type Symptom = (typeof symptoms)[number];

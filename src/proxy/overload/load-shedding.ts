@@ -45,7 +45,10 @@ export type Sheddable = {
     readonly kind: Kind;
     readonly at: number;
   };
-  /** True if the request is over. It is then not cut, even if its client has not read the whole response yet. */
+  /**
+   * True if the request has ended: nothing more comes from the backend. Load shedding does not cut it, even if its
+   * client has not read the whole response yet.
+   */
   readonly isEnded: boolean;
   cut(): void;
 };
