@@ -20,8 +20,9 @@ export const workerLimits = {
   addresses: 20_000,
   /** A worker may have this many sockets more than the one that has the fewest, and an eighth of those. */
   moreSockets: 2,
-  /** Milliseconds between two questions to a worker, and without an answer until it counts as hung (as in /livez). */
+  /** Milliseconds between two questions to a worker. */
   askEveryMs: 1000,
+  /** A worker that leaves a question unanswered for longer counts as hung, and is killed. /livez has the same limit. */
   hungMs: 5000,
   /** Milliseconds that a worker has to start. On a slow machine it takes 3 s, and then waits 5 s for a backend. */
   startMs: 30_000,

@@ -29,7 +29,7 @@ export class Beat {
     return this.#times.length;
   }
 
-  /** Returns the milliseconds since the write with this count; 0: there was no such write yet. */
+  /** Returns the milliseconds since write number `count`; 0: there was no such write yet. */
   age(count: number): number {
     const at = this.#times[count - 1];
     return at === undefined ? 0 : this.#clock.now() - at;
@@ -53,7 +53,10 @@ export class Beat {
   }
 }
 
-/** Makes the write with this count. A returned promise resolves when the write is done, and is never rejected. */
+/**
+ * Makes write number `count` (1, 2, …), which stores `count` in the ConfigMap. If it returns a promise, the promise
+ * resolves when the write is done, and never rejects.
+ */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
 /** Returns a function that makes each write in the store of embedded apiservers. */
@@ -73,7 +76,7 @@ export function beatInto(store: Store, clock: Clock): WriteBeat {
   };
 }
 
-/** Returns the ConfigMap that the write with this count sends. */
+/** Returns the ConfigMap that write number `count` sends. */
 export function beatObject(count: number): object {
   return {
     apiVersion: "v1",

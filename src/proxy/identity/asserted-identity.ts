@@ -58,7 +58,7 @@ export type Asserted = Common & {
   readonly drops: FieldRule;
   /** True for an impersonation field that the apiserver could not authorize for this client. */
   readonly isPresumptuous: FieldRule;
-  /** The earliest expiry in the client's certificate chain, in ms since 1970. */
+  /** The earliest expiry of the certificates that the client has presented, in ms since 1970. */
   readonly notAfter: number;
 };
 

@@ -91,11 +91,14 @@ function problemOf(socket: tls.TLSSocket): string | undefined {
   return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
 }
 
-/** Returns the earliest expiry in the chain, because the apiserver checks the whole chain with each request. */
+/**
+ * Returns the earliest expiry of the certificates that the client has presented, because an apiserver checks the whole
+ * chain with each request.
+ */
 function firstEnd(certificate: X509Certificate): number {
   let end = Number.POSITIVE_INFINITY;
   let last: X509Certificate | undefined = certificate;
-  // At most ten steps: OpenSSL allows a chain of a hundred certificates, and a root CA is its own issuer.
+  // Reads at most ten certificates, although OpenSSL accepts a chain of a hundred.
   for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
     end = Math.min(end, last.validToDate.getTime());
     const issuer: X509Certificate | undefined = last.issuerCertificate;
