@@ -10,6 +10,7 @@ import net from "node:net";
 import os from "node:os";
 import { getSystemErrorName } from "node:util";
 import { Failure, failureFrom } from "../../base/failure.ts";
+import { isRecord, parseJson } from "../../base/json.ts";
 
 /** Longest line in bytes. A message names one connection, so a longer line is no message of watchkeeper. */
 export const mostLineBytes = 16_384;
@@ -230,17 +231,13 @@ export class HandleChannel {
 }
 
 function messageIn(text: string): Message | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    if (typeof value !== "object" || value === null) return undefined;
-    const entries = Object.entries(value).filter(
-      (entry): entry is [string, string | number] =>
-        typeof entry[1] === "string" || typeof entry[1] === "number",
-    );
-    return Object.fromEntries(entries);
-  } catch {
-    return undefined;
-  }
+  const value = parseJson(text);
+  if (!isRecord(value)) return undefined;
+  const entries = Object.entries(value).filter(
+    (entry): entry is [string, string | number] =>
+      typeof entry[1] === "string" || typeof entry[1] === "number",
+  );
+  return Object.fromEntries(entries);
 }
 
 /** Returns a socket for a handle that another process has passed. It is paused. */
