@@ -2,6 +2,8 @@
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { guards } from "../processes/guards/table.ts";
+import { watchDefects } from "../simulation/watch-defects.ts";
 import { areas } from "./all.ts";
 import { fileOf, play } from "./play.ts";
 
@@ -15,8 +17,13 @@ test("there are sixty at least, in every area", () => {
   for (const [area, defects] of Object.entries(areas)) assert.ok(defects.length >= 5, area);
 });
 
-test("each has its place, once", () => {
-  const lost = all.flatMap(({ name, mutations }) =>
+test("each has its place, once; so has each fault of the watch simulation, and each guard that is taken out", () => {
+  const faults = [
+    ...all,
+    ...watchDefects,
+    ...guards.map(({ without: name, removal }) => ({ name, mutations: [removal].flat() })),
+  ];
+  const lost = faults.flatMap(({ name, mutations }) =>
     mutations.filter(({ file, find }) => text(`src/${file}`).split(find).length !== 2).map(() => name),
   );
   assert.equal(lost, []);

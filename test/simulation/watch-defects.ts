@@ -290,7 +290,7 @@ const ofEndings: readonly WatchDefect[] = [
   }),
   defect("one cache's word that a client's version is too old is believed", ["ends"], {
     file: progress,
-    find: 'if (isFirst && this.phase === "opening" && isHeldBack(event, this.#refused)) return "refused";',
+    find: " || isHeldBack(event, this.#refused)",
     replace: "",
   }),
   defect("a stream of a bookmark refresh is taken for a successor", ["ends", "deadline", "identity"], {
