@@ -9,6 +9,7 @@ import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { parseConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { freePort } from "../support/free-port.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
 
@@ -64,17 +65,6 @@ async function reload(admin: string, target = proxy): Promise<readonly string[] 
 
 function portOf(address: string): number {
   return Number(address.split(":").at(-1));
-}
-
-/** Returns a TCP port that was free a moment ago. */
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const bound = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof bound === "object" && bound !== null ? bound.port : 0;
 }
 
 async function isClosed(address: string): Promise<boolean> {

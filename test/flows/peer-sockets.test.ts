@@ -24,6 +24,7 @@ import { type Running, startWatchkeeper } from "../../src/main.ts";
 import { answerMs } from "../../src/proxy/cluster/peer-sockets.ts";
 import { mostPassedSockets } from "../../src/proxy/downstream/listen.ts";
 import { connectChannel } from "../../src/proxy/net/handle-channel.ts";
+import { freePort } from "../support/free-port.ts";
 import { until } from "../support/h1.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
@@ -64,14 +65,6 @@ test.after.each(async () => {
   await first.stop();
   rmSync(directory, { recursive: true, force: true });
 });
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === "object" && address !== null ? address.port : 0;
-}
 
 /** Another process of the same configuration, as far as its sockets are concerned. */
 async function another(): Promise<Another> {

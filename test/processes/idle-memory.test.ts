@@ -2,7 +2,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import https from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -10,6 +9,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { bundle } from "../../deploy/release/bundle.ts";
 import { figure } from "../support/figure.ts";
+import { freePort } from "../support/free-port.ts";
 import { testPki } from "../support/pki.ts";
 import { Target } from "../support/target.ts";
 import { within } from "../support/within.ts";
@@ -37,15 +37,6 @@ test.after(() => {
   for (const target of targets) target.stop();
   rmSync(root, { recursive: true, force: true });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((found) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => found(typeof address === "object" ? (address?.port ?? 0) : 0));
-    });
-  });
-}
 
 type Started = { readonly pid: number; readonly port: number; readonly caFile: string };
 

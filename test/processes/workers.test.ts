@@ -3,10 +3,10 @@ import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
-import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { freePort } from "../support/free-port.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.ts";
 import { within } from "../support/within.ts";
 
@@ -44,16 +44,6 @@ function askAnew(port: number): Promise<string> {
     });
     request.on("error", (error) => resolve("code" in error ? String(error.code) : error.message));
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => {
-    server.listen(0, "127.0.0.1", resolve);
-  });
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  return port;
 }
 
 async function until(what: string, isSo: () => boolean | Promise<boolean>, withinMs = 30_000): Promise<void> {

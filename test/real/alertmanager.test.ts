@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { alerts } from "../../src/admin/monitoring/alerts.ts";
-import { freePort } from "../support/prometheus.ts";
+import { freePort } from "../support/free-port.ts";
 import { programOf } from "../support/promtool.ts";
 
 const test = suite("real/alertmanager");

@@ -5,11 +5,12 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
+import { freePort } from "../support/free-port.ts";
 import { ask, order } from "./rig/ask.ts";
 import { call } from "./rig/call.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
-import { freePort, Proxy } from "./rig/proxy.ts";
+import { Proxy } from "./rig/proxy.ts";
 import { saidSince } from "./rig/said.ts";
 
 const test = suite("real/authorization");

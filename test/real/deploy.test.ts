@@ -9,11 +9,11 @@ import { fileURLToPath } from "node:url";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse, stringify } from "yaml";
+import { freePort } from "../support/free-port.ts";
 import { call, type Output } from "./rig/call.ts";
 import { Child } from "./rig/child.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, crdPath, figure, monitoringKinds, pathOf, testWith } from "./rig/parts.ts";
-import { freePort } from "./rig/proxy.ts";
 
 const test = suite("real/deploy");
 const real = testWith(test, [...clusterNeeds, "kubectl", "helm", "crds"]);

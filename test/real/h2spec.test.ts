@@ -2,12 +2,13 @@ import { readFileSync } from "node:fs";
 import { createSecureServer, type Http2SecureServer, type ServerHttp2Session } from "node:http2";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { freePort } from "../support/free-port.ts";
 import { serverName } from "./rig/apiserver.ts";
 import { call } from "./rig/call.ts";
 import { runFolder } from "./rig/folder.ts";
 import { figure, pathOf, testWith } from "./rig/parts.ts";
 import { Pki } from "./rig/pki.ts";
-import { freePort, Proxy } from "./rig/proxy.ts";
+import { Proxy } from "./rig/proxy.ts";
 
 const test = suite("real/h2spec");
 const real = testWith(test, ["openssl", "setpriv", "h2spec"]);

@@ -9,13 +9,14 @@ import { createInterface } from "node:readline";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { freePort } from "../support/free-port.ts";
 import { within } from "../support/within.ts";
 import { Tunnel } from "./load/tunnel.ts";
 import { order, type Server, whoIs } from "./rig/ask.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { onLeave } from "./rig/leave.ts";
 import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
-import { freePort, Proxy } from "./rig/proxy.ts";
+import { Proxy } from "./rig/proxy.ts";
 import { saidSince, verdict } from "./rig/said.ts";
 
 const test = suite("real/passthrough");

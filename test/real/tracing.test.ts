@@ -8,12 +8,13 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { freePort } from "../support/free-port.ts";
 import { ask } from "./rig/ask.ts";
 import { Child } from "./rig/child.ts";
 import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { runFolder } from "./rig/folder.ts";
 import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
-import { freePort, Proxy } from "./rig/proxy.ts";
+import { Proxy } from "./rig/proxy.ts";
 import { until } from "./rig/until.ts";
 
 const test = suite("real/tracing");

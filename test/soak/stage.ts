@@ -5,7 +5,7 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { connect, createServer } from "node:net";
+import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Probed } from "../../bench/gc-probe.ts";
@@ -15,6 +15,7 @@ import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import { Embedded } from "../../src/demo/apiserver/embedded.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
 import { Volume } from "../processes/reloads/material.ts";
+import { freePort } from "../support/free-port.ts";
 import { testPki } from "../support/pki.ts";
 import { Target } from "../support/target.ts";
 import { within } from "../support/within.ts";
@@ -225,13 +226,4 @@ ${shape.hasSide ? `  - {name: side, backends: [{name: s, url: "https://localhost
 admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:${ports.admin}"}
 drain: {shutdownDelay: 10ms, timeout: 2s}
 `;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  return typeof address === "object" && address !== null ? address.port : 0;
 }

@@ -1,11 +1,11 @@
 /** A real Prometheus that scrapes and judges once a second: its programs come with Debian's package `prometheus`. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { rulesFile } from "../../src/admin/monitoring/rules.ts";
+import { freePort } from "./free-port.ts";
 import { programOf } from "./promtool.ts";
 
 /** As its API has it. */
@@ -105,14 +105,4 @@ export class Prometheus {
     await this.stop();
     throw new Error("Prometheus does not scrape");
   }
-}
-
-export function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer();
-    server.listen(0, "127.0.0.1", () => {
-      const bound = server.address();
-      server.close(() => resolve(typeof bound === "object" && bound !== null ? bound.port : 0));
-    });
-  });
 }

@@ -3,10 +3,10 @@ import { writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { join } from "node:path";
 import { envoyProgram, find } from "../../../bench/tools.ts";
+import { freePort } from "../../support/free-port.ts";
 import { serverName } from "../rig/apiserver.ts";
 import { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
-import { freePort } from "../rig/proxy.ts";
 
 type Backend = { readonly name: string; readonly host: string; readonly port: string };
 

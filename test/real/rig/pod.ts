@@ -5,11 +5,11 @@
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../support/free-port.ts";
 import { order } from "./ask.ts";
 import { Call, type Output } from "./call.ts";
 import { Child } from "./child.ts";
 import type { Cluster } from "./cluster.ts";
-import { freePort } from "./proxy.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/watchkeeper.js", import.meta.url));
 

@@ -5,10 +5,10 @@
  * whether a suite can fail at all; `none`, no proxy: what a suite finds then, it finds in itself.
  */
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { fileURLToPath } from "node:url";
+import { freePort } from "../../support/free-port.ts";
 import { serverName } from "./apiserver.ts";
 import { Child, type Start } from "./child.ts";
 import type { Pair, Pki } from "./pki.ts";
@@ -33,19 +33,6 @@ export type ProxyOptions = {
 };
 
 type Ports = { readonly listener: number; readonly metrics: number };
-
-/**
- * A port below the ephemeral range (32768 and up): between the choice of a port in that range
- * and the bind by the proxy, an outgoing connection could have taken it.
- */
-export async function freePort(): Promise<number> {
-  const wanted = 20_000 + Math.floor(Math.random() * 12_000);
-  const { promise, resolve } = Promise.withResolvers<boolean>();
-  const server = createServer();
-  server.on("error", () => resolve(false));
-  server.listen(wanted, "127.0.0.1", () => server.close(() => resolve(true)));
-  return (await promise) ? wanted : freePort();
-}
 
 function watchkeeper(options: ProxyOptions, pair: Pair, ports: Ports): Start {
   const name = options.name ?? "watchkeeper";

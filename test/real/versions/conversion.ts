@@ -1,8 +1,8 @@
 /** A CRD with two versions, and the webhook that converts between them: v1 has `size: "3"`, v2 has `count: 3`. */
 import { readFileSync } from "node:fs";
 import { createServer, type Server as HttpsServer } from "node:https";
+import { freePort } from "../../support/free-port.ts";
 import type { Cluster } from "../rig/cluster.ts";
-import { freePort } from "../rig/proxy.ts";
 
 export const group = "rig.example.com";
 export type CrdVersion = "v1" | "v2";

@@ -1,11 +1,11 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import https from "node:https";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { command, endCommands } from "../../../support/command.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { testPki } from "../../../support/pki.ts";
 import { Target } from "../../../support/target.ts";
 
@@ -28,15 +28,6 @@ test.after(() => {
   target.stop();
   rmSync(root, { recursive: true, force: true });
 });
-
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const server = createServer().listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      server.close(() => resolve(typeof address === "object" ? (address?.port ?? 0) : 0));
-    });
-  });
-}
 
 /** As an in-cluster client asks: by address, trusting what it finds. */
 function get(port: number): Promise<number | undefined> {

@@ -9,6 +9,7 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Handover } from "../../../../src/cli/serve/handover.ts";
 import { type Entry, Journal } from "../../../../src/events/journal.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { Load } from "../../../support/load.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
@@ -80,14 +81,6 @@ logging: {format: Text, level: Debug}
 `,
   );
   return file;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
 }
 
 function isListening(port: number): Promise<boolean> {

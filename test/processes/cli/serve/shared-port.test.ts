@@ -3,12 +3,12 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
-import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { freePort } from "../../../support/free-port.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
@@ -48,15 +48,6 @@ admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:${ports.metrics}"}
 drain: {shutdownDelay: 300ms, timeout: 1s}
 `,
   );
-}
-
-async function freePort(): Promise<number> {
-  const server = net.createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as net.AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
 }
 
 async function startBackend(): Promise<void> {
