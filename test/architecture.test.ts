@@ -84,7 +84,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "cli/client": "base config incidents admin/http admin/monitoring cli/commands",
   "cli/bundle": "base program admin/events cli/commands cli/client",
   cli: "base program cli/commands cli/serve",
-  page: "admin/api",
+  "page/data": "admin/api",
 };
 const mostFiles = { folder: 15, root: 10 };
 

@@ -1,10 +1,10 @@
 /** The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and certificates. */
-import { askReplica, figures, list, replicas as readReplicas } from "./api.js";
+import { askReplica, figures, list, replicas as readReplicas } from "./data/api.js";
+import { usePolled } from "./data/polled.js";
+import { endOf, indexAt, useRecorded } from "./data/recorded.js";
+import { useReplica } from "./data/replica.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useMemo, useRef, useState } from "./html.js";
-import { usePolled } from "./polled.js";
-import { endOf, indexAt, useRecorded } from "./recorded.js";
-import { useReplica } from "./replica.js";
 import { hashOf, tabs, useRoute } from "./route.js";
 import { paramsOf, viewIn } from "./table.js";
 import { Certificates } from "./views/certificates.js";
@@ -84,9 +84,9 @@ const searchable = ["watches", "clients", "leases"];
 /**
  * The data that all views show, read at intervals. `now`: the proxy's time, in ms since 1970.
  * @typedef {{
- *   backends: readonly import("./rows.d.ts").Backend[],
- *   incidents: readonly import("./rows.d.ts").Incident[],
- *   recorded: import("./rows.d.ts").Recorded,
+ *   backends: readonly import("./data/rows.d.ts").Backend[],
+ *   incidents: readonly import("./data/rows.d.ts").Incident[],
+ *   recorded: import("./data/rows.d.ts").Recorded,
  *   now: number,
  * }} State
  */

@@ -31,8 +31,8 @@ const labels = [
 
 /**
  * @param {{
- *   figures: import("./rows.d.ts").Stats | undefined,
- *   backends: readonly import("./rows.d.ts").Backend[],
+ *   figures: import("./data/rows.d.ts").Stats | undefined,
+ *   backends: readonly import("./data/rows.d.ts").Backend[],
  *   failure: string,
  *   tab: string,
  *   filter: string,

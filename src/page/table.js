@@ -40,7 +40,7 @@ export function paramsOf({ sort, offset }) {
  * @param {{
  *   label: string,
  *   columns: readonly Column<Row>[],
- *   list: import("./rows.d.ts").List<Row> | undefined,
+ *   list: import("./data/rows.d.ts").List<Row> | undefined,
  *   view: View,
  *   onView: (view: View) => void,
  *   keyOf: (row: Row) => string,
@@ -88,7 +88,7 @@ function Head({ column: { title, column, isNumber }, view, onView }) {
 }
 
 /**
- * @param {{ list: import("./rows.d.ts").List<unknown> | undefined, view: View, onView: (view: View) => void, label: string }} props
+ * @param {{ list: import("./data/rows.d.ts").List<unknown> | undefined, view: View, onView: (view: View) => void, label: string }} props
  */
 function Pages({ list, view, onView, label }) {
   if (list === undefined || list.matching <= view.limit) return null;

@@ -89,7 +89,7 @@ export function markOf(state) {
 
 /**
  * Returns the first of a client's identity, pod, program and address that is known.
- * @param {import("./rows.d.ts").Caller} caller
+ * @param {import("./data/rows.d.ts").Caller} caller
  */
 export function whoIs({ subject, pod, agent, client }) {
   return subject || pod || agent || client || "unknown";

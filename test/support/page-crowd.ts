@@ -5,7 +5,7 @@ import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { Journal } from "../../src/events/journal.ts";
-import type { Columns, HistoryAnswer } from "../../src/page/rows.d.ts";
+import type { Columns, HistoryAnswer } from "../../src/page/data/rows.d.ts";
 import { backend, changeAt, figuresAt, historyAnswer, incident, noIdentity } from "./page.ts";
 
 const watches = 50_000;

@@ -1,10 +1,10 @@
 /** The head of a backend's lane (lanes.js): its state and the reason, connections, and buttons "why?" and "drain". */
-import { isElsewhere, post } from "../api.js";
+import { isElsewhere, post } from "../data/api.js";
 import { html, useState } from "../html.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, counted, markOf } from "../words.js";
 
-/** @typedef {import("../rows.d.ts").Backend} Backend */
+/** @typedef {import("../data/rows.d.ts").Backend} Backend */
 
 /** @param {{ name: string, backend: Backend | undefined }} props undefined: the backend was removed within the hour */
 export function BackendHead({ name, backend }) {

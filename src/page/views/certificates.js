@@ -3,7 +3,7 @@ import { html } from "../html.js";
 import { Mark } from "../table.js";
 import { age, markOf } from "../words.js";
 
-/** @param {{ certificates: readonly import("../rows.d.ts").CertificateRow[] }} props */
+/** @param {{ certificates: readonly import("../data/rows.d.ts").CertificateRow[] }} props */
 export function Certificates({ certificates }) {
   return html`<section aria-labelledby="certificates-title">
     <h2 id="certificates-title">Certificates</h2>

@@ -3,8 +3,8 @@ import { html } from "../html.js";
 import { Mark, Table } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
 
-/** @typedef {import("../rows.d.ts").ClientRow} ClientRow */
-/** @typedef {import("../rows.d.ts").Lease} Lease */
+/** @typedef {import("../data/rows.d.ts").ClientRow} ClientRow */
+/** @typedef {import("../data/rows.d.ts").Lease} Lease */
 
 /** @type {readonly import("../table.js").Column<ClientRow>[]} */
 const clientColumns = [
@@ -58,7 +58,7 @@ function Verdict({ lease: { verdict, state, reason } }) {
 /**
  * @template Row
  * @typedef {{
- *   list: import("../rows.d.ts").List<Row> | undefined,
+ *   list: import("../data/rows.d.ts").List<Row> | undefined,
  *   view: import("../table.js").View,
  *   onView: (view: import("../table.js").View) => void,
  * }} Props

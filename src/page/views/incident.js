@@ -1,8 +1,8 @@
 /** One incident, replayed second by second from its evidence: the lanes, the path and what was known at each moment. */
-import { ask } from "../api.js";
+import { ask } from "../data/api.js";
+import { usePolled } from "../data/polled.js";
+import { indexAt } from "../data/recorded.js";
 import { html, useEffect, useState } from "../html.js";
-import { usePolled } from "../polled.js";
-import { indexAt } from "../recorded.js";
 import { hashOf } from "../route.js";
 import { Mark } from "../table.js";
 import { age, clockTime, markOf } from "../words.js";
@@ -11,8 +11,8 @@ import { Lanes, momentIn, useHover } from "./lanes.js";
 import { PathPicture } from "./path-picture.js";
 import { stateAt, statesOf } from "./states.js";
 
-/** @typedef {import("../rows.d.ts").Incident} Incident */
-/** @typedef {import("../rows.d.ts").Backend} Backend */
+/** @typedef {import("../data/rows.d.ts").Incident} Incident */
+/** @typedef {import("../data/rows.d.ts").Backend} Backend */
 
 const everyMs = 2_000;
 const aroundMs = 30_000;
@@ -86,7 +86,7 @@ function measuredOf(value, threshold, unit) {
  * @param {{
  *   id: string,
  *   backends: readonly Backend[],
- *   recorded: import("../rows.d.ts").Recorded,
+ *   recorded: import("../data/rows.d.ts").Recorded,
  *   now: number,
  *   params: Readonly<Record<string, string>>,
  *   onParams: (params: Readonly<Record<string, string>>) => void,
@@ -106,7 +106,7 @@ export function IncidentPage({ id, backends, recorded, now, params, onParams }) 
  * @param {{
  *   incident: Incident,
  *   backends: readonly Backend[],
- *   recorded: import("../rows.d.ts").Recorded,
+ *   recorded: import("../data/rows.d.ts").Recorded,
  *   now: number,
  *   params: Readonly<Record<string, string>>,
  *   onParams: (params: Readonly<Record<string, string>>) => void,

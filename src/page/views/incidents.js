@@ -1,11 +1,11 @@
 /** The active incidents. A click on one shows its evidence: detector, measured value and threshold. */
-import { pathAtReplica } from "../api.js";
+import { pathAtReplica } from "../data/api.js";
 import { html } from "../html.js";
 import { hashOf } from "../route.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, counted, markOf } from "../words.js";
 
-/** @typedef {import("../rows.d.ts").Incident} Incident */
+/** @typedef {import("../data/rows.d.ts").Incident} Incident */
 
 /** @param {{ incidents: readonly Incident[] }} props the active ones */
 export function Incidents({ incidents }) {

@@ -2,18 +2,19 @@
  * Lanes for incidents, each backend and the process, on one time axis. A cursor shows the values of one moment. It
  * follows the mouse, and the slider below the lanes moves it by keyboard.
  */
+
+import { endOf, indexAt } from "../data/recorded.js";
 import { html, useMemo, useState } from "../html.js";
 import { usePaced } from "../paced.js";
-import { endOf, indexAt } from "../recorded.js";
 import { hashOf } from "../route.js";
 import { amount, clockTime, markOf } from "../words.js";
 import { BackendHead, PastHead } from "./backends.js";
 import { Band, stateAt, statesOf } from "./states.js";
 import { Strip, topOf } from "./strip.js";
 
-/** @typedef {import("../rows.d.ts").Backend} Backend */
-/** @typedef {import("../rows.d.ts").Incident} Incident */
-/** @typedef {import("../rows.d.ts").Recorded} Recorded */
+/** @typedef {import("../data/rows.d.ts").Backend} Backend */
+/** @typedef {import("../data/rows.d.ts").Incident} Incident */
+/** @typedef {import("../data/rows.d.ts").Recorded} Recorded */
 /** @typedef {{ series: string, tone: string }} Line */
 /** @typedef {{ title: string, lines: readonly Line[], least: number, per?: number }} Chart */
 
@@ -173,7 +174,7 @@ function ProcessLane({ axis, turn, at }) {
   </div>`;
 }
 
-/** @type {import("../rows.d.ts").Columns} */
+/** @type {import("../data/rows.d.ts").Columns} */
 const noColumns = {};
 
 /**
@@ -191,7 +192,7 @@ function windowOf(recorded, from, to) {
   );
   /** @type {(number | null)[]} */
   const empty = Array.from({ length: Math.min(before, count) }, () => null);
-  const cut = (/** @type {import("../rows.d.ts").Columns} */ columns) =>
+  const cut = (/** @type {import("../data/rows.d.ts").Columns} */ columns) =>
     Object.fromEntries(
       Object.entries(columns).map(([name, values]) => [
         name,
@@ -220,7 +221,7 @@ function windowOf(recorded, from, to) {
   return { start: start - empty.length, count, backends, process: cut(recorded.process), tops, shown };
 }
 
-/** @param {import("../rows.d.ts").Values} values */
+/** @param {import("../data/rows.d.ts").Values} values */
 function hasValues(values) {
   return values.some((value) => value !== null && value > 0);
 }
@@ -230,7 +231,7 @@ function hasValues(values) {
  *   charts: readonly Chart[],
  *   axis: TimeAxis,
  *   at: number,
- *   columns: import("../rows.d.ts").Columns,
+ *   columns: import("../data/rows.d.ts").Columns,
  *   isShared?: boolean,
  * }} props `isShared`: true if all backends have the same charts with the same scales
  */

@@ -6,7 +6,7 @@
 import { html, useEffect, useRef, useState } from "../html.js";
 import { amount, clockTime, counted, markOf } from "../words.js";
 
-/** @typedef {import("../rows.d.ts").Recorded} Recorded */
+/** @typedef {import("../data/rows.d.ts").Recorded} Recorded */
 /** @typedef {{ name: string, streams: number }} Source */
 /** @typedef {{ name: string, state: string, streams: number, movedIn: number, movedOut: number }} Target */
 
@@ -27,8 +27,10 @@ const kinds = new Map([
  * @returns {{ sources: readonly Source[], targets: readonly Target[] }}
  */
 export function streamsAt({ backends }, index, stateOf) {
-  const valueOf = (/** @type {import("../rows.d.ts").Columns} */ columns, /** @type {string} */ series) =>
-    columns[series]?.[index] ?? 0;
+  const valueOf = (
+    /** @type {import("../data/rows.d.ts").Columns} */ columns,
+    /** @type {string} */ series,
+  ) => columns[series]?.[index] ?? 0;
   const all = [...backends].filter(([, columns]) => (columns["state"]?.[index] ?? null) !== null);
   const sources = Array.from(kinds, ([kind, name]) => ({
     name,
@@ -127,7 +129,7 @@ const noBand = { width: 0, outer: 0, inner: 0 };
  *   recorded: Recorded,
  *   index: number,
  *   stateOf: (backend: string) => string,
- *   backends?: readonly import("../rows.d.ts").Backend[],
+ *   backends?: readonly import("../data/rows.d.ts").Backend[],
  * }} props
  */
 export function PathPicture({ recorded, index, stateOf, backends = [] }) {

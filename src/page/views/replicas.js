@@ -1,10 +1,11 @@
 /** The replicas: a table of all, the choice of the one that is shown, and a warning if that one does not answer. */
+
+import { problemOf } from "../data/replica.js";
 import { html } from "../html.js";
-import { problemOf } from "../replica.js";
 import { Mark } from "../table.js";
 import { age, markOf } from "../words.js";
 
-/** @typedef {import("../rows.d.ts").Replica} Replica */
+/** @typedef {import("../data/rows.d.ts").Replica} Replica */
 /** `shown`: the name of the replica that is shown; "": the one that serves the page. */
 /** @typedef {{ replicas: readonly Replica[], shown: string, onShow: (name: string) => void }} Choice */
 

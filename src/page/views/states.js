@@ -1,10 +1,11 @@
 /** The states of a backend over time, and its state at one moment. */
+
+import { stateNames } from "../data/recorded.js";
 import { html } from "../html.js";
-import { stateNames } from "../recorded.js";
 import { markOf } from "../words.js";
 
 /** @typedef {{ state: string, from: number, to: number, text: string }} Piece */
-/** @typedef {Pick<import("../rows.d.ts").Backend, "state" | "history">} Judged */
+/** @typedef {Pick<import("../data/rows.d.ts").Backend, "state" | "history">} Judged */
 
 /**
  * Returns the states between two times, each with its beginning and its end, from the backend's latest changes. The
@@ -43,7 +44,7 @@ const keptChanges = 64;
  * Returns the states between two times. They are exact if the latest changes, which the API keeps, reach back far
  * enough. Otherwise they are those of the steps of the recorded history.
  * @param {Judged | undefined} backend
- * @param {import("../rows.d.ts").Recorded} recorded
+ * @param {import("../data/rows.d.ts").Recorded} recorded
  * @param {{ name: string, from: number, to: number }} where
  */
 export function statesOf(backend, recorded, { name, from, to }) {
@@ -55,7 +56,7 @@ export function statesOf(backend, recorded, { name, from, to }) {
 }
 
 /**
- * @param {import("../rows.d.ts").Recorded} recorded
+ * @param {import("../data/rows.d.ts").Recorded} recorded
  * @param {{ name: string, from: number, to: number }} where
  * @returns {readonly Piece[]}
  */

@@ -1,7 +1,7 @@
 /** Small charts without axes: lines of one series each, on the time axis of the lanes, drawn as SVG. */
 import { html, useMemo } from "../html.js";
 
-/** @typedef {import("../rows.d.ts").Values} Values */
+/** @typedef {import("../data/rows.d.ts").Values} Values */
 
 const height = 100;
 

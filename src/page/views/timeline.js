@@ -10,8 +10,8 @@ const maxEntries = 60;
 
 /**
  * Returns the latest entries of the timeline.
- * @param {readonly import("../rows.d.ts").Backend[]} backends
- * @param {readonly import("../rows.d.ts").Incident[]} incidents
+ * @param {readonly import("../data/rows.d.ts").Backend[]} backends
+ * @param {readonly import("../data/rows.d.ts").Incident[]} incidents
  * @returns {readonly Entry[]}
  */
 export function entriesOf(backends, incidents) {

@@ -1,12 +1,12 @@
 /** One watch in detail: what it has delivered, and the latest changes of its state. */
-import { ask } from "../api.js";
+import { ask } from "../data/api.js";
+import { usePolled } from "../data/polled.js";
 import { html } from "../html.js";
-import { usePolled } from "../polled.js";
 import { Mark } from "../table.js";
 import { age, amount, clockTime, markOf, whoIs } from "../words.js";
 
-/** @typedef {import("../rows.d.ts").Watch} Watch */
-/** @typedef {import("../rows.d.ts").WatchDetail} Detail */
+/** @typedef {import("../data/rows.d.ts").Watch} Watch */
+/** @typedef {import("../data/rows.d.ts").WatchDetail} Detail */
 
 const everyMs = 2_000;
 

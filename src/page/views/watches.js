@@ -1,13 +1,13 @@
 /** The open watches: counted by resource, client or backend, filtered by text, and one of them in detail. */
-import { list as read } from "../api.js";
+import { list as read } from "../data/api.js";
+import { usePolled } from "../data/polled.js";
 import { html } from "../html.js";
 import { usePaced } from "../paced.js";
-import { usePolled } from "../polled.js";
 import { Mark, paramsOf, Table, viewIn } from "../table.js";
 import { age, amount, markOf, whoIs } from "../words.js";
 import { State, silenceOf, WatchPanel } from "./watch.js";
 
-/** @typedef {import("../rows.d.ts").Watch} Watch */
+/** @typedef {import("../data/rows.d.ts").Watch} Watch */
 /** @typedef {import("../table.js").Column<Watch>} Column */
 /** @typedef {Readonly<Record<string, string>>} Params */
 
@@ -84,7 +84,7 @@ export function WatchesPage({ params, onParams }) {
 
 /**
  * The numbers of watches, and the filters, each with a button that removes it.
- * @param {{ list: import("../rows.d.ts").List<Watch> | undefined, params: Params, onParams: (params: Params) => void }} props
+ * @param {{ list: import("../data/rows.d.ts").List<Watch> | undefined, params: Params, onParams: (params: Params) => void }} props
  */
 function Head({ list, params, onParams }) {
   const hung =
@@ -109,7 +109,7 @@ function Head({ list, params, onParams }) {
 const shownGroups = 100;
 
 /**
- * @param {{ list: import("../rows.d.ts").List<Watch> | undefined, group: string, params: Params, onParams: (params: Params) => void }} props
+ * @param {{ list: import("../data/rows.d.ts").List<Watch> | undefined, group: string, params: Params, onParams: (params: Params) => void }} props
  */
 function Groups({ list, group, params, onParams }) {
   // When the page opens, the table has a frame of its own, and the groups have the next one.

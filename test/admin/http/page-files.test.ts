@@ -19,7 +19,7 @@ test("the page and everything that it imports are there", async () => {
   const paths = named.map((match) => match[1] ?? match[2] ?? "");
   assert.ok(paths.length >= 6);
   for (const path of paths) assert.is((await asked(path)).status, 200, path);
-  const modules = globSync("src/page/*.js").map((file) => `/page/${file.split("/").at(-1)}`);
+  const modules = globSync("src/page/**/*.js").map((file) => file.replace("src", ""));
   for (const path of modules) assert.is((await asked(path)).type, "text/javascript; charset=utf-8", path);
 });
 
@@ -28,7 +28,7 @@ test("nothing beside the page's own files can be asked for (A53)", () => {
     "/page/",
     "/page/../main.ts",
     "/page/tsconfig.json",
-    "/page/rows.d.ts",
+    "/page/data/rows.d.ts",
     "/page/%2e%2e/main.ts",
   ])
     assert.is(routes(path), undefined, path);

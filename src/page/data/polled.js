@@ -1,5 +1,5 @@
 /** Reads the API at intervals while the page is visible. If a read fails, the previous value stays. */
-import { useEffect, useRef, useState } from "./html.js";
+import { useEffect, useRef, useState } from "../html.js";
 
 /**
  * Returns the latest value. `failure`: why the last read failed; "": it succeeded.

@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { askReplica, isElsewhere, pathAtReplica } from "../../src/page/api.js";
-import { addressOf, problemOf, replicaIn } from "../../src/page/replica.js";
-import type { Replica } from "../../src/page/rows.d.ts";
+import { askReplica, isElsewhere, pathAtReplica } from "../../../src/page/data/api.js";
+import { addressOf, problemOf, replicaIn } from "../../../src/page/data/replica.js";
+import type { Replica } from "../../../src/page/data/rows.d.ts";
 
-const test = suite("page/replica");
+const test = suite("page/data/replica");
 
 const row: Replica = {
   name: "wk-2",

@@ -2,8 +2,8 @@
  * Keeps in the browser's address which replica the page shows: `?replica=NAME`, or no such parameter for the replica
  * that serves the page.
  */
-import { useEffect, useState } from "./html.js";
-import { routeOf } from "./route.js";
+import { useEffect, useState } from "../html.js";
+import { routeOf } from "../route.js";
 
 /** @typedef {import("./rows.d.ts").Replica} Replica */
 

@@ -1,14 +1,14 @@
 /** Types of the JSON API's objects (docs/admin-api.md), derived from the declarations of their fields. */
-import type { backendFields } from "../admin/api/backend-listing.ts";
-import type { certificateFields } from "../admin/api/certificate-listing.ts";
-import type { callerFields, clientFields } from "../admin/api/client-listing.ts";
-import type { ViewOf } from "../admin/api/fields.ts";
-import type { incidentFields } from "../admin/api/incident-listing.ts";
-import type { leaseFields } from "../admin/api/lease-listing.ts";
-import type { replicaFields } from "../admin/api/replica-listing.ts";
-import type { watchDetailFields, watchFields } from "../admin/api/watch-listing.ts";
+import type { backendFields } from "../../admin/api/backend-listing.ts";
+import type { certificateFields } from "../../admin/api/certificate-listing.ts";
+import type { callerFields, clientFields } from "../../admin/api/client-listing.ts";
+import type { ViewOf } from "../../admin/api/fields.ts";
+import type { incidentFields } from "../../admin/api/incident-listing.ts";
+import type { leaseFields } from "../../admin/api/lease-listing.ts";
+import type { replicaFields } from "../../admin/api/replica-listing.ts";
+import type { watchDetailFields, watchFields } from "../../admin/api/watch-listing.ts";
 
-export type { Stats } from "../admin/api/stats.ts";
+export type { Stats } from "../../admin/api/stats.ts";
 
 export type List<Row> = {
   readonly at: string;

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { extended, indexAt, nothing } from "../../src/page/recorded.js";
-import { timeAt } from "../support/page.ts";
+import { extended, indexAt, nothing } from "../../../src/page/data/recorded.js";
+import { timeAt } from "../../support/page.ts";
 
-const test = suite("page/recorded");
+const test = suite("page/data/recorded");
 
 type Answer = Parameters<typeof extended>[1];
 

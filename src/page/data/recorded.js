@@ -1,6 +1,7 @@
 /** The history of the process and of the backends (`/api/v1/history`), to which new steps are added at intervals. */
+
+import { useRef } from "../html.js";
 import { ask } from "./api.js";
-import { useRef } from "./html.js";
 import { usePolled } from "./polled.js";
 
 /** @typedef {import("./rows.d.ts").Columns} Columns */
