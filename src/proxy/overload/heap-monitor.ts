@@ -24,8 +24,16 @@ export type HeapState = {
   readonly residentBytes: number;
 };
 
-/** Calls `report` after each full collection. Returns its stop function. */
+/**
+ * Calls `report` after each full collection. Returns its stop function.
+ *
+ * Also turns off the rule by which V8 aborts a process before its heap is full: when 80 % of the old generation are
+ * live and four full collections in succession took more than 60 % of the time (Heap::IsIneffectiveMarkCompact). Load
+ * shedding begins near that size, and on a machine without idle processors collections take that long, so V8 would end
+ * the process while its load is being shed. V8 still aborts when the old generation is full.
+ */
 export function monitorHeap(report: (heap: HeapState) => void): () => void {
+  setFlagsFromString("--no-detect-ineffective-gcs-near-heap-limit");
   const observer = new PerformanceObserver((list) => {
     if (!list.getEntries().some(isFull)) return;
     const { used_heap_size: liveBytes, total_physical_size: residentBytes } = getHeapStatistics();
