@@ -259,7 +259,10 @@ export class Cluster {
     this.path.learn(backend, this.shared?.merged(backend, evidence, process));
   }
 
-  /** Records that a worker has closed its connections to a backend for a reason of its own. */
+  /**
+   * Records that a worker itself has closed its last connection to a backend. This is no evidence about the backend's
+   * health.
+   */
   unconnected(process: number, backend: string): void {
     this.path.learn(backend, this.shared?.unconnected(backend, process));
   }

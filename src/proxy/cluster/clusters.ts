@@ -202,7 +202,7 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /** Calls `run` for each cluster that will be removed, before its metrics are dropped. */
+  /** Sets the function that is called for each cluster that is removed, before the cluster's metrics are dropped. */
   onGone(run: (cluster: Cluster) => void): void {
     this.#onGone = run;
   }
