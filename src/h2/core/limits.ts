@@ -1,7 +1,7 @@
 /**
  * Limits of HTTP/2 sessions, each with its reason (see src/base/limits.ts). Two fields `…Burst` and `…PerSecond`
  * describe a token bucket: its size, and the number of tokens that it gains per second. If a peer exhausts a bucket,
- * its session ends.
+ * its session ends, except if the peer has earned additional frames (see `framesPerAnswer`).
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;

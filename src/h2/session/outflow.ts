@@ -75,7 +75,10 @@ export class Outflow {
     this.pump();
   }
 
-  /** Called after the turn's output was written. `isDrained`: result of the socket's write(); if false, DATA waits. */
+  /**
+   * Called after the turn's output was written. `isDrained`: the result of the socket's write(). If it is false, DATA
+   * waits until the socket has drained.
+   */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
     this.turn += 1;

@@ -154,7 +154,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // Remembers the id if the peer may still send DATA or trailers. After END_STREAM, it may send neither.
+    // Remembers the id if the peer may still send DATA or trailers. A peer that has sent END_STREAM may send neither.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 

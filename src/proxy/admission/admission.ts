@@ -38,7 +38,7 @@ export const admissionLimits = {
    * the request again.
    */
   unprovenWaitMs: 60_000,
-  /** Milliseconds between checks of the queue. */
+  /** Milliseconds between two searches of the queue for requests that have waited too long. */
   unprovenLookMs: 50,
   /** Maximum number of requests that wait for admission, or are held. */
   unprovenWaiting: 62_500,

@@ -249,7 +249,7 @@ export class Clusters {
     ]);
   }
 
-  /** The label of each cluster, by its name. */
+  /** The label of each cluster (its name in journal and metrics), by the cluster's configured name. */
   get labels(): Readonly<Record<string, string>> {
     return Object.fromEntries(Array.from(this.#byName, ([name, { label }]) => [name, label]));
   }

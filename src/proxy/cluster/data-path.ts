@@ -119,7 +119,9 @@ export type PathOptions = PathSettings & {
    * Set in a worker: reports to the parent's ledger, which judges leader leases and relist storms for all processes.
    */
   readonly tellLedger?: ((fact: LedgerFact) => void) | undefined;
-  /** Set in the parent of workers: the evidence of all processes; default: this process alone has evidence. */
+  /**
+   * Set in a parent of workers: the evidence of all processes about the backends. Default: no other process has any.
+   */
   readonly shared?: SharedEvidence | undefined;
 };
 
@@ -131,8 +133,8 @@ export type BackendMeasurements = {
    */
   readonly watchLagMs: number | undefined;
   /**
-   * The longest delay of a write on the backend's watches, if it is still missing or was delivered in the last 10 to 20
-   * s.
+   * The longest delay of a write on the backend's watches, among the writes that are still missing and those that were
+   * delivered in the last 10 to 20 s.
    */
   readonly watchDelay: BackendDelay | undefined;
   /** Aggregated API groups whose server the backend cannot reach, although another backend can. */

@@ -358,12 +358,13 @@ function remove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // for example, the file system is read-only
+    // The socket may stay, for example because the file system is read-only.
   }
 }
 
 /**
- * Every process that can write in the directory could take the connections of clients, so only this process's user may.
+ * Returns a Failure if another user may write in the directory, because every process that can write there could take
+ * the connections of clients.
  */
 function unsafe(directory: string): Failure | undefined {
   try {

@@ -34,11 +34,14 @@ export type RemoteJudge = {
 /** Callbacks of the clusters in a parent of workers. Backend names are unique across clusters. */
 export type ParentHooks = {
   readonly onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
-  /** The backends of the cluster with this label may have changed. */
+  /** Called when the backends of a cluster may have changed. `cluster`: the cluster's label. */
   readonly onBackends: (cluster: string, found: readonly Discovered[]) => void;
 };
 
-/** The other processes with a data path: those that this one judges for, or the one that judges for it. */
+/**
+ * The other processes with a data path. In a parent of workers: callbacks with what the workers must know. In a worker:
+ * the parent, which judges the backends for all processes.
+ */
 export type OtherProcesses =
   | { readonly parent: ParentHooks }
   /** `labels`: the parent's label of each cluster, by the cluster's name. */

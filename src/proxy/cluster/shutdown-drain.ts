@@ -54,7 +54,10 @@ export type DrainedWorkers = {
 export type DrainTimes = {
   readonly shutdownDelayMs: number;
   readonly timeoutMs: number;
-  /** True if clients that connect after `close` wait for the next process, which starts when this one has ended. */
+  /**
+   * True if the service manager keeps the port open: clients that connect after `close` wait for the next process,
+   * which starts when this one has ended.
+   */
   readonly isPortKept?: boolean;
 };
 

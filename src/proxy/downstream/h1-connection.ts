@@ -216,7 +216,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Ends the open request (such as a watch) of a client that has closed its half of the socket, as Go's server does.
+   * Called when the client has closed its half of the socket. Ends its open request, such as a watch, as Go's server
+   * does.
    */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();

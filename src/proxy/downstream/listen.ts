@@ -205,7 +205,9 @@ export class Listener {
     return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
   }
 
-  /** Closes listening sockets that another process accepts from as well. */
+  /**
+   * Closes listening sockets that other processes have passed on. A successor of those processes accepts from them now.
+   */
   release(servers: readonly net.Server[]): void {
     for (const server of servers) if (this.#passed.delete(server)) server.close();
   }
