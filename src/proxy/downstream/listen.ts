@@ -88,10 +88,7 @@ export class Listener {
   readonly #proxyProtocol: ProxyProtocolRules;
   readonly #trustedForwarders: Networks;
   readonly #server: net.Server;
-  /**
-   * Listening sockets that another process has passed on. This process accepts from them until a successor of that
-   * process takes them back.
-   */
+  /** Listening sockets of other processes. This process accepts from them until a successor takes them back. */
   readonly #passed = new Set<net.Server>();
   readonly #sockets = new Set<net.Socket>();
   /** Sockets that are neither a session nor a Passthrough connection yet. */
@@ -205,9 +202,7 @@ export class Listener {
     return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
   }
 
-  /**
-   * Closes listening sockets that other processes have passed on. A successor of those processes accepts from them now.
-   */
+  /** Closes listening sockets of other processes, because a successor of those accepts from them now. */
   release(servers: readonly net.Server[]): void {
     for (const server of servers) if (this.#passed.delete(server)) server.close();
   }
@@ -250,10 +245,7 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /**
-   * Drains the host's clients that have a certificate. When they reconnect, the new client CA verifies their
-   * certificates.
-   */
+  /** Drains the host's clients that have a certificate: when they reconnect, the new client CA verifies them. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
@@ -282,21 +274,18 @@ export class Listener {
     });
   }
 
-  /**
-   * Serves a Passthrough connection that another process has passed on. Returns false if the connection was closed
-   * instead.
-   */
+  /** Serves a Passthrough connection that another process has passed on. Returns false if it was closed instead. */
   takeOver(passed: PassedConnection, cluster: string): boolean {
     const { down, up, client } = passed;
     const gate = this.#parts.gates.get(cluster);
     if (gate === undefined || !this.#enter(down)) return false;
-    // A connection that another process has accepted is never refused, but it counts towards the limit of its address.
+    // Never refused, because another process has accepted it, but it counts towards the limit of its address.
     down.once("close", this.#sources.take(client) ?? (() => {}));
     setKeepalive(up, this.#parts.keepalive());
     return gate.passthrough.takeOver(passed);
   }
 
-  /** Passes a socket on to a worker. Until the worker has the socket, it counts as a client socket of this process. */
+  /** Passes a socket on to a worker. Until the worker has it, it counts as a client socket of this process. */
   #passOn(socket: net.Socket, pass: PassSocket): void {
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
