@@ -145,7 +145,10 @@ const pseudoOfRequest = refused("pseudo-field of a request");
 const pseudoOfResponse = refused("pseudo-field of a response");
 const unknownPseudo = refused("unknown pseudo-field");
 const pseudoInTrailers = refused("pseudo-field in trailers");
-/** Fields that are forbidden in trailers. A receiver that merges trailers into the head would obey them (A38). */
+/**
+ * The rule for fields that are forbidden in trailers. A receiver that merges trailers into the head would obey them
+ * (A38).
+ */
 const headOnly = refused("field in trailers that belongs in the head");
 
 /** Returns the rules, indexed by role. A role that is in no row gets the rule `free`. */

@@ -1,7 +1,7 @@
 /**
  * Limits of HTTP/2 sessions, each with its reason (see src/base/limits.ts). Two fields `…Burst` and `…PerSecond`
  * describe a token bucket: its size, and the number of tokens that it gains per second. If a peer exhausts a bucket,
- * its session ends.
+ * its session ends, except if the peer has earned additional frames (see `framesPerAnswer`).
  */
 const KiB = 1024;
 const MiB = 1024 * KiB;
@@ -41,8 +41,8 @@ export const h2Limits = {
    */
   framesPerAnswer: 8,
   /**
-   * Maximum number of additional control frames that a client can save up (see `framesPerAnswer`): enough for a hundred
-   * requests at once.
+   * Maximum number of additional control frames that a client can save up (see `framesPerAnswer`). It is enough for a
+   * client that sends a hundred requests at once with four such frames each.
    */
   earnedFrames: 390,
   /**
@@ -51,8 +51,8 @@ export const h2Limits = {
    */
   framesPerStream: 4,
   /**
-   * Once its bucket is empty, a frame of an unknown type uses up one of the `earnedFrames` for every 256 bytes. GREASE
-   * frames are smaller.
+   * Once the bucket for frames of unknown types is empty, such a frame uses up one of the `earnedFrames` for every 256
+   * bytes. GREASE frames are smaller.
    */
   unknownFrameBytes: 256,
   /** Token bucket for SETTINGS, PING and GOAWAY frames (A12, A14). */
@@ -80,7 +80,10 @@ export const h2Limits = {
   /** Token bucket for useless frames of a backend: empty DATA frames, and frames for closed streams (A60). */
   connectionFramesBurst: 10_000,
   connectionFramesPerSecond: 1000,
-  /** Maximum number of bytes that a peer may still send on streams that the proxy has reset: 80 windows of 4 MiB. */
+  /**
+   * Maximum number of bytes that a backend may still send on streams that the proxy has reset. It is enough for eighty
+   * streams whose windows have grown to 4 MiB.
+   */
   strayBytes: 320 * MiB,
   /** Token bucket for the bytes of frames of unknown types: 1 MiB at once, then 1 MiB per 10 s (A17). */
   unknownBurst: MiB,

@@ -52,6 +52,8 @@ export type SessionFrames = {
   ping(bytes: Buffer, start: number): void;
   pong(bytes: Buffer, start: number): void;
   goAwayReceived(lastId: number, code: number): void;
-  /** Called for a frame of an unknown type, which the session ignores. Its `count` payload bytes cost budget (A17). */
+  /**
+   * Called for a frame of an unknown type, which the session ignores. Its `count` payload bytes use up a budget (A17).
+   */
   unknown(count: number): void;
 };

@@ -98,7 +98,10 @@ export class FrameReader {
     return count;
   }
 
-  /** Passes on the part of a DATA frame that has arrived. Returns false if the frame must be complete first. */
+  /**
+   * Begins to pass on a DATA frame whose end has not arrived. Returns false for a frame that must be complete first: it
+   * is no DATA frame, it is padded, or too little of it has arrived.
+   */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
     const have = chunk.length - at - frameHeaderBytes;

@@ -87,8 +87,8 @@ export class FrameWriter {
   }
 
   /**
-   * Acknowledges the peer's SETTINGS. Not sent before the other frames of its turn: those were written under the
-   * previous settings (RFC 9113 §6.5.3).
+   * Acknowledges the peer's SETTINGS. The acknowledgement follows the other frames of its turn, because those were
+   * written under the previous settings (RFC 9113 §6.5.3).
    */
   settingsAcknowledgement(): void {
     this.#room(frameHeaderBytes);

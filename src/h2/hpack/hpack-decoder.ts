@@ -87,17 +87,21 @@ export class HpackDecoder {
     this.#at = start;
     this.#readLiteral(bytes, end, 0x0f, list);
     const field = list.at(-1);
-    // A field whose name is in the dynamic table is not kept: in the next block, the index may mean another name.
+    // The field is not remembered if its name is in the dynamic table: in the next block, the index may mean another
+    // name.
     const isLasting =
       index > 0 && index < staticTable.length && this.#at - start <= h2Limits.hpackIndexedBytes;
     if (field === undefined || this.isOversize || !isLasting) return;
-    // Allocated outside of Node's pool: a pooled slice would keep 64 KiB in memory as long as the session.
+    // Allocated outside of Node's pool: a pooled slice would keep 64 KiB in memory as long as the session exists.
     const encoded = Buffer.allocUnsafeSlow(this.#at - start);
     bytes.copy(encoded, 0, start, this.#at);
     this.#lastSecret = { encoded, field };
   }
 
-  /** Reads a literal field. `prefix`: mask of the name's index in the first byte; 0x3f: the field enters the table. */
+  /**
+   * Reads a literal field. `prefix`: mask of the name's index in the first byte. If it is 0x3f, the field enters the
+   * table.
+   */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;
     const isNeverIndexed = (u8(bytes, this.#at) & 0xf0) === 0x10;

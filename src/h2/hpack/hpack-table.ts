@@ -114,12 +114,12 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** The lowest number of an entry that is not evicted. */
+  /** The number of the oldest entry that was not evicted. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** The number that the next added entry gets. */
+  /** The number of the next entry that is added. */
   get next(): number {
     return this.#next;
   }

@@ -5,7 +5,10 @@ import type { Buffered } from "../core/buffered.ts";
 import { defaultWindow, widened } from "./window.ts";
 
 export type WaitingStream = {
-  /** Sends at most one quantum (64 KiB) within the windows. Returns true if the stream can send more immediately. */
+  /**
+   * Sends at most one quantum (64 KiB), and no more than the flow-control windows allow. Returns true if the stream can
+   * send more immediately.
+   */
   pump(): boolean;
 };
 
@@ -54,19 +57,28 @@ export class Outflow {
     this.#buffered.add(count);
   }
 
-  /** Called by a stream that collects tiny pieces of DATA until the end of the turn, to send them in one frame. */
+  /**
+   * Called by a stream that collects tiny pieces of DATA. They are sent at the end of this turn of the event loop, as
+   * one frame.
+   */
   gather(): void {
     this.#isGathering = true;
   }
 
-  /** Called at the end of the turn. Sends the DATA that streams have collected, as far as the windows allow. */
+  /**
+   * Called at the end of a turn of the event loop. Sends the DATA that streams have collected, as far as the windows
+   * allow.
+   */
   gathered(): void {
     if (!this.#isGathering) return;
     this.#isGathering = false;
     this.pump();
   }
 
-  /** Called after the turn's output was written. `isDrained`: result of the socket's write(); if false, DATA waits. */
+  /**
+   * Called after the turn's output was written. `isDrained`: the result of the socket's write(). If it is false, DATA
+   * waits until the socket has drained.
+   */
   flushed(isDrained: boolean): void {
     this.#unflushedBytes = 0;
     this.turn += 1;

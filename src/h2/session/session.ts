@@ -1,8 +1,8 @@
 /**
- * One HTTP/2 session without its socket. It takes received chunks. Once per turn of the event loop, it passes the
- * buffers to be written to its owner. As a server it accepts a client's requests. As a client, on an upstream
- * connection, it opens streams. streams.ts handles the streams; this file handles SETTINGS, PING, GOAWAY and deadlines.
- * Only this file ends the session after a ProtocolError.
+ * One HTTP/2 session without its socket. It takes received chunks. Once per turn of the event loop, it gives its owner
+ * the buffers that must be written to the socket. As a server it accepts a client's requests. As a client, on an
+ * upstream connection, it opens streams. streams.ts handles the streams; this file handles SETTINGS, PING, GOAWAY and
+ * deadlines. Only this file ends the session after a ProtocolError.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";

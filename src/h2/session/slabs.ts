@@ -84,7 +84,10 @@ export class Slabs {
     this.#fewestEmptySinceShrink = this.#empty.size;
   }
 
-  /** Uses a resizable ArrayBuffer, because V8 maps its memory itself. Other ArrayBuffers use malloc. */
+  /**
+   * Uses a resizable ArrayBuffer: V8 maps the memory for it alone, so the memory can be returned to the kernel. The
+   * memory of other ArrayBuffers comes from malloc.
+   */
   #begin(): Slab {
     const memory = new ArrayBuffer(slabBytes, { maxByteLength: slabBytes });
     const slab: Slab = { owner: this, memory, free: [], cut: 0, taken: 0 };

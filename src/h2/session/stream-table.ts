@@ -67,7 +67,7 @@ export class StreamTable<T extends { readonly id: number }> {
   }
 }
 
-/** Ignores the lowest bit of the id, which is the same in all ids of a session. */
+/** Returns a hash of the id: the id without its lowest bit, which is the same in all ids of a session. */
 function homeOf(id: number): number {
   return id >>> 1;
 }

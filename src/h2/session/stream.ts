@@ -1,6 +1,7 @@
 /**
- * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits to be sent. The stream
- * implements StreamWriter for its exchange, and calls the exchange's StreamListener.
+ * One open stream: its state, its message (RFC 9113 §8.1), its windows, and the DATA that waits to be sent. An exchange
+ * (the object that forwards one request and its response) sends through the stream as its StreamWriter, and the stream
+ * passes what it receives to the exchange's StreamListener.
  */
 import { limits } from "../../base/limits.ts";
 import { Field } from "../core/field.ts";
@@ -41,8 +42,8 @@ type Piece = {
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
 /**
- * If a stream's queue is empty, DATA of fewer bytes than this gets a separate Buffer. It is mostly one watch event,
- * which would waste most of a block.
+ * If a stream's queue is empty, DATA of fewer bytes than this gets a separate Buffer. Such DATA is mostly a single
+ * watch event, and would leave most of a block unused.
  */
 const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
@@ -231,7 +232,10 @@ export class Stream implements StreamWriter {
     return this.#dataTurn === outflow.turn && !writer.endsWith(this.id);
   }
 
-  /** Keeps tiny DATA that alternates with DATA of other streams until the end of the turn, to send it in one frame. */
+  /**
+   * Keeps tiny DATA until the end of the turn of the event loop if DATA of other streams was sent in between. It then
+   * needs only one frame.
+   */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();

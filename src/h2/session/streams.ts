@@ -1,7 +1,7 @@
 /**
  * The streams of one session, and the windows that they share. A violation of a stream's rules ends that stream here. A
- * violation of the session's rules is thrown to session.ts. `#tooLong` answers 431 to a header list above the limit,
- * such as an HPACK bomb, which hpack/hpack-decoder.ts has cut.
+ * violation of the session's rules is thrown to session.ts. hpack/hpack-decoder.ts cuts a header list above the limit,
+ * such as an HPACK bomb; `#tooLong` then answers the request with 431.
  */
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -28,7 +28,9 @@ export type StreamsOwner = {
    * Server role: called for each valid request. Returns the listener for the request's stream. `end`: no body follows.
    */
   opened(stream: Stream, request: RequestHead, end: boolean): StreamListener;
-  /** Server role: called for each request that is reset because it breaks the rule `reason`, a fixed text. */
+  /**
+   * Server role: called for each request that is reset because it breaks a rule. `reason`: the rule, as a fixed text.
+   */
   refused?(reason: string): void;
   /** Called when a stream's owner has thrown an exception, which is a bug in the proxy. The stream is then reset. */
   fault?(error: unknown): void;
@@ -138,8 +140,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * DATA that is short because of a tiny window of the peer (`isCrumb`) does not raise the budget for WINDOW_UPDATE
-   * (A19).
+   * Each sent DATA frame raises the peer's budget for WINDOW_UPDATE frames. DATA that is short only because the peer's
+   * window is tiny (`isCrumb`) does not (A19).
    */
   spent(count: number, isCrumb: boolean): void {
     this.outflow.spend(count);
@@ -152,7 +154,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
-    // Remembers the id if the peer may still send DATA or trailers. After END_STREAM, it may send neither.
+    // Remembers the id if the peer may still send DATA or trailers. A peer that has sent END_STREAM may send neither.
     else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
   }
 
@@ -240,12 +242,13 @@ export class Streams implements StreamHost, StreamFrames {
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
       // A client's first reset of a stream that the proxy has reset (`#resetIds`) is free. Any other reset of a closed
-      // stream costs budget (A15).
+      // stream uses up the budget for control frames (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // Before the response head, a client's reset costs budget (A1). Later, it normally ends a long-running request.
+    // Before the response head, a client's reset uses up the budget for resets (A1). Later, it normally ends a
+    // long-running request.
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }

@@ -6,9 +6,10 @@
  * queue.
  *
  * Only a few requests with a new token are sent before a backend answers one of them, the token's *first response*. The
- * token's other requests are *held* until then, because requests with an accepted token use other connections, which no
- * 401 ends. The first request may hang, so after a short time the held requests wait for admission, too, behind the
- * first requests of all other tokens from the same address.
+ * token's other requests are *held* until then. If the token is accepted, they go to upstream connections that carry
+ * only requests with accepted tokens: an apiserver closes a connection on which it has sent a 401. The first request
+ * may hang, so after a short time the held requests wait for admission, too, behind the first requests of all other
+ * tokens from the same address.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Lru } from "../../base/lru.ts";
@@ -28,8 +29,8 @@ export const admissionLimits = {
    */
   unprovenPerBearer: 2,
   /**
-   * Maximum ms that a request is held until a backend answers another request with its token. A healthy apiserver
-   * rarely takes longer.
+   * Maximum ms that a request is held until a backend answers another request with the same token. A healthy apiserver
+   * rarely takes longer to answer.
    */
   unprovenHeldMs: 250,
   /**
@@ -37,7 +38,7 @@ export const admissionLimits = {
    * the request again.
    */
   unprovenWaitMs: 60_000,
-  /** Milliseconds between checks of the queue. */
+  /** Milliseconds between two searches of the queue for requests that have waited too long. */
   unprovenLookMs: 50,
   /** Maximum number of requests that wait for admission, or are held. */
   unprovenWaiting: 62_500,
@@ -54,7 +55,10 @@ export const admissionLimits = {
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
-  /** Maximum count of 401s of one address, so that the address is no longer *rejected* a minute after its last 401. */
+  /**
+   * The count of an address's 401s stays at this maximum. So an address is no longer *rejected* (see `rejections`) a
+   * minute after its last 401, when the count has fallen from 80 to 20.
+   */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
@@ -71,7 +75,7 @@ export type Applicant = {
   readonly bearer: string;
   /** Called in a later tick when a request that had to wait is admitted, or its token is accepted. */
   readonly place: () => void;
-  /** Called instead of `place` if the request was not admitted in time. After `leave`, neither is called. */
+  /** Called instead of `place` if the request was not admitted in time. After `Admission.leave`, neither is called. */
   readonly refuse: () => void;
 };
 

@@ -105,7 +105,9 @@ export class Balance extends Interval {
     for (const { client: one, to } of moves) this.#move(one, to);
   }
 
-  /** A client without watches goes to the new backend with its next request. If it has watches, they go first. */
+  /**
+   * A client without watches goes to the new backend with its next request. If a client has watches, these move first.
+   */
   #move(streams: ClientStreams, to: string): void {
     const { client, watches } = streams;
     this.#rests.moved(client, this.#parts.clock.now());

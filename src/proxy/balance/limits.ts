@@ -9,8 +9,8 @@ export const balanceLimits = {
   /** Clients are moved once a backend's load deviates from an even load by more than this share of the even load. */
   rebalanceSlack: 0.12,
   /**
-   * Once clients are moved, the moves continue until the load deviates by less than this share. Small changes of the
-   * load then cause no new moves.
+   * Once clients are being moved, the moves continue until each backend's load deviates from an even load by less than
+   * this share of the even load. Small changes of the load then cause no new moves.
    */
   restSlack: 0.06,
   /**

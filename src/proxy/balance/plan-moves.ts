@@ -13,9 +13,10 @@ export type ClientLoad<T> = {
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
 /**
- * Adapts the shares so that clients stay in the proxy's own zone while backends of that zone have little load. The load
- * per share in the own zone is at most `spillFloor`, plus `spillRatio` times the load per share in other zones, as in
- * `PoolSet.weightOf`: a client that was sent to another zone is then not moved back at once.
+ * Adapts the shares so that clients stay in the proxy's own zone while its backends have little load. The load per
+ * share in the own zone stays at or below `spillFloor` plus `spillRatio` times the load per share in other zones. More
+ * load spills over to other zones. `PoolSet.weightOf` has the same rule, so a client that it has sent to another zone
+ * is not moved back at once.
  */
 export function sharesByZone(
   loads: readonly Pick<ClientLoad<unknown>, "backend" | "load">[],
@@ -99,7 +100,10 @@ function largestGap(
 
 type ByLoad<T> = Map<number, ClientLoad<T>[]>;
 
-/** Clients that can move, by backend and load. Searching 50,000 clients for each move would take a second. */
+/**
+ * Clients that can move, grouped by backend and load. Searching an ungrouped list of 50,000 clients for each move would
+ * take a second.
+ */
 function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad<T>> {
   const left = new Map<string, ByLoad<T>>();
   for (const one of loads.toReversed()) {
@@ -114,7 +118,10 @@ function movable<T>(loads: readonly ClientLoad<T>[]): ReadonlyMap<string, ByLoad
   return left;
 }
 
-/** Takes the client with the largest load that fits into the gap, so that few clients move. */
+/**
+ * Takes the client with the largest load that does not exceed the gap between the two backends, so that few clients
+ * move.
+ */
 function takeLargest<T>(left: ByLoad<T> = new Map(), gap: number): ClientLoad<T> | undefined {
   let most = 0;
   for (const [load, { length }] of left) if (length > 0 && load <= gap && load > most) most = load;
@@ -125,12 +132,15 @@ function sumOf(numbers: readonly number[]): number {
   return numbers.reduce((sum, one) => sum + one, 0);
 }
 
-/** Clients that were moved, each with the time until which it stays where it is. */
+/** Remembers clients that were moved. A moved client *rests*: it is not moved again for some time. */
 export class Rests<T extends object> {
   #rests = new WeakMap<T, { readonly ms: number; readonly until: number }>();
   #backends = "";
 
-  /** Ends all rests if these ready backends are not the same as before, because any client may then have to move. */
+  /**
+   * Ends the rest of all clients if the ready backends are not the same as in the previous call, because any client may
+   * then have to move.
+   */
   among(backends: readonly string[]): void {
     const names = backends.toSorted().join();
     if (names !== this.#backends) this.#rests = new WeakMap();

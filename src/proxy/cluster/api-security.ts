@@ -13,13 +13,19 @@ export type ApiSecurityParts = {
   /** Name of the certificate in the log and the metrics. */
   readonly name: "admin" | "metrics";
   readonly journal: Journal;
-  /** Returns the cluster with this name; undefined if a reload has removed it: the port then allows no request. */
+  /**
+   * Returns the cluster that authorizes the port's users; undefined if a reload has removed the cluster. The port then
+   * refuses every request.
+   */
   readonly clusterOf: (name: string) => Cluster | undefined;
 };
 
 export type ApiSecurity = {
   readonly name: string;
-  /** The certificate and TLS options; undefined for plain HTTP. `certificate.current` may be undefined. */
+  /**
+   * The certificate and TLS options; undefined for plain HTTP. `certificate.current` is undefined until a usable
+   * certificate was loaded.
+   */
   readonly tls:
     | { readonly certificate: ServingCertificate; readonly options: tls.SecureContextOptions }
     | undefined;

@@ -34,7 +34,10 @@ export type BackendSetParts = {
   readonly isReady: (name: string) => boolean;
   /** True if the backend is ready or suspect. */
   readonly answers: (name: string) => boolean;
-  /** True if another process discovers the backends, which `take` then gets; default: this one does. */
+  /**
+   * True if another process discovers the backends and `take` is called with them; default: this process discovers
+   * them.
+   */
   readonly isTold?: boolean;
 };
 
@@ -45,7 +48,7 @@ export class BackendSet {
   readonly #parts: BackendSetParts;
   #settings: Settings;
   #discovery: Discovery | undefined;
-  /** What another process has discovered; empty if this one does. */
+  /** The backends that another process has discovered; empty if this process discovers them itself. */
   #told: readonly Discovered[] = [];
   #addresses: ReadonlyMap<string, BackendAddress> = new Map();
   #traits: ReadonlyMap<string, BackendTraits> = new Map();
@@ -126,7 +129,7 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** Returns what the configuration or discovery says about a backend. */
+  /** Returns a backend's weight and whether it is near, as the configuration or discovery states them. */
   traitsOf(name: string): BackendTraits {
     return this.#traits.get(name) ?? alike;
   }
@@ -140,7 +143,7 @@ export class BackendSet {
     return this.#discovery?.found ?? this.#told;
   }
 
-  /** Takes what another process has discovered. */
+  /** Uses the backends that another process has discovered. */
   take(found: readonly Discovered[]): void {
     this.#told = found;
     this.gather();
@@ -252,7 +255,10 @@ export class BackendSet {
 
 const alike: BackendTraits = { weight: 1, isNear: true };
 
-/** Returns the weight and the nearness of a backend. `own`: the zone of this process. */
+/**
+ * Returns a backend's weight, and whether the backend is near: in the zone of this process (`own`), or in no known
+ * zone.
+ */
 function traitsIn({ weight = 1, zone }: Discovered, own: string | undefined): BackendTraits {
   return { weight, isNear: own === undefined || zone === undefined || zone === own };
 }

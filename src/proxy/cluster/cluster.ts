@@ -56,7 +56,7 @@ export class Cluster {
   readonly upgrades: UpgradeHandler;
   readonly passthrough: Passthrough;
   readonly gate: Gate;
-  /** The evidence of all processes; undefined unless this process has workers. */
+  /** The evidence of all processes about the backends; undefined unless this process has workers. */
   readonly shared: SharedEvidence | undefined;
   readonly #others: OtherProcesses | undefined;
   readonly #journal: Journal;
@@ -259,12 +259,15 @@ export class Cluster {
     this.path.learn(backend, this.shared?.merged(backend, evidence, process));
   }
 
-  /** Records that a worker has closed its connections to a backend for a reason of its own. */
+  /**
+   * Records that a worker itself has closed its last connection to a backend. This is no evidence about the backend's
+   * health.
+   */
   unconnected(process: number, backend: string): void {
     this.path.learn(backend, this.shared?.unconnected(backend, process));
   }
 
-  /** Forgets the connections of a worker that has ended. */
+  /** Drops the evidence of a worker that has ended. */
   ended(process: number): void {
     for (const [backend, evidence] of this.shared?.ended(process) ?? []) this.path.learn(backend, evidence);
   }

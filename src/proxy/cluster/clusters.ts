@@ -202,7 +202,7 @@ export class Clusters {
     for (const [name, cluster] of gone) this.#leave(name, cluster, graceMs);
   }
 
-  /** Calls `run` for each cluster that will be removed, before its metrics are dropped. */
+  /** Sets the function that is called for each cluster that is removed, before the cluster's metrics are dropped. */
   onGone(run: (cluster: Cluster) => void): void {
     this.#onGone = run;
   }
@@ -249,7 +249,7 @@ export class Clusters {
     ]);
   }
 
-  /** The label of each cluster, by its name. */
+  /** The label of each cluster (its name in journal and metrics), by the cluster's configured name. */
   get labels(): Readonly<Record<string, string>> {
     return Object.fromEntries(Array.from(this.#byName, ([name, { label }]) => [name, label]));
   }

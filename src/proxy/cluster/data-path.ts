@@ -97,7 +97,7 @@ export type PathOptions = PathSettings & {
   readonly isPerClient: boolean;
   /**
    * What is compared between backends (D13). "watches": the events that sentinels get; a sentinel is a watch with
-   * streams on two backends. "all" (default): also lists.
+   * streams on two backends. "all" (default): the events of sentinels, and lists.
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
@@ -115,9 +115,13 @@ export type PathOptions = PathSettings & {
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
   /** Set in a worker: the process that judges and probes the backends; default: this one. */
   readonly judge?: RemoteJudge | undefined;
-  /** Set in a worker: tells the parent what its ledger must know. */
+  /**
+   * Set in a worker: reports to the parent's ledger, which judges leader leases and relist storms for all processes.
+   */
   readonly tellLedger?: ((fact: LedgerFact) => void) | undefined;
-  /** Set in the parent of workers: the evidence of all processes; default: this process alone has evidence. */
+  /**
+   * Set in a parent of workers: the evidence of all processes about the backends. Default: no other process has any.
+   */
   readonly shared?: SharedEvidence | undefined;
 };
 
@@ -129,8 +133,8 @@ export type BackendMeasurements = {
    */
   readonly watchLagMs: number | undefined;
   /**
-   * The longest delay of a write on the backend's watches, if it is still missing or was delivered in the last 10 to 20
-   * s.
+   * The longest delay of a write on the backend's watches, among the writes that are still missing and those that were
+   * delivered in the last 10 to 20 s.
    */
   readonly watchDelay: BackendDelay | undefined;
   /** Aggregated API groups whose server the backend cannot reach, although another backend can. */
@@ -141,7 +145,9 @@ export type BackendMeasurements = {
   readonly pings: Histogram | undefined;
   readonly probes: ProbeCounts;
   readonly load: LoadFacts & {
-    /** Sum of open streams, requests that wait for a connection, and `activity`. */
+    /**
+     * Sum of open streams, requests that wait for a connection, and `activity` (short requests, converted to streams).
+     */
     readonly streams: number;
   };
   readonly isDrained: boolean;
@@ -330,9 +336,10 @@ export class DataPath {
     if (isSilent(this.backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
   }
 
-  /** Takes the verdict of the process that judges. */
+  /** Takes over the verdict about a backend from the process that judges it. */
   adopt(backend: string, facts: BackendFacts, evidence: Evidence): void {
-    // The judge's probe is no measure for dials of this process, which may be busier. After a silence, it is.
+    // Dials that take much longer than the judge's probe are started again, but only if the backend was silent.
+    // Otherwise a dial may take long only because this process is busier than the judge.
     const wasSilent = this.backends.stateOf(backend) !== "ready";
     this.backends.adopt(backend, facts, evidence);
     if (wasSilent) this.#redialAfter(backend, evidence);
@@ -518,7 +525,7 @@ export class DataPath {
     this.shields.judged({ name, state });
     if (state === "dead") {
       pools.poolOf(name)?.abandon();
-      // A backend that comes back has new watch caches.
+      // A backend that comes back may have been restarted, and then has new watch caches.
       this.caches.forget(name);
     }
     if (state === "draining") pools.leave(name);

@@ -20,7 +20,10 @@ export type OperationsParts = {
   /** The paths of all clusters (data-path.ts). Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
   readonly limits: OperatorLimits;
-  /** Moves a watch of a worker of this process; undefined: no worker has it. Default: there are no workers. */
+  /**
+   * Moves a watch that a worker of this process serves; undefined if no worker serves it. Default: there are no
+   * workers.
+   */
   readonly moveInWorkers?: ((auditId: string) => Promise<Outcome | undefined>) | undefined;
   /** Reloads the configuration; undefined if there is no configuration file. */
   readonly reload: (() => Promise<ReloadOutcome>) | undefined;

@@ -1,13 +1,13 @@
 /**
- * Passes sockets between the watchkeeper processes of a machine that share a port (`reusePort`), through Unix sockets in
- * a directory (`drain.handoverDirectory`):
+ * Passes sockets between the watchkeeper processes of a machine that share a port (`reusePort`), through Unix sockets
+ * in a directory (`drain.handoverDirectory`):
  *
  *     a process ends    ── offer ──▶ another one: its listening sockets, then its Passthrough connections
  *     a process starts  ── start ──▶ another one, which returns the listening sockets of an ended process
  *
- * So the clients that wait in the accept queue of an ending process are not reset, and a Passthrough connection, which
- * no GOAWAY can end in order, goes on. The other process keeps a listening socket only until a successor takes it:
- * their number does not grow with each upgrade.
+ * So the clients that wait in the accept queue of an ending process are not reset. A Passthrough connection, which no
+ * GOAWAY can end in order, goes on. The other process keeps a listening socket only until a successor takes it, so the
+ * number of such sockets does not grow with each upgrade.
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
@@ -33,7 +33,7 @@ import {
 import { abort } from "../net/socket-end.ts";
 import type { PassedConnection, Passthrough } from "../tunnel/passthrough.ts";
 
-/** Milliseconds until another process must answer. A process that is stopped or overloaded gets no sockets. */
+/** Milliseconds within which another process must answer. A process that is stopped or overloaded gets no sockets. */
 export const answerMs = 1000;
 
 const [ending, endingBeforeUse] = [".sock", ".bind"];
@@ -63,7 +63,7 @@ export class PeerSockets {
     this.#parts = parts;
   }
 
-  /** Offers other processes to take their sockets, from now on. Undefined: no longer. */
+  /** From now on, other processes can pass their sockets to this one through `directory`. Undefined: no longer. */
   serve(directory: string | undefined): void {
     if (this.#isStopped || (directory === this.#directory && this.#served?.directory === directory)) return;
     this.#close();
@@ -78,13 +78,15 @@ export class PeerSockets {
     const failure = unsafe(directory);
     if (failure !== undefined) return failure;
     const name = join(directory, randomBytes(8).toString("hex"));
-    // As long as the name in use, because a path that is too long for other processes must fail here.
+    // This name must have the same length as the final name: a path that is too long for other processes must fail
+    // here.
     const unused = name + endingBeforeUse;
     const server = listenForChannels(unused, (channel) => new Receiver(channel, this.#parts));
     if (server instanceof Failure) return server;
     const path = name + ending;
     try {
-      // Other processes remove a socket of this name on which no process listens.
+      // Renamed only when this process listens, because other processes remove a socket of the final name on which no
+      // process listens.
       renameSync(unused, path);
     } catch (reason) {
       server.close();
@@ -100,13 +102,18 @@ export class PeerSockets {
     remove(this.#served.path);
   }
 
-  /** Takes no more sockets of other processes, except from those that have begun. */
+  /**
+   * Accepts no further process that offers sockets. A process that is already connected can still pass its sockets on.
+   */
   stop(): void {
     this.#isStopped = true;
     this.#close();
   }
 
-  /** Stops, takes no sockets at all any more, and tells the process that has taken sockets that no more follow. */
+  /**
+   * Stops, and also takes no more sockets from processes that are already connected. Tells the process that has taken
+   * this process's sockets that no more follow.
+   */
   async close(): Promise<void> {
     this.stop();
     this.#served?.server.end();
@@ -114,8 +121,9 @@ export class PeerSockets {
   }
 
   /**
-   * Adds the listening sockets that another process has of an ended one to `sockets`, except if there are inherited
-   * ones. The returned function tells the other process that this one accepts clients.
+   * Asks another process for the listening sockets that an ended process has passed to it, and adds them to `sockets`.
+   * Does nothing if this process has inherited sockets. The returned function tells the other process that this one
+   * accepts clients.
    */
   async takeListeners(directory: string | undefined, sockets: Descriptors): Promise<() => void> {
     if (directory === undefined || !sockets.isEmpty) return () => {};
@@ -133,14 +141,17 @@ export class PeerSockets {
     peer.owner = owner;
     void channel.send({ kind: "start" });
     if (!(await this.#within(promise))) {
-      // A socket that arrived later would have no listener, and its clients would wait for ever.
+      // No listener would accept from a socket that arrives later, so that socket's clients would wait for ever.
       channel.close();
       return () => {};
     }
     return () => void channel.send({ kind: "serving" }).then(() => channel.close());
   }
 
-  /** Passes the listening sockets on, as far as another process takes them. `isHandedOver`: only those of others. */
+  /**
+   * Passes listening sockets on, as far as another process takes them. `isHandedOver`: a successor already has this
+   * process's own sockets, so only sockets that other processes have passed on are passed on again.
+   */
   async passListeners(isHandedOver: boolean): Promise<void> {
     const channel = await this.#offer();
     if (channel === undefined) return;
@@ -178,7 +189,10 @@ export class PeerSockets {
     return this.#directory === undefined ? undefined : (await this.#findPeer(this.#directory))?.channel;
   }
 
-  /** Asks all other processes, and returns the one that accepts first; undefined: none does in time. */
+  /**
+   * Offers this process's sockets to all other processes. Returns the process that accepts first; undefined if none
+   * accepts in time.
+   */
   async #findPeer(directory: string): Promise<Peer | undefined> {
     const over = new AbortController();
     const stop = this.#parts.clock.after(answerMs, () => over.abort());
@@ -191,7 +205,10 @@ export class PeerSockets {
     return found;
   }
 
-  /** Closes the channel if the other process does not take the message in time, because the drain must go on. */
+  /**
+   * Passes one socket on. Closes the channel if the other process does not take the message in time, so that it cannot
+   * hold up the drain.
+   */
   async #send(channel: HandleChannel, message: Message, passed: Socket | Server): Promise<boolean> {
     const sent = channel.send(message, passed);
     if (!(await this.#within(sent.then(() => true)))) channel.close();
@@ -208,11 +225,14 @@ export class PeerSockets {
 
 type PassedClient = { readonly message: Message; readonly handle: PassedHandle };
 
-/** Takes the sockets of one other process, or returns them to it. */
+/**
+ * The end of a channel to another process. If that process drains, takes its sockets. If it starts, returns the
+ * listening sockets of an ended process to it.
+ */
 class Receiver implements ChannelOwner {
   readonly #channel: HandleChannel;
   readonly #parts: PeerSocketsParts;
-  /** A client whose backend's socket has not arrived yet. */
+  /** The client's socket of a Passthrough connection whose backend's socket has not arrived yet. */
   #client: PassedClient | undefined;
   #returned: ReadonlyMap<string, readonly Server[]> = new Map();
   #listeners = 0;
@@ -235,7 +255,10 @@ class Receiver implements ChannelOwner {
     else handle.close();
   }
 
-  /** Closes the earlier client: its connection ended in the other process before its backend's socket was sent. */
+  /**
+   * Remembers a client until its backend's socket arrives. Closes an earlier client that still waits for one: its
+   * Passthrough connection ended in the other process before both sockets were sent.
+   */
   #await(client: PassedClient | undefined): void {
     this.#client?.handle.close();
     this.#client = client;
@@ -301,7 +324,10 @@ function socketsIn(directory: string, ownPath: string | undefined): readonly str
   }
 }
 
-/** Resolves when the process at `path` has accepted; undefined: it does not before `over`. Removes a dead process's socket. */
+/**
+ * Resolves when the process at `path` has accepted the offer; undefined if it has not accepted when `over` aborts.
+ * Removes the socket of a dead process.
+ */
 async function offer(path: string, over: AbortSignal): Promise<Peer | undefined> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   let peer: Peer | undefined;
@@ -332,11 +358,14 @@ function remove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // for example, the file system is read-only
+    // The socket may stay, for example because the file system is read-only.
   }
 }
 
-/** Every process that can write in the directory could take the connections of clients, so only the own user may write. */
+/**
+ * Returns a Failure if another user may write in the directory, because every process that can write there could take
+ * the connections of clients.
+ */
 function unsafe(directory: string): Failure | undefined {
   try {
     const { mode, uid } = statSync(directory);

@@ -1,6 +1,6 @@
 /**
- * One verdict about each backend for several processes with a data path each: the *parent* judges, from its own evidence
- * and that of its *workers*. How the processes exchange messages is no subject of this file (src/workers).
+ * One verdict about each backend for several processes with a data path each: the *parent* judges, from its own
+ * evidence and that of its *workers*. The code in src/workers carries the messages between the processes.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Discovered } from "../../discovery/discovered.ts";
@@ -12,31 +12,36 @@ import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/pr
 import type { LedgerFact } from "../observe/ledger-tap.ts";
 
 /**
- * Why a worker wants a backend to be probed at once. failed: a request failed there; slow: requests are unanswered
- * although PINGs are answered; large-packets: one connection in use is silent while another answers PINGs, so the path
+ * Why a worker wants a backend to be probed at once. failed: a request to it failed. slow: its requests are unanswered
+ * although it answers PINGs. large-packets: one connection in use is silent while another answers PINGs, so the path
  * may lose large packets.
  */
 export const symptoms = ["failed", "slow", "large-packets"] as const;
 export type Symptom = (typeof symptoms)[number];
 
-/** What a worker tells the process that judges. */
+/** What a worker reports to the process that judges the backends. */
 export type RemoteJudge = {
   readonly report: (backend: string, evidence: Evidence) => void;
-  /** This process has closed its connections to the backend for a reason of its own. */
+  /**
+   * The worker has closed its last connection to the backend itself. This is no evidence about the backend's health.
+   */
   readonly unconnected: (backend: string) => void;
   readonly probe: (backend: string, symptom: Symptom) => void;
   /** `cluster`: the label of the cluster. */
   readonly tellLedger: (cluster: string, fact: LedgerFact) => void;
 };
 
-/** What the parent of workers hears of its clusters. Backend names are unique across clusters. */
+/** Callbacks of the clusters in a parent of workers. Backend names are unique across clusters. */
 export type ParentHooks = {
   readonly onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
-  /** The backends of the cluster with this label may have changed. */
+  /** Called when the backends of a cluster may have changed. `cluster`: the cluster's label. */
   readonly onBackends: (cluster: string, found: readonly Discovered[]) => void;
 };
 
-/** The other processes with a data path: those that this one judges for, or the one that judges for it. */
+/**
+ * The other processes with a data path. In a parent of workers: callbacks with what the workers must know. In a worker:
+ * the parent, which judges the backends for all processes.
+ */
 export type OtherProcesses =
   | { readonly parent: ParentHooks }
   /** `labels`: the parent's label of each cluster, by the cluster's name. */
@@ -45,14 +50,18 @@ export type OtherProcesses =
 /** Number of the parent among the processes. Workers have the numbers from 1 on. */
 const ownNumber = 0;
 
-/** Milliseconds for which a worker's report holds that a backend may lose large packets: a probe takes less. */
+/**
+ * Milliseconds for which the parent remembers a worker's report that a backend may lose large packets. The probe that
+ * the report causes takes less time.
+ */
 const symptomMs = 3000;
 
 type HistoryEvidence = Extract<Evidence, { kind: "history" }>;
 
 /**
- * The processes that have proof that a backend's etcd has another history. A process without proof refutes nothing: its
- * own clients may never have seen what the backend lacks.
+ * The processes that have proof that a backend's etcd has another history than the one that their clients have seen,
+ * for example after a restore from a backup. A process without proof refutes nothing, because its own clients may never
+ * have seen the versions that the backend lacks.
  */
 class HistoryProofs {
   readonly #provers = new Map<string, Set<number>>();
@@ -65,7 +74,8 @@ class HistoryProofs {
       return evidence;
     }
     provers.delete(process);
-    // Without a version that clients have seen, the other history is accepted for all processes.
+    // `seen` is "" if no backend has the version that clients have seen. The backend's history is then accepted for all
+    // processes, even those with proof against it.
     return provers.size === 0 || evidence.seen === "" ? evidence : undefined;
   }
 
@@ -77,7 +87,8 @@ class HistoryProofs {
     const refuted = Array.from(this.#provers).filter(
       ([, provers]) => provers.delete(process) && provers.size === 0,
     );
-    // The clients that had seen the other history are gone with their process. What is left of it, lists show again.
+    // With the process, its clients are gone, which had seen the versions that the backend lacks. If clients of another
+    // process have seen such versions, that process's lists prove it again.
     return refuted.map(([backend]) => [
       backend,
       { kind: "history", isForked: false, resource: "", version: "", seen: "gone" },
@@ -172,7 +183,8 @@ export class RemoteProbers implements BackendProbers {
   #proberOf(backend: string): BackendProber {
     const ask = (symptom: Symptom): (() => void) => {
       let askedAt = Number.NEGATIVE_INFINITY;
-      // A prober starts no more probes than that, and each failed request asks for one.
+      // The parent is asked at most once per `urgentProbeMs`. Each failed request asks for a probe, but the parent's
+      // prober would not start more probes than that.
       return () => {
         const now = this.#clock.now();
         if (now - askedAt < healthLimits.urgentProbeMs) return;

@@ -7,9 +7,9 @@
  *                                                     └──▶ Passthrough connections: passed on, if another process takes them
  *     all over, or timeout ──▶ what is left is cut
  *
- * If the service manager keeps the port open and starts the next process only after this one, new clients wait from the
- * end of accepting until that process serves. Then the drain serves new clients too, as long as exec, port-forward and
- * logs -f get time, and only its last part is a drain:
+ * If the service manager keeps the port open and starts the next process only after this one has ended, clients that
+ * connect after this process has stopped accepting wait until the next one serves. To keep that wait short, the process
+ * goes on serving new clients while exec, port-forward and logs -f end, and stops accepting only near the end:
  *
  *     readiness fails ── shutdownDelay, then until no long request is left or `timeout` is near ──▶ no new sockets, …
  */
@@ -45,7 +45,7 @@ export type DrainParts = {
 };
 
 export type DrainedWorkers = {
-  /** Number of processes that have not ended. */
+  /** Number of workers that have not ended. */
   readonly alive: number;
   readonly requests: number;
   drain(times: DrainTimes): unknown;
@@ -54,22 +54,32 @@ export type DrainedWorkers = {
 export type DrainTimes = {
   readonly shutdownDelayMs: number;
   readonly timeoutMs: number;
-  /** True if clients that connect after `close` wait for the next process, which starts when this one has ended. */
+  /**
+   * True if the service manager keeps the port open: clients that connect after `close` wait for the next process,
+   * which starts when this one has ended.
+   */
   readonly isPortKept?: boolean;
 };
 
 const endCheckMs = 50;
 
-/** Milliseconds for the handshakes that are under way when the port closes. A client that sends nothing gets no more. */
+/**
+ * Maximum ms that handshakes may take which are under way when the port closes. A client that sends nothing gets no
+ * more time.
+ */
 export const openingMs = 1000;
 
 /**
- * Milliseconds for the end of watches and of requests under way while new clients wait at a kept port. Nearly all
- * requests end sooner. A client with a time-out of 5 s, such as a leader that renews its Lease, still gets its answer.
+ * Maximum ms of the drain's last part if the service manager keeps the port: watches and requests under way end, while
+ * new clients wait for the next process. Nearly all requests end sooner. A client with a time-out of 5 s, such as a
+ * leader that renews its Lease, still gets its answer.
  */
 export const keptPortMs = 3000;
 
-/** Milliseconds of these in which watches end, and in which clients that have just connected can send a request. */
+/**
+ * Milliseconds at the start of `keptPortMs` in which watches end, and in which clients that have just connected can
+ * send a request.
+ */
 export const keptPortWatchesMs = 250;
 
 /** Milliseconds that a worker has, beyond the drain's timeout, to end by itself. */

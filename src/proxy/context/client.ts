@@ -67,7 +67,10 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** Work in bytes since `#workSince`, and the average work per second before that (see `averageWork`). */
+  /**
+   * Bytes of work that the client has caused at its backend since `#workSince`, and the average work per second before
+   * that (see `averageWork`).
+   */
   #work = 0;
   #workPerSecond = 0;
   #workSince = 0;

@@ -36,7 +36,10 @@ export class Downstream implements WireOwner {
   idleSince: number;
   #drainingSince: number | undefined;
 
-  /** `connect` creates the wire of the client's socket; this object becomes the wire's owner. */
+  /**
+   * `connect` returns the `Wire` through which this object reads and writes the client's socket. This object is the
+   * wire's owner: the wire calls its `receive`, `drained` and `closed`.
+   */
   constructor(client: Client, parts: DownstreamParts, connect: (owner: WireOwner) => Wire) {
     this.client = client;
     this.#parts = parts;

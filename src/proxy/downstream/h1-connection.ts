@@ -1,6 +1,7 @@
 /**
  * The requests of one HTTP/1.1 socket, one at a time and in order, with the socket's deadlines and refusals. node:http
- * only parses them. Http1StreamWriter and an exchange handle each request.
+ * only parses them. Each request is handled by a Http1StreamWriter and an exchange, the object that forwards one
+ * request and its response.
  */
 import http, { type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
@@ -215,7 +216,8 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Ends the open request (such as a watch) of a client that has closed its half of the socket, as Go's server does.
+   * Called when the client has closed its half of the socket. Ends its open request, such as a watch, as Go's server
+   * does.
    */
   #receiveEnd(): void {
     if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();

@@ -1,6 +1,7 @@
 /**
- * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that an exchange treats both alike.
- * node:http frames the response: by length, in chunks, or until the connection's end for HTTP/1.0.
+ * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that an exchange (the object that
+ * forwards one request and its response) treats both alike. node:http frames the response: by length, in chunks, or
+ * until the connection's end for HTTP/1.0.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -131,8 +132,8 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   /**
-   * Sends a response in place of a reset, which HTTP/1.1 does not have. Without it, some clients (curl) would repeat
-   * even a write: they do so if a reused connection ends without a response.
+   * Sends a response in place of a reset, which HTTP/1.1 does not have. If a reused connection ended without a
+   * response, some clients (curl) would repeat the request, even a write.
    */
   #answerReset(code: number): void {
     // Go's HTTP/2 server resets a request that its parser refuses (`%zz` in a path). Its HTTP/1.1 server sends 400, so
@@ -172,7 +173,8 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   #sendInterim(status: number, fields: readonly Field[]): void {
-    // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 without an Upgrade would open a tunnel to the proxy.
+    // HTTP/1.0 has no interim responses (RFC 9110 §15.2). A 101 is dropped, because this request is no Upgrade: the
+    // client would switch protocols, and the proxy would still send HTTP/1.1.
     if (this.#request.httpVersion === "1.0" || status === 101) return;
     // Node must write the 100 itself. Otherwise it would close the connection after a response to `Expect`, although a
     // body may follow.

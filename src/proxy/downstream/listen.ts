@@ -30,16 +30,20 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
-/** Ms from the last responses on the connections that `cut` ends until their sockets are closed. */
+/**
+ * Milliseconds between the end of all connections in `cut` and the closing of their sockets, so that the clients can
+ * read their last responses.
+ */
 const cutGraceMs = 50;
 
 /**
- * Maximum number of listening sockets of other processes from which a listener accepts. Two processes share a port, so
- * there is usually one; after a crash that left its socket with the other process, there may be another one.
+ * Maximum number of listening sockets of other processes from which a listener accepts. Usually two processes share a
+ * port, and the other one has passed on a single socket. After a crash, an older socket of that process may still be
+ * here, too.
  */
 export const mostPassedSockets = 4;
 
-/** The way into one cluster: what a listener needs to pass sockets and requests to it. */
+/** What a listener needs to pass sockets and requests to one cluster. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
   /** Forwards the bytes of sockets whose TLS ends at a backend. */
@@ -49,7 +53,7 @@ export type Gate = DownstreamParts & {
 export type ListenParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** The gates of the clusters that the listener, its hosts or its routes name. */
+  /** What the listener needs to serve each cluster that it, its hosts or its routes name, by the cluster's name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
   /** Shared by all listeners, because descriptors and memory belong to the process. */
@@ -59,9 +63,9 @@ export type ListenParts = {
 };
 
 /**
- * Where the sockets of clients go and come from. pass: the listener passes each accepted socket on instead of serving
- * it, and calls `leave` afterwards. passed: the listener has no port, and `accept` gets its sockets. Default: it serves
- * what it accepts.
+ * How client sockets reach the process that serves them. pass: the listener gives each accepted socket to this function
+ * instead of serving it; the function calls `leave` when a worker has the socket. "passed": the listener has no port,
+ * and its `accept` is called with sockets of another process. Default: the listener serves what it accepts.
  */
 export type SocketSource = { readonly pass: PassSocket } | "passed";
 
@@ -84,7 +88,7 @@ export class Listener {
   readonly #proxyProtocol: ProxyProtocolRules;
   readonly #trustedForwarders: Networks;
   readonly #server: net.Server;
-  /** Listening sockets that another process has passed on. This process accepts from them until their owner is back. */
+  /** Listening sockets of other processes. This process accepts from them until a successor takes them back. */
   readonly #passed = new Set<net.Server>();
   readonly #sockets = new Set<net.Socket>();
   /** Sockets that are neither a session nor a Passthrough connection yet. */
@@ -182,7 +186,7 @@ export class Listener {
 
   /**
    * Accepts clients also from a listening socket of another process. Returns false, and closes the socket, if it has
-   * another address or there are `mostPassedSockets`.
+   * another address, or if the listener has `mostPassedSockets` such sockets already.
    */
   async acceptFrom(handle: PassedHandle): Promise<boolean> {
     const server = this.#createServer();
@@ -198,7 +202,7 @@ export class Listener {
     return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
   }
 
-  /** Closes listening sockets that another process accepts from as well. */
+  /** Closes listening sockets of other processes, because a successor of those accepts from them now. */
   release(servers: readonly net.Server[]): void {
     for (const server of servers) if (this.#passed.delete(server)) server.close();
   }
@@ -270,18 +274,18 @@ export class Listener {
     });
   }
 
-  /** Continues a Passthrough connection of another process. Returns false if it was closed instead. */
+  /** Serves a Passthrough connection that another process has passed on. Returns false if it was closed instead. */
   takeOver(passed: PassedConnection, cluster: string): boolean {
     const { down, up, client } = passed;
     const gate = this.#parts.gates.get(cluster);
     if (gate === undefined || !this.#enter(down)) return false;
-    // A connection that another process has accepted is not refused, but it counts.
+    // Never refused, because another process has accepted it, but it counts towards the limit of its address.
     down.once("close", this.#sources.take(client) ?? (() => {}));
     setKeepalive(up, this.#parts.keepalive());
     return gate.passthrough.takeOver(passed);
   }
 
-  /** Passes a socket on to a worker. It counts here until then. */
+  /** Passes a socket on to a worker. Until the worker has it, it counts as a client socket of this process. */
   #passOn(socket: net.Socket, pass: PassSocket): void {
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
@@ -425,7 +429,8 @@ export class Listener {
   #check(): void {
     const { clock } = this.#parts;
     const now = clock.now();
-    // After a stall of the event loop, clients' bytes are still unread, so the check follows a second later (F11).
+    // After a stall of the event loop, bytes of clients are still unread. Deadlines are then checked only a second
+    // later, so that the stall does not count against the clients (F11).
     const isJudged = now - this.#checkedAt < 2 * checkMs;
     this.#checkedAt = now;
     const wall = clock.wall();

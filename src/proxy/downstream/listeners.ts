@@ -29,12 +29,15 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Returns the way into a cluster. A listener keeps it as long as it has clients. */
+  /** Returns what a listener needs to serve a cluster. The listener keeps it as long as it has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
   /** Returns the kernel's keepalive times for new connections of clients. */
   readonly keepalive: () => Keepalive;
-  /** Set in a process with workers, and in a worker. */
+  /**
+   * How client sockets are passed to the workers; default: there are none. Set in a process with workers, and in a
+   * worker.
+   */
   readonly sockets?: SocketSource | undefined;
 };
 
@@ -46,7 +49,7 @@ export class Listeners {
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
   readonly #draining = new Set<Listener>();
-  /** Listeners that could not be bound again after a failed reload. Calling the value ends the tries. */
+  /** Listeners that could not be bound again after a failed reload, each with a function that ends the tries. */
   readonly #lost = new Map<Listener, () => void>();
 
   constructor(parts: ListenersParts, inherited = new Descriptors()) {
@@ -113,7 +116,7 @@ export class Listeners {
     return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
   }
 
-  /** The certificates in use: "serving", and "client-ca" where client certificates are verified. */
+  /** The certificates in use, with the purpose "serving", or "client-ca" for a CA that verifies client certificates. */
   get certificates(): readonly Expiry[] {
     return this.#opened.flatMap(({ hosts }) => hosts?.certificates ?? []);
   }
@@ -170,7 +173,7 @@ export class Listeners {
     this.#forgetLost(listener);
     const forget = (): void => {
       this.#draining.delete(listener);
-      // Kept after the listener is closed, because the metric must never fall.
+      // The count is kept after the listener is closed, because the metric is a counter and must never fall.
       this.#pastHandshakeErrors += listener.handshakeErrors;
       listener.cut();
     };

@@ -10,7 +10,10 @@ import { type Decision, peek } from "../net/peek.ts";
 import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
 
 export type ProxyProtocolRules = {
-  /** Optional: trusted peers may send a header. Required: they must send one, and other peers are refused. */
+  /**
+   * Disabled: no PROXY header is expected. Optional: trusted peers may send one. Required: they must send one, and
+   * other peers are refused.
+   */
   readonly mode: "Disabled" | "Optional" | "Required";
   readonly trusted: Networks;
 };
