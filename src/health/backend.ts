@@ -355,7 +355,8 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // Any other 403 means that the probe has lost its permission, so the backend's readiness is no longer known.
+  // A 403 that the start of the apiserver does not explain means that the probe has lost its permission. Whether the
+  // backend is ready is then unknown.
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
@@ -369,8 +370,9 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 }
 
 /**
- * Records that the connections are silent or lost, which also explains hanging reads. If the connections were silent
- * before, the results of sockets opened since then remain valid.
+ * Records that the connections are silent or lost. This also explains hanging reads, so `reads` no longer counts
+ * against
+ * the backend. Results of new sockets are forgotten, unless the connections were silent before.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";

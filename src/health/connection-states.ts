@@ -5,7 +5,7 @@
 import type { ConnectionState } from "./backend.ts";
 import type { Evidence } from "./evidence.ts";
 
-/** From the worst to the best. */
+/** The states in order, from the worst to the best. */
 const order: readonly ConnectionState[] = ["none", "lost", "left", "silent", "going", "answering"];
 
 const stateAfter: Partial<Record<Evidence["kind"], ConnectionState>> = {

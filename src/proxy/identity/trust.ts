@@ -40,7 +40,10 @@ export type TrustClass = (typeof trustClasses)[number];
  */
 const bearerForm = /^bearer [^ ]/i;
 
-/** True for a bearer token, also in the field that a browser has to use for a websocket (websocket/protocol.go). */
+/**
+ * True if the field carries a bearer token: Authorization, or the field in which browsers send the token of a websocket
+ * (websocket/protocol.go).
+ */
 export function isBearer({ role: of, name, value }: Field): boolean {
   if (of === role.authorization) return bearerForm.test(value);
   return name === "sec-websocket-protocol" && value.includes("base64url.bearer.authorization.k8s.io.");

@@ -69,7 +69,8 @@ export const shieldLimits = {
   /** Ms between two checks whether a backend's reads are slower than usual. */
   judgeMs: 1000,
   /**
-   * Ms over which the usual response time of reads is averaged. Much longer than an overload lasts, so that an overload
+   * Ms over which the usual response time of reads is averaged. This is much longer than an overload lasts, so an
+   * overload
    * hardly changes the average.
    */
   usualMs: 300_000,

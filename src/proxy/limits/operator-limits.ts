@@ -105,7 +105,7 @@ export class OperatorLimits {
     return this.state;
   }
 
-  /** The limits in force, for `restore` and `follow` in other processes. */
+  /** The limits in force as JSON. Another process passes the text to `restore` or `follow`. */
   get state(): string {
     const limits = Array.from(this.#kept.values(), ({ written, limit: { origin, refused } }) => ({
       written,

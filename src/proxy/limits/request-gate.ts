@@ -169,7 +169,11 @@ export class RequestGate {
     return this.#request.awaitsMarker || this.#parts.clock.now() - lastEventAt < initialPauseMs;
   }
 
-  /** Reports the first response to the admission and the shield. `ms`: time since the request was sent. */
+  /**
+   * Passes the status of the request's first response to the admission and to the shield. `ms`: time since the request
+   * was
+   * sent.
+   */
   answered(status: number, ms: number): void {
     if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);
     if (this.#place !== undefined) this.#parts.shields.answered(this.#place, status, ms);

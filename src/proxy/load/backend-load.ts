@@ -74,7 +74,9 @@ export type LoadFacts = {
 };
 
 export class BackendLoad {
-  /** Number of plain requests that are assigned to the backend and have not ended. */
+  /**
+   * Number of requests, other than watches and long-running ones, that are assigned to the backend and have not ended.
+   */
   requestsActive = 0;
   /** Plain requests per second, as an average. */
   requestsPerSecond = 0;
@@ -240,7 +242,8 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Returns the ratio of the backend's average to the median of the other backends' averages; undefined: too few reads.
+   * Returns the backend's average read time divided by the median of the other backends' averages; undefined: too few
+   * reads.
    */
   #ratio(load: BackendLoad, timesOf: (load: BackendLoad) => ReadTimes): number | undefined {
     const own = timesOf(load);

@@ -18,7 +18,9 @@ export const apiFailureLimits = {
   trialMs: 10_000,
   /** Ms without any request of the API after which a backend's failures are forgotten, and its incident ends. */
   forgetMs: 300_000,
-  /** A backend is avoided until this many consecutive requests have reached the API through the backend. */
+  /**
+   * Number of consecutive requests that must reach the API through an avoided backend before it is no longer avoided.
+   */
   trials: 3,
   /** Maximum number of pairs of a backend and an API for which the backend is avoided. */
   avoided: 64,
@@ -33,8 +35,8 @@ export const apiFailureLimits = {
 } as const;
 
 /**
- * `refused`: the backend answers that it cannot reach the server. `unanswered`: another backend answered the request's
- * hedge before this backend answered.
+ * Why a request did not reach an API's server through a backend. `refused`: the backend's response says so.
+ * `unanswered`: the backend did not answer, and another backend answered the request's hedge.
  */
 export type ApiFailure = "refused" | "unanswered";
 
@@ -168,7 +170,10 @@ export class ApiFailures {
 
   // --- webhooks ---
 
-  /** Returns the reader of a failed response's body; undefined if the request calls no webhook. */
+  /**
+   * Returns the reader of a failed response's body; undefined unless the request is a write, because only writes call
+   * webhooks.
+   */
   readerOf(info: RequestInfo): StatusReader | undefined {
     return isWrite(info) ? new StatusReader((backend, text) => this.#read(backend, info, text)) : undefined;
   }

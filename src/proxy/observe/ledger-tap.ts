@@ -135,8 +135,9 @@ export class LedgerTap {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // If `word` is the same object as for the latest request, the caller is the same. Otherwise the caller is looked
-    // up.
+    // If token or identity is the same object as in the connection's previous request, the caller is the same.
+    // Otherwise the
+    // caller is looked up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =

@@ -201,7 +201,7 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  /** The newest seen version by client and resource. */
+  /** The newest resource version that each client has seen of each resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
   /**

@@ -19,7 +19,7 @@ export class AttemptPair extends Retries {
    * A response that is held back (held-response.ts). Invariant: its attempt is `#first` or `#other`.
    */
   #held: HeldResponse | undefined;
-  /** True if an attempt is over whose backend may have begun to process the request. */
+  /** True if an attempt has ended although its backend may have begun to process the request. */
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
@@ -148,7 +148,10 @@ export class AttemptPair extends Retries {
     return this.#held instanceof HeldBody;
   }
 
-  /** True if every attempt is suspect and none has a response. An incomplete body is no response. */
+  /**
+   * True if every attempt is suspect and no complete response is held. A held response with an incomplete body does not
+   * count.
+   */
   get isDoubted(): boolean {
     const isRefused = this.isHolding && !this.isHoldingBody;
     if (isRefused || this.#first?.isSuspect !== true) return false;

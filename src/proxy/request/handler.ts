@@ -233,7 +233,7 @@ function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failur
 
 /**
  * Returns the request's token. Undefined for a client with a certificate: its token is not forwarded, so no backend's
- * response can prove it.
+ * response can show that the token is valid.
  */
 function credentialOf(
   { trust }: Pick<HandlerParts, "trust">,

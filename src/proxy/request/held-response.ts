@@ -106,7 +106,7 @@ export class HeldBody extends HeldResponse {
   #creditedBytes = 0;
   #stopWaiting = noWait;
 
-  /** `head`: the attempt's kept head, which is taken from the attempt. */
+  /** `head`: the head that the attempt keeps. The constructor takes it from the attempt. */
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, mostBytes: number) {
     super(attempt, head, false, buffered);
     attempt.takeHead();

@@ -5,7 +5,11 @@
  */
 import type { Clock } from "../../base/clock.ts";
 
-/** Maximum number of TLS handshakes that begin in one turn. Each takes 1.3 ms with P-256 on a slow core (A51). */
+/**
+ * Maximum number of TLS handshakes that begin in one turn of the event loop. Each takes 1.3 ms with P-256 on a slow
+ * core
+ * (A51).
+ */
 export const handshakesPerTurn = 4;
 
 type Waiting = { readonly begin: () => void };

@@ -43,7 +43,8 @@ export function serverContext(
       key,
     });
   } catch (reason) {
-    // OpenSSL may refuse a checked pair, because it has limits of its own, such as a minimum size of RSA keys.
+    // OpenSSL may refuse a certificate and key that passed the proxy's checks. OpenSSL has limits of its own, such as a
+    // minimum size of RSA keys.
     return new Failure("bad-file", "proxy", wordsOf(reason), reason);
   }
 }

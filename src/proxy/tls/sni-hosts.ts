@@ -14,7 +14,11 @@ import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
-  /** The host's name in journal and metrics: the listener's and, except for the default host, its first server name. */
+  /**
+   * The host's name in journal and metrics. For the default host it is the listener's name. For any other host it is
+   * the
+   * listener's name and the host's first server name.
+   */
   readonly name: string;
   /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
   readonly names: readonly string[];

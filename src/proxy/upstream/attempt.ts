@@ -17,7 +17,10 @@ import type { Waiter } from "./shard.ts";
 /** The exchange or watch session for which an attempt is made. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Returns the key of the connections that the request may use now. It changes when the credential is proven. */
+  /**
+   * Returns the key of the connections that the request may use now. The key changes once a backend has accepted the
+   * request's credential.
+   */
   poolKey(): PoolKey;
   /** Called when the request's head was sent. Its body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;

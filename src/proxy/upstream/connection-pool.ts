@@ -88,7 +88,10 @@ export class ConnectionPool implements ConnectionOwner {
   #isStopped = false;
   /** True after the pool's last connection was lost, or its first dial failed, until a dial succeeds. */
   #isDead = false;
-  /** The latest answer on a new socket after a silence: its clock reading, and the ms that it took. */
+  /**
+   * The latest new socket that the backend answered after it had been silent. `at`: clock reading of the answer. `ms`:
+   * time that the answer took.
+   */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason that was journaled for the latest failed dial; "" after a successful one. */
   #journaledReason = "";

@@ -65,7 +65,10 @@ export type ConnectionUser = StreamListener & {
   passed(answeredPingAt: number): void;
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
-  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
+  /**
+   * Shortens the measured wait by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
+   * them.
+   */
   discountStall(ms: number): void;
   suspected(): void;
   /** Called when the late PING was answered after all. */
@@ -321,7 +324,10 @@ export class Connection implements WireOwner {
     return this.pingMs <= upstreamLimits.promptMs;
   }
 
-  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
+  /**
+   * Shortens all measured waits by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
+   * them.
+   */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
