@@ -59,7 +59,7 @@ type Known = {
   suspectMs: number;
   /** Clock reading (ms) of the last sign of life before the backend failed; undefined: it is ready or found dead. */
   lostAt: number | undefined;
-  /** The last journalled result of a new socket; undefined while the backend is healthy. */
+  /** What the last journaled new socket of a probe met; undefined while the backend is healthy. */
   met: string | undefined;
 };
 
@@ -218,8 +218,9 @@ export class Backends {
   }
 
   /**
-   * Journals the result of a new socket if it differs from the last one. Must run before `#seeChanges`, so that the
-   * result precedes the change of state in the journal.
+   * Journals what a probe's new socket met (an answer, a refusal or silence) if it differs from the last entry. Must
+   * run
+   * before `#seeChanges`, so that this entry precedes the change of state in the journal.
    */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;

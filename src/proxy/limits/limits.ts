@@ -38,7 +38,7 @@ export const shieldLimits = {
    * A list is slow if it takes this many times as long as the fastest list of the same kind until its response begins.
    */
   slowTimes: 4,
-  /** A list whose response begins within this many ms is never slow: so short a delay is harmless. */
+  /** A list whose response begins within this many ms never counts as slow, because so short a delay is harmless. */
   slowMs: 100,
   /**
    * Reads of one object are late if they take this many ms on average. Such delays endanger leaders, because a leader

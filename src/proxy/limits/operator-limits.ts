@@ -119,7 +119,7 @@ export class OperatorLimits {
     this.#isFrozen = false;
   }
 
-  /** Puts exactly the limits of the parent of this worker into force. `state`: the parent's `state`. */
+  /** Replaces this worker's limits by those of its parent process. `state`: the parent's `state`. */
   follow(state: string): void {
     const parsed = parseJson(state);
     const limits: readonly unknown[] =

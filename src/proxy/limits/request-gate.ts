@@ -21,7 +21,11 @@ export type GateParts = {
 };
 
 export type GateRequest = {
-  /** The client's address and token, for admission; undefined if its credential was proven when the request arrived. */
+  /**
+   * The client's address and token, for admission; undefined if a backend had accepted the credential before the
+   * request
+   * arrived.
+   */
   readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
   readonly info: RequestInfo;
   readonly start: "exact" | "state" | "now" | undefined;

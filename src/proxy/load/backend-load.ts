@@ -64,7 +64,7 @@ export type LoadFacts = {
   /** Average ms until the response head, of reads of one object (`getMs`) and of lists (`listMs`); 0: not measured. */
   readonly getMs: number;
   readonly listMs: number;
-  /** Load by short requests, which the number of open streams does not show, converted to a number of streams. */
+  /** Load that the number of open streams does not show, converted to a number of streams. */
   readonly activity: number;
   /** The utilisation that the backend reports; undefined: it reports none. */
   readonly utilization: number | undefined;
@@ -278,9 +278,10 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Returns how many times more loaded a backend is than the other warm backends. Compares utilisations if all of them
-   * report one, because a utilisation includes the load by clients of other proxies. Otherwise compares the durations
-   * of reads.
+   * Returns how many times more loaded a backend is than the other backends whose caches are warm. Compares
+   * utilisations if
+   * all of them report one, because a utilisation includes the load by clients of other proxies. Otherwise compares the
+   * durations of reads.
    */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();

@@ -50,7 +50,11 @@ export const loadLimits = {
   leastCapacity: 0.25,
   /** Maximum ms for which a backend that has sent Retry-After gets no new clients. kube-apiserver sends 1 s. */
   mostPauseMs: 30_000,
-  /** Ms after which a load report is no longer used. Its backend then gets no requests, or has stopped reporting. */
+  /**
+   * Ms after which a load report is no longer used. A report this old means that the backend gets no requests or no
+   * longer
+   * sends reports.
+   */
   reportMs: 30_000,
   /** Minimum ms between two load reports that are parsed, because each response may carry one. */
   reportPauseMs: 250,

@@ -63,7 +63,7 @@ export class ApiFailures {
   readonly #reportedAt = new Map<string, number>();
   #names: readonly string[] = [];
   #lookedAt = 0;
-  /** Failures since the start, by backend, API group and kind. */
+  /** Failures since the start, by backend, API group and kind of failure (`ApiFailure`). */
   readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
   /** If false, a backend that cannot reach an API is reported, but still gets the API's requests. */
   mayAvoid = true;

@@ -14,8 +14,9 @@ export const outcomeLimits = {
   partMs: 10_000,
   parts: 6,
   /**
-   * This many of the latest parts are also compared without the older ones, so that an outage of all backends is soon
-   * forgotten.
+   * The latest parts of the window, this many, are also compared alone. An outage of all backends that is over
+   * therefore
+   * soon stops counting.
    */
   recentParts: 2,
   /**

@@ -25,7 +25,7 @@ export type SpanRecord = {
    * "hedge" or "retry" for an attempt that is not the first; the reason for a move; "" for the first attempt or a wait.
    */
   readonly reason: string;
-  /** The backend that a move left; "" for other parts. */
+  /** For a "move": the backend that the watch left. "" for other parts. */
   readonly from: string;
   /** Why an attempt got no response; "": it got one, or this part is not an attempt. */
   error: string;

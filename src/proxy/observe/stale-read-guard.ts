@@ -168,7 +168,7 @@ export class GuardedRead {
     return isBehind;
   }
 
-  /** Searches the forwarded bytes for the list's version. */
+  /** Searches the forwarded bytes of a list for the list's resource version. */
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#reading === undefined) return;
     this.#reading.feed(bytes, start, end, endStream);

@@ -490,7 +490,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
   }
 
-  /** Forwards what is held of the attempt's response, because the rest will not come, unless another one may be whole. */
+  /**
+   * Forwards the held part of the attempt's response, because the rest will not come. Waits instead if the other
+   * attempt
+   * may still bring a complete response.
+   */
   #relayArrived(attempt: Attempt): void {
     if (this.attempts.hasTwo && this.attempts.isHoldingBody) return;
     this.#relayHead(attempt);

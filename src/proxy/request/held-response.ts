@@ -122,7 +122,11 @@ export class HeldBody extends HeldResponse {
     this.#creditedBytes += end - start;
   }
 
-  /** Returns for how many of `count` bytes that were now sent to the client the backend has got no credit yet. */
+  /**
+   * Returns how much flow-control credit the backend gets for `count` bytes that were now sent to the client. The
+   * backend
+   * has already got the credit for some of them.
+   */
   creditFor(count: number): number {
     const credited = Math.min(count, this.#creditedBytes);
     this.#creditedBytes -= credited;

@@ -19,7 +19,7 @@ export const requestLimits = {
    * a held body needs no more memory than a body that waits for a slow client.
    */
   heldBodyBytes: 192 * KiB,
-  /** As `heldBodyBytes`, for discovery and OpenAPI documents. The largest, /openapi/v2, has 4 MB in Kubernetes 1.36. */
+  /** The same limit for discovery and OpenAPI documents. The largest, /openapi/v2, has 4 MB in Kubernetes 1.36. */
   heldDocumentBytes: 8 * MiB,
   /**
    * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend is suspect earlier.
@@ -58,8 +58,8 @@ export const requestLimits = {
   /** Maximum number of remembered resources that some backend does not serve. An upgrade adds a few dozen. */
   missingResources: 256,
   /**
-   * Token bucket for requests that go to another backend after a 404 or an unreachable API. Limited, because any wrong
-   * path causes a 404.
+   * Token bucket for requests that are repeated at another backend after a 404 or an unreachable API: its size, and its
+   * tokens per second. The bucket limits them because any wrong path causes a 404.
    */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,

@@ -44,7 +44,10 @@ type Loaded = {
 export class ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #files: ReloadingFile<Loaded>;
-  /** Loaded separately from the pair, so that an unusable client CA does not block a new certificate. */
+  /**
+   * The client CA is loaded separately from certificate and key, so that an unusable CA does not block a new
+   * certificate.
+   */
   #clientCa: CaBundle | undefined;
 
   private constructor(options: CertificateOptions) {

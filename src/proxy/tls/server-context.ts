@@ -1,4 +1,4 @@
-/** The TLS options of every serving socket, and the TLS context of a checked pair. */
+/** The TLS options of every serving socket, and the TLS context of a certificate and key that were checked. */
 import { constants } from "node:crypto";
 import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";

@@ -55,8 +55,11 @@ export class Hosts {
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // The same value for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
-    // resumed session has no SNI, so it would get the default host and its cluster.
+    // If one host must not resume TLS sessions, no host of the listener may. OpenSSL takes the ticket settings of all
+    // hosts
+    // from the default host's context (A47). With several hosts, a resumed session has no SNI, so it would get the
+    // default
+    // host and that host's cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,

@@ -35,7 +35,7 @@ export type TunnelOwner = {
   ended(reason: TunnelEnd): void;
 };
 
-/** Why a tunnel, or the response in place of one, ended. `ended`: both halves ended in order. */
+/** Why a tunnel, or the response in place of one, ended. `ended`: both sides closed their half normally. */
 export type TunnelEnd =
   | "ended"
   | "client_left"
@@ -72,7 +72,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // A copy: a slice would keep the whole chunk, up to 64 KiB, in memory.
+    // Copies the bytes, because a slice would keep the whole chunk, up to 64 KiB, in memory.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;

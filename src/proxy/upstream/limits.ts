@@ -75,8 +75,9 @@ export const upstreamLimits = {
   /** A connection gets no hedges while a PING has been unanswered for more ms than this. PINGs go out every 250 ms. */
   promptMs: 100,
   /**
-   * For this many ms, a connection that was silent is used only if no other one has room. Watches try to resume for the
-   * same time.
+   * For this many ms after it was silent, a connection is used only if no other one has room. Watches also try to
+   * resume
+   * for this long.
    */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */

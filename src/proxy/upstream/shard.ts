@@ -12,7 +12,10 @@ import type { PoolKey } from "./pool-key.ts";
  */
 export type Waiter = {
   readonly key: PoolKey;
-  /** Returns the key that applies now. The key changes if the credential is proven while the attempt waits. */
+  /**
+   * Returns the key that applies now. The key changes if a backend accepts the request's credential while the attempt
+   * waits.
+   */
   rekey(): PoolKey;
   ready(connection: Connection): void;
   /**
