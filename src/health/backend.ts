@@ -189,8 +189,7 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
   // Every answer of /readyz counts here. After an answer that reported a problem, the facts would not imply "ready",
-  // and
-  // this line would not be reached.
+  // and this line would not be reached.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -373,8 +372,7 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 
 /**
  * Records that the connections are silent or lost. This also explains hanging reads, so `reads` no longer counts
- * against
- * the backend. Results of new sockets are forgotten, unless the connections were silent before.
+ * against the backend. Results of new sockets are forgotten, unless the connections were silent before.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";

@@ -219,8 +219,7 @@ export class Backends {
 
   /**
    * Journals what a probe's new socket met (an answer, a refusal or silence) if it differs from the last entry. Must
-   * run
-   * before `#seeChanges`, so that this entry precedes the change of state in the journal.
+   * run before `#seeChanges`, so that this entry precedes the change of state in the journal.
    */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;

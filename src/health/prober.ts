@@ -213,8 +213,7 @@ export class Prober {
    * has answered both before this socket was opened and after it had connected. Sockets that were opened before the
    * first answer prove nothing: when a stopped process goes on, or an outage ends, the kept socket may answer first.
    * False while an upstream connection answers. The PINGs of the connections decide then, because they can tell lost
-   * large
-   * packets from a path that loses all packets.
+   * large packets from a path that loses all packets.
    */
   #losesLarge({ begunAt, smallPassedAt, askedAt }: Run): boolean {
     const { clock, facts } = this.#parts;

@@ -70,8 +70,7 @@ export const shieldLimits = {
   judgeMs: 1000,
   /**
    * Ms over which the usual response time of reads is averaged. This is much longer than an overload lasts, so an
-   * overload
-   * hardly changes the average.
+   * overload hardly changes the average.
    */
   usualMs: 300_000,
 } as const;

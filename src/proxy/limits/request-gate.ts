@@ -23,8 +23,7 @@ export type GateParts = {
 export type GateRequest = {
   /**
    * The client's address and token, for admission; undefined if a backend had accepted the credential before the
-   * request
-   * arrived.
+   * request arrived.
    */
   readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
   readonly info: RequestInfo;
@@ -175,8 +174,7 @@ export class RequestGate {
 
   /**
    * Passes the status of the request's first response to the admission and to the shield. `ms`: time since the request
-   * was
-   * sent.
+   * was sent.
    */
   answered(status: number, ms: number): void {
     if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);

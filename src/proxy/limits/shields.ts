@@ -9,8 +9,7 @@ import { Shield, type ShieldedLoad, type ShieldedRequest, type ShieldPlace } fro
 export type ShieldsParts = {
   /**
    * A clock that stops while the event loop is blocked. The time of a block therefore does not count as a request's
-   * wait,
-   * and no request is refused because of it.
+   * wait, and no request is refused because of it.
    */
   readonly clock: Clock;
   readonly loads: {

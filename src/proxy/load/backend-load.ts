@@ -279,9 +279,8 @@ export class BackendLoads extends Interval implements RequestObserver {
 
   /**
    * Returns how many times more loaded a backend is than the other backends whose caches are warm. Compares
-   * utilisations if
-   * all of them report one, because a utilisation includes the load by clients of other proxies. Otherwise compares the
-   * durations of reads.
+   * utilisations if all of them report one, because a utilisation includes the load by clients of other proxies.
+   * Otherwise compares the durations of reads.
    */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();

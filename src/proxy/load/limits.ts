@@ -30,8 +30,7 @@ export const loadLimits = {
   highPressure: 2,
   /**
    * A backend may get more clients again if its reads take less than this many times as long as the other backends'
-   * reads.
-   * Between `lowPressure` and `highPressure`, nothing changes.
+   * reads. Between `lowPressure` and `highPressure`, nothing changes.
    */
   lowPressure: 1.25,
   /**
@@ -52,8 +51,7 @@ export const loadLimits = {
   mostPauseMs: 30_000,
   /**
    * Ms after which a load report is no longer used. A report this old means that the backend gets no requests or no
-   * longer
-   * sends reports.
+   * longer sends reports.
    */
   reportMs: 30_000,
   /** Minimum ms between two load reports that are parsed, because each response may carry one. */

@@ -87,8 +87,7 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
   // Node reports an error of the TCP socket on the TLS socket, too, and reports a failed dial twice. These listeners
-  // ignore
-  // the repeats.
+  // ignore the repeats.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());

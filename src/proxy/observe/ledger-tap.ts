@@ -136,8 +136,7 @@ export class LedgerTap {
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
     // If token or identity is the same object as in the connection's previous request, the caller is the same.
-    // Otherwise the
-    // caller is looked up.
+    // Otherwise the caller is looked up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =

@@ -15,8 +15,7 @@ export const outcomeLimits = {
   parts: 6,
   /**
    * The latest parts of the window, this many, are also compared alone. An outage of all backends that is over
-   * therefore
-   * soon stops counting.
+   * therefore soon stops counting.
    */
   recentParts: 2,
   /**

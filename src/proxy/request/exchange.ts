@@ -492,8 +492,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /**
    * Forwards the held part of the attempt's response, because the rest will not come. Waits instead if the other
-   * attempt
-   * may still bring a complete response.
+   * attempt may still bring a complete response.
    */
   #relayArrived(attempt: Attempt): void {
     if (this.attempts.hasTwo && this.attempts.isHoldingBody) return;

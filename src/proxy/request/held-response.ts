@@ -124,8 +124,7 @@ export class HeldBody extends HeldResponse {
 
   /**
    * Returns how much flow-control credit the backend gets for `count` bytes that were now sent to the client. The
-   * backend
-   * has already got the credit for some of them.
+   * backend has already got the credit for some of them.
    */
   creditFor(count: number): number {
     const credited = Math.min(count, this.#creditedBytes);

@@ -7,8 +7,7 @@ import type { Clock } from "../../base/clock.ts";
 
 /**
  * Maximum number of TLS handshakes that begin in one turn of the event loop. Each takes 1.3 ms with P-256 on a slow
- * core
- * (A51).
+ * core (A51).
  */
 export const handshakesPerTurn = 4;
 

@@ -16,8 +16,7 @@ import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 export type Host = {
   /**
    * The host's name in journal and metrics. For the default host it is the listener's name. For any other host it is
-   * the
-   * listener's name and the host's first server name.
+   * the listener's name and the host's first server name.
    */
   readonly name: string;
   /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
@@ -56,10 +55,8 @@ export class Hosts {
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
     // If one host must not resume TLS sessions, no host of the listener may. OpenSSL takes the ticket settings of all
-    // hosts
-    // from the default host's context (A47). With several hosts, a resumed session has no SNI, so it would get the
-    // default
-    // host and that host's cluster.
+    // hosts from the default host's context (A47). With several hosts, a resumed session has no SNI, so it would get
+    // the default host and that host's cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,

@@ -209,8 +209,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Restarts the dials that began during a silence of the backend and have lasted too long, and makes delayed dials
-   * now.
-   * Called when the backend answers on a new socket. `ms`: time that this answer took.
+   * now. Called when the backend answers on a new socket. `ms`: time that this answer took.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;

@@ -76,8 +76,7 @@ export const upstreamLimits = {
   promptMs: 100,
   /**
    * For this many ms after it was silent, a connection is used only if no other one has room. Watches also try to
-   * resume
-   * for this long.
+   * resume for this long.
    */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */

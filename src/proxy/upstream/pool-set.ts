@@ -132,8 +132,7 @@ export class PoolSet implements Loads {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
     // The key contains the trust class, because one client may need private connections with the proxy's own credential
-    // and
-    // others without it.
+    // and others without it.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }
