@@ -239,8 +239,8 @@ export function isMute(facts: BackendFacts): boolean {
 
 /**
  * True if no backend answers and at least one of them ignores new sockets. Then the proxy's network is the most likely
- * cause (D14). Backends without connections do not count unless a socket was answered since the others fell silent:
- * they have no open requests, and an earlier answer says nothing about the network now.
+ * cause (D14). A backend without connections is ignored, because it has no open requests, and an old answer says
+ * nothing about the network now. It counts as answering only if it has answered a socket since the others fell silent.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const doubtedAt = Math.max(...all.filter(isMute).map((facts) => facts.doubtedAt));

@@ -38,8 +38,8 @@ export type BackendsParts = {
   /** Called with the facts that follow from each piece of evidence. */
   readonly onFacts?: ((name: string, facts: BackendFacts, evidence: Evidence) => void) | undefined;
   /**
-   * Set if another process judges the backends: gets all evidence, and `adopt` is called with the facts. Default: this
-   * process judges.
+   * Set if another process judges the backends. It then gets all evidence, and the resulting facts must be passed to
+   * `adopt`. Default: this process judges.
    */
   readonly report?: ((name: string, evidence: Evidence) => void) | undefined;
 };
@@ -174,7 +174,10 @@ export class Backends {
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseOne();
   }
 
-  /** Takes the facts of the process that judges. This process's own connections can only make them worse, here. */
+  /**
+   * Adopts the facts from the process that judges the backends. The connections of this process can only make these
+   * facts worse, and only within this process.
+   */
   adopt(name: string, verdict: BackendFacts, evidence: Evidence): void {
     const known = this.#known.get(name);
     if (known === undefined) return;
@@ -198,8 +201,8 @@ export class Backends {
   }
 
   /**
-   * Calls `run` once when the backend is dead and ignores new sockets: its connections without PINGs are then lost.
-   * Returns a function that cancels the call.
+   * Calls `run` once when the backend is dead and ignores new sockets. Connections on which the proxy cannot send PINGs
+   * are then lost. Returns a function that cancels the call.
    */
   onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
@@ -262,7 +265,7 @@ export class Backends {
 
   /** Measures how long a backend had been silent when it became suspect or dead. `silentMs`: silence so far, in ms. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
-    // The process that judges measures it once for all.
+    // If another process judges the backends, that process measures the silence, once for all processes.
     if (this.#parts.report !== undefined) return;
     const { state } = known.facts;
     const now = this.#clock.now();

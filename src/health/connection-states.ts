@@ -1,6 +1,6 @@
 /**
  * The states of the connections that several processes have to the same backends. A backend is silent or lost only if
- * no process has a better connection to it: otherwise the fault is one of the path of a single process (D6).
+ * no process has a better connection to it. Otherwise only the path of a single process is at fault (D6).
  */
 import type { ConnectionState } from "./backend.ts";
 import type { Evidence } from "./evidence.ts";

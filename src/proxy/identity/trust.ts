@@ -61,7 +61,10 @@ export type Bearer = {
 /** The bearer token of a request; undefined: anonymous. */
 export type Credential = Bearer | undefined;
 
-/** True if the token is proven according to this object. A newer object of the same token may be proven for longer. */
+/**
+ * True if a backend has accepted the token recently, as far as this object shows. Another object of the same token may
+ * show a later response.
+ */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
@@ -98,7 +101,10 @@ export class Trust {
     return this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";
   }
 
-  /** Records a backend's response. Any status but 401 proves the token for up to ten minutes. */
+  /**
+   * Records a backend's response. Any status but 401 shows that the token is valid, so the token counts as proven for
+   * up to ten minutes.
+   */
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
     const known = this.#known(credential);

@@ -14,7 +14,10 @@ import { operatorLimits } from "./limits.ts";
 type Kept = { readonly written: WrittenLimit; readonly limit: Limit; readonly stop: () => void };
 
 export class OperatorLimits {
-  /** The replicas that share limits of scope AllReplicas, of operators and of all clusters' configurations. */
+  /**
+   * Number of processes that share the limits of scope AllReplicas: those that operators set, and those of all
+   * clusters' configurations.
+   */
   readonly replicas = new ReplicaCount();
   readonly #clock: Clock;
   readonly #journal: Journal;

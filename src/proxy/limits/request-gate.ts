@@ -90,7 +90,10 @@ export class RequestGate {
     this.#isShielded = isShielded(request.info, request.start);
   }
 
-  /** False if the request has an unproven credential and must wait for its admission, or was refused. */
+  /**
+   * True if the request may be sent as far as its credential is concerned. False while a request with an unproven
+   * credential waits for its admission, and if the admission has refused the request.
+   */
   isAdmitted(owner: GateOwner): boolean {
     const { applicant } = this.#request;
     if (applicant === undefined || this.#entry?.state === "open") return true;

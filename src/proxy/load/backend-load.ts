@@ -78,7 +78,7 @@ export class BackendLoad {
    * Number of requests, other than watches and long-running ones, that are assigned to the backend and have not ended.
    */
   requestsActive = 0;
-  /** Plain requests per second, as an average. */
+  /** Average number of requests per second, without watches and long-running requests. */
   requestsPerSecond = 0;
   /** Number of 429s since the process started, except those of evictions. */
   refusals = 0;

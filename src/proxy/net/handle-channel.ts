@@ -74,7 +74,10 @@ function failed(what: string, code: number): Failure {
   return new Failure("bad-request", "proxy", `${what}: ${getSystemErrorName(code)}`, code);
 }
 
-/** True if no process listens at the path. After any other failure, one may: it is busy, or this process is short of descriptors. */
+/**
+ * True if no process listens at the path. After any other failure, a process may listen there: it may be busy, or this
+ * process may be short of descriptors.
+ */
 export function isUnserved({ cause }: Failure): boolean {
   return cause === -os.constants.errno.ECONNREFUSED;
 }
@@ -157,7 +160,7 @@ export class HandleChannel {
   readonly #pipe: Pipe;
   readonly #node: Internals;
   readonly #owner: ChannelOwner;
-  /** Sockets that have arrived before the end of their line. */
+  /** Sockets that have arrived whose message (a line) is still incomplete. */
   readonly #handles: PassedHandle[] = [];
   #line = Buffer.alloc(0);
   #isOver = false;

@@ -79,7 +79,10 @@ export class ApiFailures {
 
   ended(): void {}
 
-  /** Counts a success. A 503 or 504 may be a failure: `failed` reports it once the response's body was read. */
+  /**
+   * Counts a request that reached the API. A 503 or 504 is not counted here, because it may be a failure: `failed`
+   * counts it when the response's body shows that.
+   */
   answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
     if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
     this.#forgetOld(this.#clock.now());

@@ -40,7 +40,7 @@ export type LedgerRequest = {
   readonly auditId: string;
 };
 
-/** What a worker tells its parent, whose ledger tap knows the requests of all workers. */
+/** What a worker reports to its parent, whose ledger tap knows the requests of all workers. */
 export type LedgerFact =
   | ({ readonly of: "lease"; readonly caller: CallerName; readonly auditId: string } & Omit<
       LeaseWrite,
@@ -108,7 +108,7 @@ export class LedgerTap {
   readonly #journal: Journal;
   readonly #storm = new RelistStorm();
   readonly #tell: ((fact: LedgerFact) => void) | undefined;
-  /** The callers of workers: the workers' own ledgers count their requests. */
+  /** Callers whose requests arrive at workers. The workers' own ledgers count these requests. */
   readonly #elsewhere: Ledger;
 
   /** `tell`: set in a worker, whose parent judges leases and relist storms; default: this process does. */
@@ -208,7 +208,10 @@ export class LedgerTap {
     this.#tell?.({ of: "lease", caller: nameOf(caller), name, record, session, isCreate, auditId });
   }
 
-  /** A worker records a lease as well: its clients' watches move by the leases that they renew. */
+  /**
+   * A worker records the lease, too, because it moves its clients' watches according to the leases that they renew.
+   * Only the parent journals a suspicion.
+   */
   #judgeLease(write: LeaseWrite, auditId: string): void {
     const suspicion = this.leases.written(write, this.#clock.now());
     if (suspicion !== undefined && this.#tell === undefined)

@@ -91,7 +91,7 @@ export class PeerOutcomes {
   /** Counts a failure. If far more requests fail at this backend than at another one, returns the counts of both. */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
-    // Makes this subject the newest entry, because it has failed last.
+    // Makes this subject the newest entry, because its failure is the latest.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
     const { parts, recentParts } = outcomeLimits;

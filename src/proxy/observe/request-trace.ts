@@ -9,7 +9,7 @@ import type { Move } from "../../watch/session/end-verdict.ts";
 import { type TraceParent, withTraceParent } from "./trace-parent.ts";
 
 export const traceLimits = {
-  /** Maximum number of spans below a request's span. A watch of a week moves less often. */
+  /** Maximum number of spans below a request's span. Even a watch that lasts a week moves less often. */
   spans: 64,
   /** A shorter wait (ms) gets no span, because every request waits a little for its turn of the event loop. */
   waitMs: 1,

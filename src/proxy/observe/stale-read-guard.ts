@@ -51,7 +51,7 @@ export class SeenVersion {
    * any of the processes. Undefined: the client never had two open connections.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
-  /** Number of refusals in a row, by backends that did not reach this version in time. */
+  /** Number of consecutive refusals by backends that did not reach the newest version of the client in time. */
   #refusals = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 

@@ -149,7 +149,9 @@ export class ActiveRequests {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
-  /** Measures plain requests only, because other requests last as long as their clients want. */
+  /**
+   * Measures only requests that are neither watches nor long-running, because those last as long as their clients want.
+   */
   #took({ backend, context: { verb, at, auditId } }: Exchange, end: ExchangeEnd, now: number): void {
     if (end === "complete") this.#latenciesOf(backend).add(now - at);
     if (verb !== this.#lastVerb) {

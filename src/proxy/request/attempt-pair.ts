@@ -177,7 +177,10 @@ export class AttemptPair extends Retries {
     return rest;
   }
 
-  /** If the other attempt's body is arriving, drops this one, which has no success. Returns false if there is no body. */
+  /**
+   * If the body of the other attempt's successful response is arriving, drops this attempt, which got no success.
+   * Otherwise returns false.
+   */
   prefersBodyTo(attempt: Attempt): boolean {
     if (!this.isHoldingBody) return false;
     attempt.cancel(true);

@@ -167,7 +167,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.attempts.backend;
   }
 
-  /** For tests and logs. Omits the path, because its query may contain a token. */
+  /** Returns a text for tests and logs. It omits the path, because the path's query may contain a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
@@ -442,7 +442,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself, not a lost connection, has ended the stream. So what is held is its response.
+    // If the backend itself has ended the stream, and not a lost connection, the client gets the part of the response
+    // that is held. The backend will send no more.
     if (code !== lost) this.#relayArrived(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -593,7 +594,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return true;
   }
 
-  /** Holds a body from its first bytes on, because more follow. Returns false if it is forwarded as it arrives. */
+  /**
+   * Begins to hold the body of a response whose first bytes have arrived. Returns false if the body is forwarded as it
+   * arrives.
+   */
   #holdsBody(attempt: Attempt): boolean {
     const to = { info: this.#info, context: this.context };
     const held = this.attempts.isHolding ? undefined : holdBody(attempt, to, this.#parts.buffered);

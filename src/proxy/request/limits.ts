@@ -32,7 +32,8 @@ export const requestLimits = {
    */
   sentAwayMs: 15_000,
   /**
-   * Ms for which a 429 or 5xx is held back while the other attempt may succeed. Retry-After would cause the same delay.
+   * Ms for which a 429 or 5xx is held back while the other attempt may succeed. A client that obeys Retry-After would
+   * wait as long.
    */
   refusalHeldMs: 1000,
   /**

@@ -10,7 +10,7 @@ export type RequestNames = Pick<
   "auditId" | "client" | "userAgent" | "user" | "verb" | "path"
 >;
 
-/** The context of a request, or the names of a tunnel, which does not keep its request's context. */
+/** The context of a request. A tunnel does not keep its request's context, only the audit id. */
 export type NamedContext = RequestContext | { readonly auditId: string };
 
 /** Returns the names that are known: all of them for a request's context, only the audit id for a tunnel. */

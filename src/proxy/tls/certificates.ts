@@ -23,9 +23,12 @@ export type CertificateOptions = Reloading & {
    * hosts.
    */
   readonly wholeOnly?: boolean;
-  /** Called after a reload has replaced the pair or the client CA. `isOtherCa`: true if it was the client CA. */
+  /**
+   * Called after a reload has replaced the client CA, or the certificate and key. `isOtherCa`: true if it was the
+   * client CA.
+   */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Returns the reason why a pair cannot replace `was`; undefined if it can. */
+  /** Returns the reason why a new certificate and key cannot replace `was`; undefined if they can. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 

@@ -22,13 +22,16 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
     // minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
     // A resumed session keeps the identity of the first session, whichever client presents its ticket (A47), and has no
-    // SNI. So no tickets are issued where certificates or names matter. Without this context id, OpenSSL refuses older
-    // tickets, too.
+    // SNI. So no tickets are issued where certificates or names matter. Omitting the context id makes OpenSSL refuse
+    // tickets that were issued before, too.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
 
-/** Returns a pair's TLS context. With `clientCa` (PEM), it verifies client certificates and resumes no session. */
+/**
+ * Returns the TLS context of a certificate and key. With `clientCa` (PEM), the context verifies client certificates and
+ * resumes no session.
+ */
 export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },

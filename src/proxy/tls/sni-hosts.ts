@@ -48,7 +48,10 @@ export class Hosts {
     this.#served = served;
   }
 
-  /** Loads all hosts. If no host can be served, returns the default host's Failure; for plain HTTP, undefined. */
+  /**
+   * Loads all hosts. Returns undefined for a listener without TLS, and the default host's Failure if no host can be
+   * served.
+   */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
@@ -96,9 +99,9 @@ export class Hosts {
    * function refuses the names of a host that belongs to another cluster or has another policy (A42).
    *
    * The default host's names are those in its certificate. If the certificate of `host` covers such a name, too, a
-   * client that has named `host` before may not use it: the client would be reusing its session with `host` for the
-   * default host (RFC 9113 §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or
-   * with `--tls-server-name`.
+   * client may reuse its session with `host` for this name, although it means the default host (RFC 9113 §9.1.1). The
+   * function therefore refuses this name once the client has sent a name of `host` in the session. All other names
+   * pass, because clients dial by address, by a name in the cluster, or with `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;

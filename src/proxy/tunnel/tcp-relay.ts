@@ -74,7 +74,10 @@ export class TcpRelay {
     return true;
   }
 
-  /** Ends the relay when a socket has closed. If both its halves ended in order, the other socket closes by itself. */
+  /**
+   * Ends the relay when a socket has closed. If both halves of that socket ended normally, the other socket closes by
+   * itself.
+   */
   #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");

@@ -211,7 +211,8 @@ export class Tunnel {
   }
 
   #endAnswer(): void {
-    // A body without a length is complete when the backend closes the connection in order (RFC 9112 §6.3).
+    // A body without a length is complete when the backend closes the connection normally, not by a reset (RFC 9112
+    // §6.3).
     if (this.#body?.isWhole === undefined) this.#finish("refused_by_backend");
     else this.#breakOff("response_truncated");
   }

@@ -225,7 +225,10 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
+  /**
+   * Shortens the measured wait by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
+   * them.
+   */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }

@@ -5,9 +5,9 @@ const MiB = 1024 * KiB;
 export const upstreamLimits = {
   /**
    * Token bucket for resets of unanswered streams, which gains `h2Limits.resetsPerSecond`. Once it is empty, an
-   * upstream connection takes no new streams, but its 80 open streams may still be reset. A backend that is another
-   * watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets of requests whose handlers still ran
-   * (measured).
+   * upstream connection takes no new streams, but its 80 open streams may still be reset. Together these are the 200
+   * resets that a backend allows if it is another watchkeeper. A kube-apiserver tolerated 500 resets of requests whose
+   * handlers still ran (measured).
    */
   connectionResetBurst: 120,
   /** Maximum receive window of a backend's stream in bytes, for a fast client and a distant backend. */
@@ -19,8 +19,8 @@ export const upstreamLimits = {
   /** Maximum number of connections to one backend per trust class and kind: with 80 streams each, 80,000 watches. */
   connections: 1000,
   /**
-   * Maximum number of dials to one backend per second for unproven credentials. Rejected addresses have a budget of
-   * their own, which is as large.
+   * Maximum number of dials to one backend per second for unproven credentials. Dials for addresses whose tokens get
+   * 401 have a separate budget of the same size.
    */
   unprovenDialsPerSecond: 50,
   /** Maximum number of dials to one backend per second for all other requests. */
