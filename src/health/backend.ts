@@ -199,8 +199,9 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
 }
 
 /**
- * Returns the facts as a process sees them that does not judge itself. If all its own connections are silent or lost,
- * although other processes have better ones, a ready backend is suspect for this process alone.
+ * Returns the facts as they appear to a process that does not judge the backends itself. If all connections of this
+ * process are silent or lost, although other processes have better ones, a ready backend is suspect for this process
+ * alone.
  */
 export function seenWith(verdict: BackendFacts, own: ConnectionState): BackendFacts {
   if (isSilent(verdict) || !isSilent({ connections: own })) return verdict;

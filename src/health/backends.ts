@@ -49,7 +49,10 @@ export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
   facts: BackendFacts;
-  /** The facts of the process that judges, and the state of the connections of this one. Unused if this one judges. */
+  /**
+   * `verdict`: the facts from the process that judges the backends. `own`: the state of this process's own connections.
+   * Both are unused if this process judges.
+   */
   verdict: BackendFacts;
   own: ConnectionState;
   view: BackendView;

@@ -42,7 +42,7 @@ export class ReadTimes {
     return this.#ms;
   }
 
-  /** Average time of the reads between the last two calls of `update`; 0: there were none. */
+  /** Average time in ms of the reads between the last two calls of `update`; 0: there were none. */
   get latestMs(): number {
     return this.#latestMs;
   }

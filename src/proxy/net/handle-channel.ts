@@ -133,8 +133,9 @@ export function listenForChannels(
   server.onconnection = (status, accepted) => {
     if (status !== 0 || accepted === undefined) return;
     if (open.size >= mostChannels) return accepted.close();
-    // Node makes an accepted pipe one that cannot receive sockets. A second pipe on the same descriptor can. The first one
-    // is never closed, because its descriptor is closed with the second: that keeps half a kilobyte for each channel.
+    // Node's object for an accepted pipe cannot receive sockets, so a second object is created for the same descriptor.
+    // The first object is never closed, because closing the second one closes the descriptor. It costs half a kilobyte
+    // of memory for each channel.
     accepted.unref();
     const pipe = new node.Pipe(node.kinds.IPC);
     if (pipe.open(accepted.fd) !== 0) return accepted.close();

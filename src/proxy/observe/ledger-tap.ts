@@ -120,7 +120,7 @@ export class LedgerTap {
     this.#elsewhere = new Ledger(clock.now());
   }
 
-  /** Takes what a worker tells. */
+  /** Records what a worker has reported. */
   learn(fact: LedgerFact): void {
     const now = this.#clock.now();
     if (fact.of === "pod") return this.#podSeen(fact.namespace, fact.name, fact.isDeleted);

@@ -34,7 +34,7 @@ export class WriteTap {
     return false;
   }
 
-  /** Searches the forwarded bytes for the object's version. */
+  /** Searches the forwarded bytes for the object's resource version. */
   read(bytes: Buffer, start: number, end: number): void {
     const reading = this.#reading;
     if (reading === undefined) return;

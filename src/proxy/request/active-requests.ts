@@ -56,7 +56,10 @@ export class ActiveRequests {
   };
   /** By verb: durations in seconds of requests that are neither watches nor long-running. */
   readonly durations = new Map<string, Histogram>();
-  /** The verb of the last plain request, and its histogram: most requests have the same verb as the previous one. */
+  /**
+   * The verb of the request that was measured last, and its histogram. Most requests have the same verb as the previous
+   * one.
+   */
   #lastVerb = "";
   #lastDurations: Histogram | undefined;
   /** By backend: response times of completely answered requests that are neither watches nor long-running. */

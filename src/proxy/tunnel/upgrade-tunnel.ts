@@ -229,7 +229,7 @@ export class Tunnel {
     this.#owner.failed(new Failure(code, "backend", message));
   }
 
-  /** Ends the tunnel in order: the client still gets all bytes that were written to its socket. */
+  /** Ends the tunnel normally: the client still gets all bytes that were written to its socket. */
   #finish(reason: TunnelEnd): void {
     this.#state = "over";
     this.#up.unpipe(this.#down);

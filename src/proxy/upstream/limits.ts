@@ -23,7 +23,7 @@ export const upstreamLimits = {
    * 401 have a separate budget of the same size.
    */
   unprovenDialsPerSecond: 50,
-  /** Maximum number of dials to one backend per second for all other requests. */
+  /** Maximum number of dials to one backend per second for all requests except those with unproven credentials. */
   dialsPerSecond: 50,
   /**
    * Up to this many connections to one backend all send a PING at every tick. If there are more, each connection sends
