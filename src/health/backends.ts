@@ -60,9 +60,12 @@ type Known = {
   since: number;
   /** Milliseconds that the backend was suspect in total, before its present state. */
   suspectMs: number;
-  /** Clock reading (ms) of the last sign of life before the backend failed; undefined: it is ready or found dead. */
+  /**
+   * Clock reading (ms) of the last sign of life before the backend failed; undefined while the backend is ready, and
+   * once it was found dead.
+   */
   lostAt: number | undefined;
-  /** What the last journaled new socket of a probe met; undefined while the backend is healthy. */
+  /** What the last journaled new socket met, such as an answer or silence; undefined while the backend is healthy. */
   met: string | undefined;
 };
 
@@ -224,8 +227,8 @@ export class Backends {
   }
 
   /**
-   * Journals what a probe's new socket met (an answer, a refusal or silence) if it differs from the last entry. Must
-   * run before `#seeChanges`, so that this entry precedes the change of state in the journal.
+   * Journals what a new socket to the backend met (an answer, a refusal or silence) if it differs from the last entry.
+   * Must run before `#seeChanges`, so that this entry precedes the change of state in the journal.
    */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;

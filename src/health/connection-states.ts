@@ -27,7 +27,7 @@ function isWorse(one: ConnectionState, other: ConnectionState): boolean {
 }
 
 export class ConnectionStates {
-  /** By backend and process. Bounded by the numbers of backends and processes. */
+  /** The connection states by backend and process. The numbers of backends and processes limit the size of the map. */
   readonly #byBackend = new Map<string, Map<number, ConnectionState>>();
 
   /** Records evidence of a process. Returns it if it changes what is known of the backend; undefined: it does not. */

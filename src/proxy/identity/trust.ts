@@ -13,7 +13,7 @@ import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
-/** A bearer token that a backend has accepted stays proven for this many ms (D2). */
+/** Ms for which a bearer token counts as proven after a backend has accepted it (D2). */
 export const provenMs = 600_000;
 /** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
@@ -69,7 +69,7 @@ export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
 
-/** The latest token of a connection. It is kept, so that a client that repeats its token costs no hash. */
+/** The latest token of a connection. It is kept, so that a token that the client repeats is not hashed again. */
 export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 
 export class Trust {

@@ -35,7 +35,8 @@ export const shieldLimits = {
    */
   mostCap: 400,
   /**
-   * A list is slow if it takes this many times as long as the fastest list of the same kind until its response begins.
+   * A list is slow if its response begins after this many times as long as the response of the fastest list of its
+   * kind.
    */
   slowTimes: 4,
   /** A list whose response begins within this many ms never counts as slow, because so short a delay is harmless. */
@@ -46,8 +47,8 @@ export const shieldLimits = {
    */
   lateMs: 250,
   /**
-   * After each list, the remembered time of the fastest list is multiplied by this, so that the time increases as the
-   * cluster grows.
+   * Factor by which each list increases the remembered time of the fastest list of its kind. The remembered time
+   * therefore follows the growth of the cluster.
    */
   fastestGrowth: 1.01,
   /**

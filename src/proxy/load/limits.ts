@@ -25,12 +25,13 @@ export const loadLimits = {
    */
   capacityLooks: 15,
   /**
-   * A backend gets fewer clients if its reads take this many times as long as the other backends' reads (capacity.ts).
+   * A backend gets fewer clients if its reads take this many times as long as the other backends' reads, or its
+   * utilisation is this many times as high (capacity.ts).
    */
   highPressure: 2,
   /**
-   * A backend may get more clients again if its reads take less than this many times as long as the other backends'
-   * reads. Between `lowPressure` and `highPressure`, nothing changes.
+   * A backend may get more clients again if this ratio is lower than `lowPressure`. Between `lowPressure` and
+   * `highPressure`, nothing changes.
    */
   lowPressure: 1.25,
   /**

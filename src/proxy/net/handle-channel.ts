@@ -161,7 +161,7 @@ export class HandleChannel {
   readonly #pipe: Pipe;
   readonly #node: Internals;
   readonly #owner: ChannelOwner;
-  /** Sockets that have arrived whose message (a line) is still incomplete. */
+  /** Sockets that have arrived, but whose messages are still incomplete. */
   readonly #handles: PassedHandle[] = [];
   #line = Buffer.alloc(0);
   #isOver = false;
@@ -227,7 +227,8 @@ export class HandleChannel {
     const message = messageIn(text);
     if (message === undefined) return this.close();
     const { hasHandle, ...rest } = message;
-    // Without its socket, for example because this process has no free descriptor, the message means nothing.
+    // A message is useless without its socket, which may be missing because this process has no free descriptor. The
+    // channel is then closed.
     const handle = hasHandle === undefined ? undefined : this.#handles.shift();
     if (hasHandle === undefined || handle !== undefined) this.#owner.received(rest, handle);
     else this.close();

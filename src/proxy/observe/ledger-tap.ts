@@ -135,7 +135,7 @@ export class LedgerTap {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // If token or identity is the same object as in the connection's previous request, the caller is the same.
+    // If the token or the identity is the same object as in the connection's previous request, the caller is the same.
     // Otherwise the caller is looked up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
@@ -144,7 +144,7 @@ export class LedgerTap {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // The connection remembers its caller as long as it lives, but no caller with an overlong User-Agent (A26).
+    // The connection keeps this caller as long as it lives, so a caller with an overlong User-Agent is not kept (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }

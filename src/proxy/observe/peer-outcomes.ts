@@ -14,8 +14,8 @@ export const outcomeLimits = {
   partMs: 10_000,
   parts: 6,
   /**
-   * The latest parts of the window, this many, are also compared alone. An outage of all backends that is over
-   * therefore soon stops counting.
+   * Number of the latest parts of the window that are also compared without the older ones. Soon after an outage of all
+   * backends, these parts contain no failures of the other backends that could hide a faulty one.
    */
   recentParts: 2,
   /**

@@ -11,7 +11,7 @@ import { type TraceParent, withTraceParent } from "./trace-parent.ts";
 export const traceLimits = {
   /** Maximum number of spans below a request's span. Even a watch that lasts a week moves less often. */
   spans: 64,
-  /** A shorter wait (ms) gets no span, because every request waits a little for its turn of the event loop. */
+  /** Minimum ms of a wait that gets a span. Every request waits a little for its turn of the event loop. */
   waitMs: 1,
 };
 

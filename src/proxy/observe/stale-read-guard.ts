@@ -104,7 +104,10 @@ export class SeenVersion {
     return true;
   }
 
-  /** Counts a refusal. After several in a row, drops the version and returns true: old data is better than none. */
+  /**
+   * Counts a refusal. After several in a row, forgets the version and returns true: for the client, old data is better
+   * than none.
+   */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;

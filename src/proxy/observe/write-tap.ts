@@ -1,6 +1,6 @@
 /**
- * Reads the resource version that a write has created. It is in the response to the write. The proxy can then measure
- * how late watches deliver the write.
+ * Reads the resource version that a write has created, from the write's response. The proxy can then measure how late
+ * watches deliver the write.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";

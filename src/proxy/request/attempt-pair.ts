@@ -149,8 +149,8 @@ export class AttemptPair extends Retries {
   }
 
   /**
-   * True if every attempt is suspect and no complete response is held. A held response with an incomplete body does not
-   * count.
+   * True if every attempt is suspect and no refusal is held back. A held body does not matter, because the rest of it
+   * may never come.
    */
   get isDoubted(): boolean {
     const isRefused = this.isHolding && !this.isHoldingBody;

@@ -254,7 +254,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     buffered.add(-this.headBytes);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A backend that sends a 5xx is probed, but the 5xx is no evidence: it may come from a webhook.
+    // A backend that sends a 5xx is probed. The 5xx alone does not count against the backend, because it may come from
+    // a webhook.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -462,7 +463,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #lostAnswered(code: number): void {
-    // The client must never take a response that was cut off for a complete one (F9), so its stream is reset.
+    // The client must never take a response that was cut off for a complete one (F9), so the client's stream is reset.
     if (this.#state !== "finishing") return this.#resetDown(code);
     // The response is complete, and the backend does not need the rest of the request's body. NO_ERROR tells the client
     // to stop sending (RFC 9113 §8.1).

@@ -98,7 +98,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** Loads the pair. A pair that replaces another one must also pass `prove`. */
+  /** Loads certificate and key. If they replace other ones, they must also pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;

@@ -36,7 +36,7 @@ export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // The bundle may contain only an intermediate CA. Go's verifier, as in the apiserver, accepts that, too.
+  // The bundle may contain an intermediate CA without its root. Go's verifier, as in the apiserver, accepts that, too.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({

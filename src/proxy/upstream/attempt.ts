@@ -199,7 +199,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.#owner.context;
-    // Set first. If a later line of this method fails, the request must count as sent.
+    // This line comes first, because the request must count as sent even if a later line of this method fails.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
@@ -279,8 +279,8 @@ export class Attempt implements ConnectionUser, Waiter {
  * the new count.
  *
  * A window doubles after it was used up twice, up to the bytes that arrive in one round trip. A larger window would not
- * make the transfer faster: the additional bytes would wait in the proxy and leave the processor's caches. That doubled
- * the cost of a LIST over loopback.
+ * make the transfer faster: the additional bytes would wait in the proxy and leave the processor's caches. With such a
+ * window, a LIST over loopback cost twice as much.
  */
 export function growWindow(
   up: Stream,

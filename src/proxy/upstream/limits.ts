@@ -16,7 +16,10 @@ export const upstreamLimits = {
   streamWindowTightBytes: 64 * KiB,
   /** Bytes per ms of a gigabit network. A stream's window never exceeds what arrives at this rate in one round trip. */
   streamBytesPerMs: 128 * KiB,
-  /** Maximum number of connections to one backend per trust class and kind: with 80 streams each, 80,000 watches. */
+  /**
+   * Maximum number of connections to one backend for each trust class and `ConnectionKind`. With 80 streams each, they
+   * carry 80,000 watches.
+   */
   connections: 1000,
   /**
    * Maximum number of dials to one backend per second for unproven credentials. Dials for addresses whose tokens get

@@ -30,7 +30,7 @@ const unfit = Number.POSITIVE_INFINITY;
 
 /**
  * Returns the bound backend if it is fit to serve; otherwise a backend of the best rank with little load. Creates no
- * array for a bound client, because this is the case of most requests.
+ * array for a bound client, because most requests come from bound clients.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
