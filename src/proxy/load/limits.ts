@@ -30,8 +30,8 @@ export const loadLimits = {
    */
   highPressure: 2,
   /**
-   * A backend may get more clients again if this ratio is lower than `lowPressure`. Between `lowPressure` and
-   * `highPressure`, nothing changes.
+   * A backend for which the ratio of `highPressure` is below this value may get more clients again. Between both
+   * values, nothing changes.
    */
   lowPressure: 1.25,
   /**
