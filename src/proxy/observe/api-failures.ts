@@ -80,8 +80,8 @@ export class ApiFailures {
   ended(): void {}
 
   /**
-   * Counts a request that reached the API. A 503 or 504 is not counted here, because it may be a failure: `failed`
-   * counts it when the response's body shows that.
+   * Counts a success: the request reached the API, or a write passed its webhooks. A 503 or 504 is not counted here,
+   * because it may be a failure. `failed` counts it when the response's body shows that.
    */
   answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
     if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;

@@ -209,8 +209,8 @@ export class LedgerTap {
   }
 
   /**
-   * A worker records the lease, too, because it moves its clients' watches according to the leases that they renew.
-   * Only the parent journals a suspicion.
+   * A worker records the lease, too: when watches move, those of callers that renew a lease move among the first. Only
+   * the parent process journals a suspicion.
    */
   #judgeLease(write: LeaseWrite, auditId: string): void {
     const suspicion = this.leases.written(write, this.#clock.now());

@@ -9,7 +9,7 @@ import { abort, closeAfterFlush } from "../net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
-/** Why a relay ended. `ended`: both sides closed their half with a FIN. */
+/** Why a relay ended. `ended`: the backend closed its half normally, and then the sockets closed. */
 export type RelayEnd =
   | "ended"
   | "client_left"

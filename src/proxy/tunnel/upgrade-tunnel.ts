@@ -35,7 +35,10 @@ export type TunnelOwner = {
   ended(reason: TunnelEnd): void;
 };
 
-/** Why a tunnel, or the response in place of one, ended. `ended`: both sides closed their half normally. */
+/**
+ * Why a tunnel, or the response in place of one, ended. `ended`: the backend closed its half normally, and then a
+ * socket closed.
+ */
 export type TunnelEnd =
   | "ended"
   | "client_left"
