@@ -23,7 +23,7 @@ export class AttemptPair extends Retries {
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
-  /** True if the observers count the request as one of `#backend`. */
+  /** True if the observers (load/request-observer.ts) count the request as one that is under way at `#backend`. */
   #isCounted = false;
   /** The phase (overhead.ts) of the time before the first attempt is sent; undefined once the attempt was sent. */
   #sending: "request" | "queued" | undefined = "request";
