@@ -188,7 +188,8 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Any answer of /readyz counts here: if it had reported a problem, the facts would not imply "ready".
+  // Every answer of /readyz counts here. After an answer that reported a problem, the facts would not imply "ready",
+  // and this line would not be reached.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -198,8 +199,9 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
 }
 
 /**
- * Returns the facts as a process sees them that does not judge itself. If all its own connections are silent or lost,
- * although other processes have better ones, a ready backend is suspect for this process alone.
+ * Returns the facts as they appear to a process that does not judge the backends itself. If all connections of this
+ * process are silent or lost, although other processes have better ones, a ready backend is suspect for this process
+ * alone.
  */
 export function seenWith(verdict: BackendFacts, own: ConnectionState): BackendFacts {
   if (isSilent(verdict) || !isSilent({ connections: own })) return verdict;
@@ -238,8 +240,8 @@ export function isMute(facts: BackendFacts): boolean {
 
 /**
  * True if no backend answers and at least one of them ignores new sockets. Then the proxy's network is the most likely
- * cause (D14). Backends without connections do not count unless a socket was answered since the others fell silent:
- * they have no open requests, and an earlier answer says nothing about the network now.
+ * cause (D14). A backend without connections is ignored, because it has no open requests, and an old answer says
+ * nothing about the network now. It counts as answering only if it has answered a socket since the others fell silent.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const doubtedAt = Math.max(...all.filter(isMute).map((facts) => facts.doubtedAt));
@@ -355,7 +357,8 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
-  // Any other 403 means that the probe has lost its permission, so the backend's readiness is no longer known.
+  // A 403 that the start of the apiserver does not explain means that the probe has lost its permission. Whether the
+  // backend is ready is then unknown.
   return { ...facts, readiness: "unknown", readinessAt: -1, forbiddenSince: -1 };
 }
 
@@ -369,8 +372,8 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 }
 
 /**
- * Records that the connections are silent or lost, which also explains hanging reads. If the connections were silent
- * before, the results of sockets opened since then remain valid.
+ * Records that the connections are silent or lost. This also explains hanging reads, so `reads` no longer counts
+ * against the backend. Results of new sockets are forgotten, unless the connections were silent before.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";

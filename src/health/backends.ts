@@ -38,8 +38,8 @@ export type BackendsParts = {
   /** Called with the facts that follow from each piece of evidence. */
   readonly onFacts?: ((name: string, facts: BackendFacts, evidence: Evidence) => void) | undefined;
   /**
-   * Set if another process judges the backends: gets all evidence, and `adopt` is called with the facts. Default: this
-   * process judges.
+   * Set if another process judges the backends. It then gets all evidence, and the resulting facts must be passed to
+   * `adopt`. Default: this process judges.
    */
   readonly report?: ((name: string, evidence: Evidence) => void) | undefined;
 };
@@ -49,7 +49,10 @@ export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
   facts: BackendFacts;
-  /** The facts of the process that judges, and the state of the connections of this one. Unused if this one judges. */
+  /**
+   * `verdict`: the facts from the process that judges the backends. `own`: the state of this process's own connections.
+   * Both are unused if this process judges.
+   */
   verdict: BackendFacts;
   own: ConnectionState;
   view: BackendView;
@@ -57,9 +60,12 @@ type Known = {
   since: number;
   /** Milliseconds that the backend was suspect in total, before its present state. */
   suspectMs: number;
-  /** Clock reading (ms) of the last sign of life before the backend failed; undefined: it is ready or found dead. */
+  /**
+   * Clock reading (ms) of the last sign of life before the backend failed; undefined while the backend is ready, and
+   * once it was found dead.
+   */
   lostAt: number | undefined;
-  /** The last journalled result of a new socket; undefined while the backend is healthy. */
+  /** What the last journaled new socket met, such as an answer or silence; undefined while the backend is healthy. */
   met: string | undefined;
 };
 
@@ -174,7 +180,10 @@ export class Backends {
     if (!this.#views.some(({ state }) => state === "ready")) this.#raiseOne();
   }
 
-  /** Takes the facts of the process that judges. This process's own connections can only make them worse, here. */
+  /**
+   * Adopts the facts from the process that judges the backends. The connections of this process can only make these
+   * facts worse, and only within this process.
+   */
   adopt(name: string, verdict: BackendFacts, evidence: Evidence): void {
     const known = this.#known.get(name);
     if (known === undefined) return;
@@ -198,8 +207,8 @@ export class Backends {
   }
 
   /**
-   * Calls `run` once when the backend is dead and ignores new sockets: its connections without PINGs are then lost.
-   * Returns a function that cancels the call.
+   * Calls `run` once when the backend is dead and ignores new sockets. Connections on which the proxy cannot send PINGs
+   * are then lost. Returns a function that cancels the call.
    */
   onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
@@ -218,8 +227,8 @@ export class Backends {
   }
 
   /**
-   * Journals the result of a new socket if it differs from the last one. Must run before `#seeChanges`, so that the
-   * result precedes the change of state in the journal.
+   * Journals what a new socket to the backend met (an answer, a refusal or silence) if it differs from the last entry.
+   * Must run before `#seeChanges`, so that this entry precedes the change of state in the journal.
    */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
@@ -262,7 +271,7 @@ export class Backends {
 
   /** Measures how long a backend had been silent when it became suspect or dead. `silentMs`: silence so far, in ms. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
-    // The process that judges measures it once for all.
+    // If another process judges the backends, that process measures the silence, once for all processes.
     if (this.#parts.report !== undefined) return;
     const { state } = known.facts;
     const now = this.#clock.now();

@@ -1,11 +1,11 @@
 /**
  * The states of the connections that several processes have to the same backends. A backend is silent or lost only if
- * no process has a better connection to it: otherwise the fault is one of the path of a single process (D6).
+ * no process has a better connection to it. Otherwise only the path of a single process is at fault (D6).
  */
 import type { ConnectionState } from "./backend.ts";
 import type { Evidence } from "./evidence.ts";
 
-/** From the worst to the best. */
+/** The states in order, from the worst to the best. */
 const order: readonly ConnectionState[] = ["none", "lost", "left", "silent", "going", "answering"];
 
 const stateAfter: Partial<Record<Evidence["kind"], ConnectionState>> = {
@@ -27,7 +27,7 @@ function isWorse(one: ConnectionState, other: ConnectionState): boolean {
 }
 
 export class ConnectionStates {
-  /** By backend and process. Bounded by the numbers of backends and processes. */
+  /** The connection states by backend and process. The numbers of backends and processes limit the size of the map. */
   readonly #byBackend = new Map<string, Map<number, ConnectionState>>();
 
   /** Records evidence of a process. Returns it if it changes what is known of the backend; undefined: it does not. */

@@ -33,7 +33,10 @@ export type Evidence =
       readonly begunAt: number;
       readonly ms: number;
       readonly reason: string;
-      /** For a failed probe: true if TCP was established. An upstream connection does not report it. */
+      /**
+       * For a failed probe: true if TCP was established. Undefined for a dial of an upstream connection, which does not
+       * report this.
+       */
       readonly hasConnected?: boolean;
     }
   /** /readyz answered after `ms`, or has not answered for `ms`. */

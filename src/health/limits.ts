@@ -44,8 +44,8 @@ export const healthLimits = {
   /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
   /**
-   * This many ms after reads hung, a good /readyz ends "hanging": a suspect backend gets no reads that show its
-   * recovery.
+   * Ms after hanging reads were found. From then on, a good /readyz ends the state "hanging". Reads cannot end it,
+   * because a suspect backend gets no reads.
    */
   hungReadsMs: 3000,
   /**

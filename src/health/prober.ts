@@ -212,7 +212,8 @@ export class Prober {
    * True if large packets to or from this socket are lost: its TLS handshake is unanswered, although the kept socket
    * has answered both before this socket was opened and after it had connected. Sockets that were opened before the
    * first answer prove nothing: when a stopped process goes on, or an outage ends, the kept socket may answer first.
-   * While an upstream connection answers, its PINGs decide: they also show a path that loses all packets.
+   * False while an upstream connection answers. The PINGs of the connections decide then, because they can tell lost
+   * large packets from a path that loses all packets.
    */
   #losesLarge({ begunAt, smallPassedAt, askedAt }: Run): boolean {
     const { clock, facts } = this.#parts;

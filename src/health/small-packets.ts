@@ -18,7 +18,9 @@ export class SmallPackets {
   #socket: KeptSocket | undefined;
   #state: "idle" | "asking" | "ask-again" = "idle";
 
-  /** `onPassed` is called for each answer, with the clock reading (ms) at which the request was sent. */
+  /**
+   * `onPassed` is called for each request that was answered, with the clock reading (ms) at which the request was sent.
+   */
   constructor(clock: Pick<Clock, "now">, onPassed: (sentAt: number) => void) {
     this.#clock = clock;
     this.#onPassed = onPassed;

@@ -14,8 +14,8 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns the number of the kernel's retransmissions by socket key. For an idle connection, the number is that of
- * unanswered keepalive probes plus one: the kernel sends one probe a second, so three unanswered probes show as long a
+ * Returns the number of the kernel's retransmissions by socket key. For an idle connection, this is the number of
+ * unanswered keepalive probes plus one. The kernel sends one probe a second, so three unanswered probes show as long a
  * silence as four retransmissions (3 s).
  */
 export async function readRetransmissions(

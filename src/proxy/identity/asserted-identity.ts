@@ -139,7 +139,9 @@ function namedIn(
     : "The certificate's subject has bytes that no header field may carry";
 }
 
-/** Returns the rule for fields and trailers of the client that do not go upstream; undefined: all go upstream. */
+/**
+ * Returns the rule that selects the client's fields and trailers that are not forwarded; undefined: all are forwarded.
+ */
 export function dropsOf(identity: Identity, asserted: Asserted | undefined): FieldRule | undefined {
   return asserted === undefined ? identity.strips : asserted.drops;
 }
@@ -177,10 +179,11 @@ function frontProxyAssertion({ name, uid, groups, fingerprint }: User, names: He
   const fields = [fieldOf(userName, name)];
   if (uid !== undefined) fields.push(fieldOf(uidName, uid));
   fields.push(...groupFields(groupName, groups));
-  // A header field's name may have no slash. This key has one, so the slash is percent-encoded; the apiserver decodes
-  // it.
+  // A header field's name must not contain a slash. The name of this extra key contains one, so the slash is
+  // percent-encoded; the apiserver decodes it.
   fields.push(fieldOf(`${prefix}authentication.kubernetes.io%2fcredential-id`, `X509SHA256=${fingerprint}`));
-  // The apiserver gets the client's identity, so it checks itself whether the client may impersonate another user.
+  // The apiserver gets the client's identity, so the apiserver itself checks whether the client may impersonate another
+  // user.
   return { user: name, groups, trust: "front-proxy", fields, isPresumptuous: () => false };
 }
 

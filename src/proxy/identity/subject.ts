@@ -94,7 +94,10 @@ function elementAt(der: Uint8Array, at: number): Element | undefined {
 }
 
 const utf8 = 0x0c;
-/** NumericString, PrintableString, IA5String. T61String and BMPString are refused: parsers decode them differently. */
+/**
+ * Tags of NumericString, PrintableString and IA5String. T61String and BMPString are refused, because parsers decode
+ * them differently.
+ */
 const ascii = new Set([0x12, 0x13, 0x16]);
 const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
 

@@ -13,7 +13,7 @@ import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
-/** A bearer token that a backend has accepted stays proven for this many ms (D2). */
+/** Ms for which a bearer token counts as proven after a backend has accepted it (D2). */
 export const provenMs = 600_000;
 /** Maximum number of accepted tokens that are remembered, each as a hash and a time. */
 export const rememberedBearers = 10_000;
@@ -40,7 +40,10 @@ export type TrustClass = (typeof trustClasses)[number];
  */
 const bearerForm = /^bearer [^ ]/i;
 
-/** True for a bearer token, also in the field that a browser has to use for a websocket (websocket/protocol.go). */
+/**
+ * True if the field carries a bearer token: Authorization, or the field in which browsers send the token of a websocket
+ * (websocket/protocol.go).
+ */
 export function isBearer({ role: of, name, value }: Field): boolean {
   if (of === role.authorization) return bearerForm.test(value);
   return name === "sec-websocket-protocol" && value.includes("base64url.bearer.authorization.k8s.io.");
@@ -58,12 +61,15 @@ export type Bearer = {
 /** The bearer token of a request; undefined: anonymous. */
 export type Credential = Bearer | undefined;
 
-/** True if the token is proven according to this object. A newer object of the same token may be proven for longer. */
+/**
+ * True if a backend has accepted the token recently, as far as this object shows. Another object of the same token may
+ * show a later response.
+ */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
 
-/** The latest token of a connection. It is kept, so that a client that repeats its token costs no hash. */
+/** The latest token of a connection. It is kept, so that a token that the client repeats is not hashed again. */
 export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 
 export class Trust {
@@ -95,7 +101,10 @@ export class Trust {
     return this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";
   }
 
-  /** Records a backend's response. Any status but 401 proves the token for up to ten minutes. */
+  /**
+   * Records a backend's response. Any status but 401 shows that the token is valid, so the token counts as proven for
+   * up to ten minutes.
+   */
   learn(credential: Credential, status: number): void {
     if (credential === undefined) return;
     const known = this.#known(credential);

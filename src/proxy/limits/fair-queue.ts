@@ -26,7 +26,7 @@ export class FairQueue<T extends Waiting> {
   readonly #groups = new Map<string, Group<T>>();
   /** Users with waiting requests, in the order of their turns. */
   readonly #turns = new Set<Group<T>>();
-  /** The groups by their number of waiting requests, so that the largest is found at once. */
+  /** The users' groups by number of waiting requests, so that the largest group is found at once. */
   readonly #bySize = new Map<number, Set<Group<T>>>();
   #largest = 0;
   #size = 0;

@@ -27,7 +27,7 @@ export type LimitedInfo = Pick<RequestInfo, "verb" | "group" | "resource">;
 export class ReplicaCount {
   #count = 1;
 
-  /** At least 1, because this process counts itself. */
+  /** Number of processes that share the limits. It is at least 1, because this process is one of them. */
   get count(): number {
     return this.#count;
   }
@@ -128,8 +128,8 @@ export class Limit {
   get isOpen(): boolean {
     this.#divide();
     const { maxInFlight } = this.config;
-    // Rounded down, so that the replicas together do not exceed the limit; but at least 1, because 0 would refuse all
-    // requests.
+    // This process's part of the limit is rounded down, so that the replicas together do not exceed the limit. It is at
+    // least 1, because 0 would refuse all requests.
     if (maxInFlight !== undefined && this.inFlight >= Math.max(1, Math.floor(maxInFlight / this.#divisor)))
       return false;
     return this.#bucket?.isOpen !== false;
@@ -177,7 +177,10 @@ export function titleOf({ name }: Limit): string {
   return `limit ${name}`;
 }
 
-/** Returns "10/s"; below one per second: per minute if that is a whole number ("30/m"), else per hour ("100/h"). */
+/**
+ * Returns a rate as text, such as "10/s". A rate below one per second is given per minute if that is a whole number
+ * ("30/m"), and otherwise per hour ("100/h").
+ */
 export function rateText(perSecond: number): string {
   if (perSecond >= 1) return `${Math.round(perSecond)}/s`;
   const perMinute = perSecond * 60;

@@ -35,10 +35,11 @@ export const shieldLimits = {
    */
   mostCap: 400,
   /**
-   * A list is slow if it takes this many times as long as the fastest list of the same kind until its response begins.
+   * A list is slow if its response begins after this many times as long as the response of the fastest list of its
+   * kind.
    */
   slowTimes: 4,
-  /** A list whose response begins within this many ms is never slow: so short a delay is harmless. */
+  /** A list whose response begins within this many ms never counts as slow, because so short a delay is harmless. */
   slowMs: 100,
   /**
    * Reads of one object are late if they take this many ms on average. Such delays endanger leaders, because a leader
@@ -46,8 +47,8 @@ export const shieldLimits = {
    */
   lateMs: 250,
   /**
-   * After each list, the remembered time of the fastest list is multiplied by this, so that the time increases as the
-   * cluster grows.
+   * Factor by which each list increases the remembered time of the fastest list of its kind. The remembered time
+   * therefore follows the growth of the cluster.
    */
   fastestGrowth: 1.01,
   /**
@@ -69,8 +70,8 @@ export const shieldLimits = {
   /** Ms between two checks whether a backend's reads are slower than usual. */
   judgeMs: 1000,
   /**
-   * Ms over which the usual response time of reads is averaged. Much longer than an overload lasts, so that an overload
-   * hardly changes the average.
+   * Ms over which the usual response time of reads is averaged. This is much longer than an overload lasts, so an
+   * overload hardly changes the average.
    */
   usualMs: 300_000,
 } as const;

@@ -14,7 +14,10 @@ import { operatorLimits } from "./limits.ts";
 type Kept = { readonly written: WrittenLimit; readonly limit: Limit; readonly stop: () => void };
 
 export class OperatorLimits {
-  /** The replicas that share limits of scope AllReplicas, of operators and of all clusters' configurations. */
+  /**
+   * Number of processes that share the limits of scope AllReplicas: those that operators set, and those of all
+   * clusters' configurations.
+   */
   readonly replicas = new ReplicaCount();
   readonly #clock: Clock;
   readonly #journal: Journal;
@@ -105,7 +108,7 @@ export class OperatorLimits {
     return this.state;
   }
 
-  /** The limits in force, for `restore` and `follow` in other processes. */
+  /** The limits in force as JSON. Another process passes the text to `restore` or `follow`. */
   get state(): string {
     const limits = Array.from(this.#kept.values(), ({ written, limit: { origin, refused } }) => ({
       written,
@@ -119,7 +122,7 @@ export class OperatorLimits {
     this.#isFrozen = false;
   }
 
-  /** Puts exactly the limits of the parent of this worker into force. `state`: the parent's `state`. */
+  /** Replaces this worker's limits by those of its parent process. `state`: the parent's `state`. */
   follow(state: string): void {
     const parsed = parseJson(state);
     const limits: readonly unknown[] =

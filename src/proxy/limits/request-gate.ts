@@ -21,7 +21,10 @@ export type GateParts = {
 };
 
 export type GateRequest = {
-  /** The client's address and token, for admission; undefined if its credential was proven when the request arrived. */
+  /**
+   * The client's address and token, for admission; undefined if a backend had accepted the credential before the
+   * request arrived.
+   */
   readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
   readonly info: RequestInfo;
   readonly start: "exact" | "state" | "now" | undefined;
@@ -87,7 +90,10 @@ export class RequestGate {
     this.#isShielded = isShielded(request.info, request.start);
   }
 
-  /** False if the request has an unproven credential and must wait for its admission, or was refused. */
+  /**
+   * True if the request may be sent as far as its credential is concerned. False while a request with an unproven
+   * credential waits for its admission, and if the admission has refused the request.
+   */
   isAdmitted(owner: GateOwner): boolean {
     const { applicant } = this.#request;
     if (applicant === undefined || this.#entry?.state === "open") return true;
@@ -169,7 +175,10 @@ export class RequestGate {
     return this.#request.awaitsMarker || this.#parts.clock.now() - lastEventAt < initialPauseMs;
   }
 
-  /** Reports the first response to the admission and the shield. `ms`: time since the request was sent. */
+  /**
+   * Passes the status of the request's first response to the admission and to the shield. `ms`: time since the request
+   * was sent.
+   */
   answered(status: number, ms: number): void {
     if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);
     if (this.#place !== undefined) this.#parts.shields.answered(this.#place, status, ms);

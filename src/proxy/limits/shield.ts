@@ -72,7 +72,7 @@ export class Shield {
   #decreasedAt = Number.NEGATIVE_INFINITY;
   #upUntil = 0;
   #refusalsSeen = 0;
-  /** Average time of the backend's reads while the backend is not overloaded; 0: unknown. */
+  /** Average time in ms of the backend's reads while the backend is not overloaded; 0: unknown. */
   #usualMs = 0;
   /** Number of requests that this shield has refused since the start. */
   refused = 0;

@@ -7,7 +7,10 @@ import { shieldLimits } from "./limits.ts";
 import { Shield, type ShieldedLoad, type ShieldedRequest, type ShieldPlace } from "./shield.ts";
 
 export type ShieldsParts = {
-  /** A clock that stops while the event loop is blocked, so that no waiting request is refused because of a stall. */
+  /**
+   * A clock that stops while the event loop is blocked. The time of a block therefore does not count as a request's
+   * wait, and no request is refused because of it.
+   */
   readonly clock: Clock;
   readonly loads: {
     readonly of: (backend: string) => ShieldedLoad | undefined;

@@ -42,7 +42,7 @@ export class ReadTimes {
     return this.#ms;
   }
 
-  /** Average time of the reads between the last two calls of `update`; 0: there were none. */
+  /** Average time in ms of the reads between the last two calls of `update`; 0: there were none. */
   get latestMs(): number {
     return this.#latestMs;
   }
@@ -64,7 +64,7 @@ export type LoadFacts = {
   /** Average ms until the response head, of reads of one object (`getMs`) and of lists (`listMs`); 0: not measured. */
   readonly getMs: number;
   readonly listMs: number;
-  /** Load by short requests, which the number of open streams does not show, converted to a number of streams. */
+  /** Load that the number of open streams does not show, converted to a number of streams. */
   readonly activity: number;
   /** The utilisation that the backend reports; undefined: it reports none. */
   readonly utilization: number | undefined;
@@ -74,9 +74,11 @@ export type LoadFacts = {
 };
 
 export class BackendLoad {
-  /** Number of plain requests that are assigned to the backend and have not ended. */
+  /**
+   * Number of requests, other than watches and long-running ones, that are assigned to the backend and have not ended.
+   */
   requestsActive = 0;
-  /** Plain requests per second, as an average. */
+  /** Average number of requests per second, without watches and long-running requests. */
   requestsPerSecond = 0;
   /** Number of 429s since the process started, except those of evictions. */
   refusals = 0;
@@ -240,7 +242,8 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Returns the ratio of the backend's average to the median of the other backends' averages; undefined: too few reads.
+   * Returns the backend's average read time divided by the median of the other backends' averages; undefined: too few
+   * reads.
    */
   #ratio(load: BackendLoad, timesOf: (load: BackendLoad) => ReadTimes): number | undefined {
     const own = timesOf(load);
@@ -275,9 +278,9 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Returns how many times more loaded a backend is than the other warm backends. Compares utilisations if all of them
-   * report one, because a utilisation includes the load by clients of other proxies. Otherwise compares the durations
-   * of reads.
+   * Returns how many times more loaded a backend is than the other backends whose caches are warm. Compares
+   * utilisations if all of them report one, because a utilisation includes the load by clients of other proxies.
+   * Otherwise compares the durations of reads.
    */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();

@@ -20,7 +20,8 @@ export class Capacity {
   }
 
   /**
-   * Changes the capacity. `pressure`: ratio of the backend's read times, or of its utilisation, to the other backends'.
+   * Changes the capacity. `pressure`: the backend's read times, or its utilisation, divided by those of the other
+   * backends.
    */
   regulate(pressure: number): void {
     const direction = this.#directionFor(pressure);

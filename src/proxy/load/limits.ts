@@ -24,9 +24,15 @@ export const loadLimits = {
    * moved clients.
    */
   capacityLooks: 15,
-  /** A backend whose reads take this many times as long as at the others has too many clients (capacity.ts). */
+  /**
+   * A backend gets fewer clients if its reads take this many times as long as the other backends' reads, or its
+   * utilisation is this many times as high (capacity.ts).
+   */
   highPressure: 2,
-  /** Below this pressure, a backend may get more clients. Between `lowPressure` and `highPressure`, nothing changes. */
+  /**
+   * A backend for which the ratio of `highPressure` is below this value may get more clients again. Between both
+   * values, nothing changes.
+   */
   lowPressure: 1.25,
   /**
    * The first steps change a capacity by this share. 15 % of the clients can move in the 15 s until the next step,
@@ -42,9 +48,12 @@ export const loadLimits = {
   calmSteps: 40,
   /** Minimum capacity. Even if the comparison was wrong, the backend still gets this share of its weight. */
   leastCapacity: 0.25,
-  /** Maximum ms for which a Retry-After keeps new clients away from its backend. kube-apiserver says 1 s. */
+  /** Maximum ms for which a backend that has sent Retry-After gets no new clients. kube-apiserver sends 1 s. */
   mostPauseMs: 30_000,
-  /** Ms after which a load report is no longer used. Its backend then gets no requests, or has stopped reporting. */
+  /**
+   * Ms after which a load report is no longer used. A report this old means that the backend gets no requests or no
+   * longer sends reports.
+   */
   reportMs: 30_000,
   /** Minimum ms between two load reports that are parsed, because each response may carry one. */
   reportPauseMs: 250,

@@ -86,7 +86,8 @@ function openTls(address: BackendAddress, options: tls.ConnectionOptions, ends?:
   if (proxyProtocol === undefined) return tls.connect({ host, port, ...options });
   const socket = openTcp(address, { ends });
   const secure = tls.connect({ socket, ...options });
-  // Node reports an error of the TCP socket on the TLS socket, too, and a failed dial twice. Ignores the repeats.
+  // Node reports an error of the TCP socket on the TLS socket, too, and reports a failed dial twice. These listeners
+  // ignore the repeats.
   secure.on("error", () => {});
   socket.on("error", () => {});
   socket.on("close", () => secure.destroy());

@@ -15,7 +15,10 @@ export const adminName = "metricsAddress";
 /** A listening socket: the number of its descriptor, or the handle that another process has passed. */
 export type InheritedSocket = number | PassedHandle;
 
-/** Set for a successor if systemd holds the sockets as well, which the successor cannot see from LISTEN_PID. */
+/**
+ * Environment variable that is set for a successor if systemd holds the sockets, too. The successor cannot see this
+ * from LISTEN_PID.
+ */
 const keptVariable = "WATCHKEEPER_SOCKETS_KEPT";
 
 /** The inherited sockets that no listener has taken yet. */
@@ -33,7 +36,10 @@ export class Descriptors {
     return this.#byName.size === 0;
   }
 
-  /** Adds a socket that another process has passed. Closes it if the set has one for this listener, or if it is no listener's. */
+  /**
+   * Adds a socket that another process has passed. Closes the socket instead if the set already has one of this name,
+   * or if it is the admin port's and so belongs to no listener.
+   */
   add(name: string, handle: PassedHandle): void {
     if (this.#byName.has(name) || name === adminName) handle.close();
     else this.#byName.set(name, handle);

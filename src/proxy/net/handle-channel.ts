@@ -74,7 +74,10 @@ function failed(what: string, code: number): Failure {
   return new Failure("bad-request", "proxy", `${what}: ${getSystemErrorName(code)}`, code);
 }
 
-/** True if no process listens at the path. After any other failure, one may: it is busy, or this process is short of descriptors. */
+/**
+ * True if no process listens at the path. After any other failure, a process may listen there: it may be busy, or this
+ * process may be short of descriptors.
+ */
 export function isUnserved({ cause }: Failure): boolean {
   return cause === -os.constants.errno.ECONNREFUSED;
 }
@@ -130,8 +133,9 @@ export function listenForChannels(
   server.onconnection = (status, accepted) => {
     if (status !== 0 || accepted === undefined) return;
     if (open.size >= mostChannels) return accepted.close();
-    // Node makes an accepted pipe one that cannot receive sockets. A second pipe on the same descriptor can. The first one
-    // is never closed, because its descriptor is closed with the second: that keeps half a kilobyte for each channel.
+    // Node's object for an accepted pipe cannot receive sockets, so a second object is created for the same descriptor.
+    // The first object is never closed, because closing the second one closes the descriptor. It costs half a kilobyte
+    // of memory for each channel.
     accepted.unref();
     const pipe = new node.Pipe(node.kinds.IPC);
     if (pipe.open(accepted.fd) !== 0) return accepted.close();
@@ -157,7 +161,7 @@ export class HandleChannel {
   readonly #pipe: Pipe;
   readonly #node: Internals;
   readonly #owner: ChannelOwner;
-  /** Sockets that have arrived before the end of their line. */
+  /** Sockets that have arrived, but whose messages are still incomplete. */
   readonly #handles: PassedHandle[] = [];
   #line = Buffer.alloc(0);
   #isOver = false;
@@ -223,7 +227,8 @@ export class HandleChannel {
     const message = messageIn(text);
     if (message === undefined) return this.close();
     const { hasHandle, ...rest } = message;
-    // Without its socket, for example because this process has no free descriptor, the message means nothing.
+    // A message is useless without its socket, which may be missing because this process has no free descriptor. The
+    // channel is then closed.
     const handle = hasHandle === undefined ? undefined : this.#handles.shift();
     if (hasHandle === undefined || handle !== undefined) this.#owner.received(rest, handle);
     else this.close();

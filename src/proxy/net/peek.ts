@@ -19,7 +19,10 @@ export type Decide<T> = (seen: Buffer) => Decision<T> | undefined;
 /** Number of bytes that are kept now, over all sockets. */
 let waitingBytes = 0;
 
-/** Calls `done` once, with the socket paused; never if the socket ends or stays undecided for `limits.handshakeMs`. */
+/**
+ * Calls `done` once, with the socket paused. Does not call it if the socket ends or stays undecided for
+ * `limits.handshakeMs`.
+ */
 export function peek<T>(socket: net.Socket, clock: Clock, look: Decide<T>, done: (verdict: T) => void): void {
   const stopTimer = clock.after(limits.handshakeMs, () => socket.destroy());
   let room: Buffer = Buffer.alloc(0);

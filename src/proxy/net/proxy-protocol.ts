@@ -126,7 +126,10 @@ const ownHeaders = {
   V2: Buffer.concat([signature2, Buffer.from([local, 0, 0, 0])]),
 };
 
-/** Returns a header with both ends. Without IP addresses, the header states that the connection is the proxy's own. */
+/**
+ * Returns a PROXY header with the addresses of the client's connection. If an end has no IP address, the header states
+ * that the connection is the proxy's own.
+ */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);
   const destination = ends && octetsOf(ends.destination.address);

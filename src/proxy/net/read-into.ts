@@ -10,7 +10,9 @@
  */
 import net from "node:net";
 
-/** Larger than any TLS record; a plain socket never reads more than this at once. */
+/**
+ * Size of the shared buffer in bytes. It is larger than any TLS record, and a plain socket never reads more at once.
+ */
 const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
@@ -41,7 +43,8 @@ export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): b
   if (fields === undefined || !isReader(handle)) return false;
   const wrapped: OnRead = (count, buffer) => {
     onRead(buffer.subarray(0, count));
-    // False makes Node stop reading. Node sometimes resumes a paused socket by itself, which then delivers this one chunk.
+    // Returning false makes Node stop reading. Node sometimes resumes a paused socket by itself. The socket then
+    // delivers only this one chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);

@@ -20,7 +20,10 @@ const unsigned: readonly string[] = [
  */
 const mostChars = 160;
 
-/** Replaces Node's message about an untrusted certificate by one with the configuration's keys. Other errors stay. */
+/**
+ * Replaces Node's message about an untrusted certificate by one that names the CA file of the configuration. Leaves
+ * other errors as they are.
+ */
 export function reword(reason: Error, { source }: Trusted): void {
   const code = "code" in reason ? String(reason.code) : "";
   if (unsigned.includes(code) && source !== undefined)

@@ -18,7 +18,9 @@ export const apiFailureLimits = {
   trialMs: 10_000,
   /** Ms without any request of the API after which a backend's failures are forgotten, and its incident ends. */
   forgetMs: 300_000,
-  /** A backend is avoided until this many consecutive requests have reached the API through the backend. */
+  /**
+   * Number of consecutive requests that must reach the API through an avoided backend before it is no longer avoided.
+   */
   trials: 3,
   /** Maximum number of pairs of a backend and an API for which the backend is avoided. */
   avoided: 64,
@@ -33,8 +35,8 @@ export const apiFailureLimits = {
 } as const;
 
 /**
- * `refused`: the backend answers that it cannot reach the server. `unanswered`: another backend answered the request's
- * hedge before this backend answered.
+ * Why a request did not reach an API's server through a backend. `refused`: the backend's response says so.
+ * `unanswered`: the backend did not answer, and another backend answered the request's hedge.
  */
 export type ApiFailure = "refused" | "unanswered";
 
@@ -61,7 +63,7 @@ export class ApiFailures {
   readonly #reportedAt = new Map<string, number>();
   #names: readonly string[] = [];
   #lookedAt = 0;
-  /** Failures since the start, by backend, API group and kind. */
+  /** Failures since the start, by backend, API group and kind of failure (`ApiFailure`). */
   readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
   /** If false, a backend that cannot reach an API is reported, but still gets the API's requests. */
   mayAvoid = true;
@@ -77,7 +79,10 @@ export class ApiFailures {
 
   ended(): void {}
 
-  /** Counts a success. A 503 or 504 may be a failure: `failed` reports it once the response's body was read. */
+  /**
+   * Counts a success: the request reached the API, or a write passed its webhooks. A 503 or 504 is not counted here,
+   * because it may be a failure. `failed` counts it when the response's body shows that.
+   */
   answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
     if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
     this.#forgetOld(this.#clock.now());
@@ -168,7 +173,10 @@ export class ApiFailures {
 
   // --- webhooks ---
 
-  /** Returns the reader of a failed response's body; undefined if the request calls no webhook. */
+  /**
+   * Returns the reader of a failed response's body; undefined unless the request is a write, because only writes call
+   * webhooks.
+   */
   readerOf(info: RequestInfo): StatusReader | undefined {
     return isWrite(info) ? new StatusReader((backend, text) => this.#read(backend, info, text)) : undefined;
   }

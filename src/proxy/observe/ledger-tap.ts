@@ -40,7 +40,7 @@ export type LedgerRequest = {
   readonly auditId: string;
 };
 
-/** What a worker tells its parent, whose ledger tap knows the requests of all workers. */
+/** What a worker reports to its parent, whose ledger tap knows the requests of all workers. */
 export type LedgerFact =
   | ({ readonly of: "lease"; readonly caller: CallerName; readonly auditId: string } & Omit<
       LeaseWrite,
@@ -108,7 +108,7 @@ export class LedgerTap {
   readonly #journal: Journal;
   readonly #storm = new RelistStorm();
   readonly #tell: ((fact: LedgerFact) => void) | undefined;
-  /** The callers of workers: the workers' own ledgers count their requests. */
+  /** Callers whose requests arrive at workers. The workers' own ledgers count these requests. */
   readonly #elsewhere: Ledger;
 
   /** `tell`: set in a worker, whose parent judges leases and relist storms; default: this process does. */
@@ -120,7 +120,7 @@ export class LedgerTap {
     this.#elsewhere = new Ledger(clock.now());
   }
 
-  /** Takes what a worker tells. */
+  /** Records what a worker has reported. */
   learn(fact: LedgerFact): void {
     const now = this.#clock.now();
     if (fact.of === "pod") return this.#podSeen(fact.namespace, fact.name, fact.isDeleted);
@@ -135,8 +135,8 @@ export class LedgerTap {
     const memo = client.caller;
     const userAgent = valueOf(fields, role.userAgent);
     const isAlike = memo.word === word && memo.userAgent === userAgent;
-    // If `word` is the same object as for the latest request, the caller is the same. Otherwise the caller is looked
-    // up.
+    // If the token or the identity is the same object as in the connection's previous request, the caller is the same.
+    // Otherwise the caller is looked up.
     if (isAlike && word !== undefined && memo.caller?.isForgotten === false) return memo.caller;
     const { address } = client;
     const subject =
@@ -144,7 +144,7 @@ export class LedgerTap {
         ? assertedSubject(word)
         : subjectOf(valueOf(fields, role.authorization));
     const caller = this.ledger.of({ subject, agent: agentOf(userAgent), address }, this.#clock.now());
-    // The connection remembers its caller as long as it lives, but no caller with an overlong User-Agent (A26).
+    // The connection keeps this caller as long as it lives, so a caller with an overlong User-Agent is not kept (A26).
     if (userAgent.length <= limits.targetChars) client.remember({ word, userAgent, caller });
     return caller;
   }
@@ -208,7 +208,10 @@ export class LedgerTap {
     this.#tell?.({ of: "lease", caller: nameOf(caller), name, record, session, isCreate, auditId });
   }
 
-  /** A worker records a lease as well: its clients' watches move by the leases that they renew. */
+  /**
+   * A worker records the lease, too: when watches move, those of callers that renew a lease move among the first. Only
+   * the parent process journals a suspicion.
+   */
   #judgeLease(write: LeaseWrite, auditId: string): void {
     const suspicion = this.leases.written(write, this.#clock.now());
     if (suspicion !== undefined && this.#tell === undefined)

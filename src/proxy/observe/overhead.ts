@@ -21,7 +21,10 @@ export class Overhead {
     queued: new Histogram(overheadBounds),
     response: new Histogram(overheadBounds),
   };
-  /** The heads of this turn in three parallel arrays, so that no object is created for a head. They never shrink. */
+  /**
+   * The heads that are written in this turn of the event loop, in three parallel arrays, so that no object is created
+   * for a head. The arrays never shrink.
+   */
   readonly #phases: OverheadPhase[] = [];
   readonly #beginnings: number[] = [];
   readonly #auditIds: string[] = [];

@@ -14,8 +14,8 @@ export const outcomeLimits = {
   partMs: 10_000,
   parts: 6,
   /**
-   * This many of the latest parts are also compared without the older ones, so that an outage of all backends is soon
-   * forgotten.
+   * Number of the latest parts of the window that are also compared without the older ones. Soon after an outage of all
+   * backends, these parts contain no failures of the other backends that could hide a faulty one.
    */
   recentParts: 2,
   /**
@@ -91,7 +91,7 @@ export class PeerOutcomes {
   /** Counts a failure. If far more requests fail at this backend than at another one, returns the counts of both. */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
-    // Makes this subject the newest entry, because it has failed last.
+    // Makes this subject the newest entry, because its failure is the latest.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
     const { parts, recentParts } = outcomeLimits;

@@ -1,7 +1,7 @@
 /**
  * Reports clients that request the same watch from the same version again and again (incident 001). Reports each client
- * at most once a minute. An old event has made such a client go back to an old version, or the client cannot process
- * the events that it gets.
+ * at most once a minute. Such a client either got an old event and went back to the event's version, or it cannot
+ * process the events that it gets.
  */
 import { hash } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";

@@ -9,9 +9,9 @@ import type { Move } from "../../watch/session/end-verdict.ts";
 import { type TraceParent, withTraceParent } from "./trace-parent.ts";
 
 export const traceLimits = {
-  /** Maximum number of spans below a request's span. A watch of a week moves less often. */
+  /** Maximum number of spans below a request's span. Even a watch that lasts a week moves less often. */
   spans: 64,
-  /** A shorter wait (ms) gets no span, because every request waits a little for its turn of the event loop. */
+  /** Minimum ms of a wait that gets a span. Every request waits a little for its turn of the event loop. */
   waitMs: 1,
 };
 
@@ -25,7 +25,7 @@ export type SpanRecord = {
    * "hedge" or "retry" for an attempt that is not the first; the reason for a move; "" for the first attempt or a wait.
    */
   readonly reason: string;
-  /** The backend that a move left; "" for other parts. */
+  /** For a "move": the backend that the watch left. "" for other parts. */
   readonly from: string;
   /** Why an attempt got no response; "": it got one, or this part is not an attempt. */
   error: string;

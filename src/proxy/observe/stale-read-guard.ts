@@ -51,7 +51,7 @@ export class SeenVersion {
    * any of the processes. Undefined: the client never had two open connections.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
-  /** Number of refusals in a row, by backends that did not reach this version in time. */
+  /** Number of consecutive refusals by backends that did not reach the newest version of the client in time. */
   #refusals = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -104,7 +104,10 @@ export class SeenVersion {
     return true;
   }
 
-  /** Counts a refusal. After several in a row, drops the version and returns true: old data is better than none. */
+  /**
+   * Counts a refusal. After several in a row, forgets the version and returns true: for the client, old data is better
+   * than none.
+   */
   refused(): boolean {
     this.#refusals += 1;
     if (this.#refusals < staleReadLimits.refusals) return false;
@@ -168,7 +171,7 @@ export class GuardedRead {
     return isBehind;
   }
 
-  /** Searches the forwarded bytes for the list's version. */
+  /** Searches the forwarded bytes of a list for the list's resource version. */
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#reading === undefined) return;
     this.#reading.feed(bytes, start, end, endStream);
@@ -201,7 +204,7 @@ export class GuardedRead {
 
 export class StaleReadGuard {
   readonly #parts: StaleReadGuardParts;
-  /** The newest seen version by client and resource. */
+  /** The newest resource version that each client has seen of each resource. */
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
   /**

@@ -1,6 +1,6 @@
 /**
- * Reads the version that a write has created from the write's response, so that the proxy can measure how late watches
- * deliver the write.
+ * Reads the resource version that a write has created, from the write's response. The proxy can then measure how late
+ * watches deliver the write.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -34,7 +34,7 @@ export class WriteTap {
     return false;
   }
 
-  /** Searches the forwarded bytes for the object's version. */
+  /** Searches the forwarded bytes for the object's resource version. */
   read(bytes: Buffer, start: number, end: number): void {
     const reading = this.#reading;
     if (reading === undefined) return;

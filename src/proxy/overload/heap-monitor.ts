@@ -3,7 +3,7 @@ import { PerformanceObserver } from "node:perf_hooks";
 import { getHeapStatistics, setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 
-/** Part of the heap limit reserved for the buffers of one turn and for V8 itself. */
+/** Bytes of the heap limit that are reserved for the buffers of one turn of the event loop, and for V8 itself. */
 const heapReserveBytes = 16 * 2 ** 20;
 
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */

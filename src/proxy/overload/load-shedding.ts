@@ -31,7 +31,10 @@ export const heapLimits = {
   heapPagesBytes: 48 * MiB,
   /** Minimum time in ms between two collections that return pages, because each stops the process for a moment. */
   heapPagesMs: 60_000,
-  /** Share of the idle sessions that one check drains, or of the requests that it cuts; but at least `shedLeast`. */
+  /**
+   * Share of the idle sessions that one check drains, or of the requests that it cuts; but at least `shedLeast` of
+   * them.
+   */
   shedShare: 0.1,
   shedLeast: 10,
 } as const;

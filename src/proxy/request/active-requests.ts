@@ -36,7 +36,7 @@ export function heldBytesOf({ queuedBytes, headBytes, isEnded }: Exchange): numb
   return queuedBytes + (isEnded ? 0 : headBytes);
 }
 
-/** `#sweep` runs at this many ended exchanges with unread bytes, and again each time their number has doubled. */
+/** `#sweep` runs when this many ended exchanges have unread bytes, and again each time their number has doubled. */
 const sweptSize = 64;
 
 export class ActiveRequests {
@@ -54,12 +54,15 @@ export class ActiveRequests {
     backend_gone: 0,
     refused: 0,
   };
-  /** Seconds that plain requests took, by verb. */
+  /** By verb: durations in seconds of requests that are neither watches nor long-running. */
   readonly durations = new Map<string, Histogram>();
-  /** The verb of the last plain request, and its histogram: most requests have the same verb as the previous one. */
+  /**
+   * The verb of the request that was measured last, and its histogram. Most requests have the same verb as the previous
+   * one.
+   */
   #lastVerb = "";
   #lastDurations: Histogram | undefined;
-  /** Times of plain requests that a backend answered completely, by backend. */
+  /** By backend: response times of completely answered requests that are neither watches nor long-running. */
   readonly latencies = new Map<string, LatencyCounts>();
   /** Clients that caused much work with short requests since the last `takeBusy`. */
   #busy = new Set<Client>();
@@ -149,7 +152,9 @@ export class ActiveRequests {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
   }
 
-  /** Measures plain requests only, because other requests last as long as their clients want. */
+  /**
+   * Measures only requests that are neither watches nor long-running, because those last as long as their clients want.
+   */
   #took({ backend, context: { verb, at, auditId } }: Exchange, end: ExchangeEnd, now: number): void {
     if (end === "complete") this.#latenciesOf(backend).add(now - at);
     if (verb !== this.#lastVerb) {

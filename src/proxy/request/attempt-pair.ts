@@ -19,11 +19,11 @@ export class AttemptPair extends Retries {
    * A response that is held back (held-response.ts). Invariant: its attempt is `#first` or `#other`.
    */
   #held: HeldResponse | undefined;
-  /** True if an attempt is over whose backend may have begun to process the request. */
+  /** True if an attempt has ended although its backend may have begun to process the request. */
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
-  /** True if the observers count the request as one of `#backend`. */
+  /** True if the observers (load/request-observer.ts) count the request as one that is under way at `#backend`. */
   #isCounted = false;
   /** The phase (overhead.ts) of the time before the first attempt is sent; undefined once the attempt was sent. */
   #sending: "request" | "queued" | undefined = "request";
@@ -81,8 +81,8 @@ export class AttemptPair extends Retries {
   }
 
   /**
-   * Records that an attempt was sent. For the first one, returns the phase (overhead.ts) of the time before; else
-   * undefined.
+   * Records that an attempt was sent. For the first attempt, returns the phase (overhead.ts) to which the time before
+   * it counts. For any other attempt, returns undefined.
    */
   sent(attempt: Attempt): "request" | "queued" | undefined {
     this.trace?.sent(attempt);
@@ -148,7 +148,10 @@ export class AttemptPair extends Retries {
     return this.#held instanceof HeldBody;
   }
 
-  /** True if every attempt is suspect and none has a response. An incomplete body is no response. */
+  /**
+   * True if every attempt is suspect and no refusal is held back. A held body does not matter, because the rest of it
+   * may never come.
+   */
   get isDoubted(): boolean {
     const isRefused = this.isHolding && !this.isHoldingBody;
     if (isRefused || this.#first?.isSuspect !== true) return false;
@@ -174,7 +177,10 @@ export class AttemptPair extends Retries {
     return rest;
   }
 
-  /** If the other attempt's body is arriving, drops this one, which has no success. Returns false if there is no body. */
+  /**
+   * If the body of the other attempt's successful response is arriving, drops this attempt, which got no success.
+   * Otherwise returns false.
+   */
   prefersBodyTo(attempt: Attempt): boolean {
     if (!this.isHoldingBody) return false;
     attempt.cancel(true);

@@ -59,7 +59,10 @@ export class AvoidedApis {
     return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
   }
 
-  /** Records a complete refusal. True if the request may go to another backend, whose response may be better. */
+  /**
+   * Records a refusal that has arrived completely. True if the request may go to another backend, whose response may be
+   * better.
+   */
   mayLeave(info: RequestInfo, { attempt: { backend }, complaint }: Complaint): boolean {
     if (complaint === "unreachable" && isElsewhere(info)) {
       this.failures.failed(info, backend, "refused");

@@ -167,7 +167,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.attempts.backend;
   }
 
-  /** For tests and logs. Omits the path, because its query may contain a token. */
+  /** Returns a text for tests and logs. It omits the path, because the path's query may contain a token. */
   toString(): string {
     const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
@@ -254,7 +254,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     buffered.add(-this.headBytes);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A backend that sends a 5xx is probed, but the 5xx is no evidence: it may come from a webhook.
+    // A backend that sends a 5xx is probed. The 5xx alone does not count against the backend, because it may come from
+    // a webhook.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -442,7 +443,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // The backend itself, not a lost connection, has ended the stream. So what is held is its response.
+    // If the backend itself has ended the stream, and not a lost connection, the client gets the part of the response
+    // that is held. The backend will send no more.
     if (code !== lost) this.#relayArrived(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -461,7 +463,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #lostAnswered(code: number): void {
-    // The client must never take a response that was cut off for a complete one (F9), so its stream is reset.
+    // The client must never take a response that was cut off for a complete one (F9), so the client's stream is reset.
     if (this.#state !== "finishing") return this.#resetDown(code);
     // The response is complete, and the backend does not need the rest of the request's body. NO_ERROR tells the client
     // to stop sending (RFC 9113 §8.1).
@@ -490,7 +492,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (head !== undefined) this.#answer(attempt, Number(head[0]?.value), head, false);
   }
 
-  /** Forwards what is held of the attempt's response, because the rest will not come, unless another one may be whole. */
+  /**
+   * Forwards the held part of the attempt's response, because the rest will not come. Waits instead if the other
+   * attempt may still bring a complete response.
+   */
   #relayArrived(attempt: Attempt): void {
     if (this.attempts.hasTwo && this.attempts.isHoldingBody) return;
     this.#relayHead(attempt);
@@ -590,7 +595,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return true;
   }
 
-  /** Holds a body from its first bytes on, because more follow. Returns false if it is forwarded as it arrives. */
+  /**
+   * Begins to hold the body of a response whose first bytes have arrived. Returns false if the body is forwarded as it
+   * arrives.
+   */
   #holdsBody(attempt: Attempt): boolean {
     const to = { info: this.#info, context: this.context };
     const held = this.attempts.isHolding ? undefined : holdBody(attempt, to, this.#parts.buffered);

@@ -139,8 +139,8 @@ function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefi
 type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
 
 /**
- * The sender of a request. While this request waits, a backend may accept its credential with another request, and thus
- * prove it.
+ * The sender of a request. While this request waits, a backend may accept another request with the same credential. The
+ * credential then counts as proven for this request, too.
  */
 type Sender = { readonly asserted: Asserted | undefined; readonly credential: Credential };
 
@@ -191,8 +191,8 @@ function gated(
     awaitsMarker: watch?.request.awaitsMarker === true,
     isSelected: target.includes("Selector="),
     caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
-    // Counts by token if the token is proven, otherwise by address. A client can invent a new token for each request,
-    // but not a new address.
+    // Counts by token if a backend has accepted the token, otherwise by address. A client can invent a new token for
+    // each request, but not a new address.
     credential: () =>
       credential !== undefined && isVerified(parts, sender) ? credential.key : keyOf(client.address),
   };
@@ -233,7 +233,7 @@ function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failur
 
 /**
  * Returns the request's token. Undefined for a client with a certificate: its token is not forwarded, so no backend's
- * response can prove it.
+ * response can show that the token is valid.
  */
 function credentialOf(
   { trust }: Pick<HandlerParts, "trust">,

@@ -86,8 +86,8 @@ export class Hedges {
   }
 
   /**
-   * Reports that the hedge was faster than this attempt. The backend caused the delay if the attempt's connection
-   * answers PINGs.
+   * Counts a hedge that was faster than this attempt against the attempt's backend, if the attempt's connection answers
+   * PINGs. If it does not, the network may have caused the delay.
    */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;

@@ -106,7 +106,7 @@ export class HeldBody extends HeldResponse {
   #creditedBytes = 0;
   #stopWaiting = noWait;
 
-  /** `head`: the attempt's kept head, which is taken from the attempt. */
+  /** `head`: the head that the attempt keeps. The constructor takes it from the attempt. */
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, mostBytes: number) {
     super(attempt, head, false, buffered);
     attempt.takeHead();
@@ -122,7 +122,10 @@ export class HeldBody extends HeldResponse {
     this.#creditedBytes += end - start;
   }
 
-  /** Returns for how many of `count` bytes that were now sent to the client the backend has got no credit yet. */
+  /**
+   * Returns how much flow-control credit the backend gets for `count` bytes that were now sent to the client. The
+   * backend has already got the credit for some of them.
+   */
   creditFor(count: number): number {
     const credited = Math.min(count, this.#creditedBytes);
     this.#creditedBytes -= credited;

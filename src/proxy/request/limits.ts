@@ -19,7 +19,10 @@ export const requestLimits = {
    * a held body needs no more memory than a body that waits for a slow client.
    */
   heldBodyBytes: 192 * KiB,
-  /** As `heldBodyBytes`, for discovery and OpenAPI documents. The largest, /openapi/v2, has 4 MB in Kubernetes 1.36. */
+  /**
+   * Discovery and OpenAPI documents are held up to this size, for the same reason as other bodies up to
+   * `heldBodyBytes`. The largest, /openapi/v2, has 4 MB in Kubernetes 1.36.
+   */
   heldDocumentBytes: 8 * MiB,
   /**
    * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend is suspect earlier.
@@ -32,7 +35,8 @@ export const requestLimits = {
    */
   sentAwayMs: 15_000,
   /**
-   * Ms for which a 429 or 5xx is held back while the other attempt may succeed. Retry-After would cause the same delay.
+   * Ms for which a 429 or 5xx is held back while the other attempt may succeed. A client that obeys Retry-After would
+   * wait as long.
    */
   refusalHeldMs: 1000,
   /**
@@ -49,8 +53,9 @@ export const requestLimits = {
   slowHedgesPerSecond: 10,
   slowHedgeShare: 0.05,
   /**
-   * Ms for which requests avoid a backend that does not serve their resource. An upgraded apiserver serves new APIs
-   * within seconds of its start, and every apiserver serves a new CRD within seconds.
+   * Ms for which requests avoid a backend that does not serve their resource. After that, the backend probably serves
+   * it: an upgraded apiserver serves new APIs within seconds of its start, and every apiserver serves a new CRD within
+   * seconds.
    */
   missingMs: 30_000,
   /** Ms until an unanswered read of an aggregated API is hedged. Servers of such APIs are slower than apiservers. */
@@ -58,8 +63,8 @@ export const requestLimits = {
   /** Maximum number of remembered resources that some backend does not serve. An upgrade adds a few dozen. */
   missingResources: 256,
   /**
-   * Token bucket for requests that go to another backend after a 404 or an unreachable API. Limited, because any wrong
-   * path causes a 404.
+   * Token bucket for requests that are repeated at another backend after a 404 or an unreachable API: its size, and its
+   * tokens per second. The bucket limits them because any wrong path causes a 404.
    */
   missingAskBurst: 50,
   missingAsksPerSecond: 10,
@@ -68,7 +73,10 @@ export const requestLimits = {
    * (test/real/skew/costs.ts): 830 to 900 µs for a GET, 10 µs for 1 KiB of a list.
    */
   requestWorkBytes: 80 * KiB,
-  /** A write counts as much work as this many bytes of a response. Measured as above: 3,000 to 4,100 µs for a PATCH. */
+  /**
+   * A write counts as much work as this many bytes of a response. Measured in the same way as the work of a read: 3,000
+   * to 4,100 µs for a PATCH.
+   */
   writeWorkBytes: 320 * KiB,
   /** A client without long-lived streams is moved only if it causes this much work in bytes within 5 s (balance.ts). */
   busyBytes: 4 * MiB,

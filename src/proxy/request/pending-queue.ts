@@ -14,7 +14,10 @@ export class PendingQueue {
   readonly #clock: Clock;
   readonly #waiting = new Set<WaitingRequest>();
 
-  /** `clock` stops while the event loop is stalled, because a backend may come back in that time (F11). */
+  /**
+   * `clock` stops while the event loop is stalled, so that a stall does not use up a request's wait. The proxy cannot
+   * notice during a stall that a backend is back (F11).
+   */
   constructor(clock: Clock) {
     this.#clock = clock;
   }

@@ -10,10 +10,10 @@ export type RequestNames = Pick<
   "auditId" | "client" | "userAgent" | "user" | "verb" | "path"
 >;
 
-/** The context of a request, or the names of a tunnel, which does not keep its request's context. */
+/** The context of a request. A tunnel does not keep its request's context, only the audit id. */
 export type NamedContext = RequestContext | { readonly auditId: string };
 
-/** Returns those names of the request that this context contains. */
+/** Returns the names that are known: all of them for a request's context, only the audit id for a tunnel. */
 export function namesIn(context: NamedContext): Pick<RequestNames, "auditId"> & Partial<RequestNames> {
   return "caller" in context ? namesOf(context) : { auditId: context.auditId };
 }

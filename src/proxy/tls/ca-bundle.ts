@@ -95,8 +95,8 @@ export function unusable(files: string, { message, cause }: Failure): Failure {
 }
 
 /**
- * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. Not the earliest: when a CA is rotated, the old
- * one may expire first, and by then the new one has signed all certificates.
+ * Returns the latest expiry among CAs from `loadCa`, in ms since 1970. The earliest expiry is harmless: when a CA is
+ * rotated, the old one may expire first, and by then the new one has signed all certificates.
  */
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);

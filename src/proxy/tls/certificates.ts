@@ -23,9 +23,12 @@ export type CertificateOptions = Reloading & {
    * hosts.
    */
   readonly wholeOnly?: boolean;
-  /** Called after a reload has replaced the pair or the client CA. `isOtherCa`: true if it was the client CA. */
+  /**
+   * Called after a reload has replaced the client CA, or the certificate and key. `isOtherCa`: true if it was the
+   * client CA.
+   */
   readonly onSwap?: (isOtherCa: boolean) => void;
-  /** Returns the reason why a pair cannot replace `was`; undefined if it can. */
+  /** Returns the reason why a new certificate and key cannot replace `was`; undefined if they can. */
   readonly prove?: (pair: ServingPair, was: ServingPair) => Promise<Failure | undefined>;
 };
 
@@ -44,7 +47,10 @@ type Loaded = {
 export class ServingCertificate {
   readonly #options: CertificateOptions;
   readonly #files: ReloadingFile<Loaded>;
-  /** Loaded separately from the pair, so that an unusable client CA does not block a new certificate. */
+  /**
+   * The client CA is loaded separately from certificate and key, so that an unusable CA does not block a new
+   * certificate.
+   */
   #clientCa: CaBundle | undefined;
 
   private constructor(options: CertificateOptions) {
@@ -92,7 +98,7 @@ export class ServingCertificate {
     this.#clientCa?.stop();
   }
 
-  /** Loads the pair. A pair that replaces another one must also pass `prove`. */
+  /** Loads certificate and key. If they replace other ones, they must also pass `prove`. */
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;

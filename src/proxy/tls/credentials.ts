@@ -114,8 +114,8 @@ export class Credentials {
 }
 
 /**
- * Returns the header field of a test request with a front proxy's certificate. Without a user in this field, the
- * apiserver would treat the front proxy as an ordinary client, and reject its certificate.
+ * Returns the header field that a test request needs besides its certificate; "": none. A front proxy's request must
+ * name a user. Without one, the apiserver treats the front proxy as an ordinary client, and rejects its certificate.
  */
 function fieldFor(wanted: PairFiles | FrontProxy): string {
   return "names" in wanted ? `${wanted.names.user[0] ?? ""}: watchkeeper-probe` : "";

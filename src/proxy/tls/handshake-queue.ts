@@ -5,7 +5,10 @@
  */
 import type { Clock } from "../../base/clock.ts";
 
-/** Maximum number of TLS handshakes that begin in one turn. Each takes 1.3 ms with P-256 on a slow core (A51). */
+/**
+ * Maximum number of TLS handshakes that begin in one turn of the event loop. Each takes 1.3 ms with P-256 on a slow
+ * core (A51).
+ */
 export const handshakesPerTurn = 4;
 
 type Waiting = { readonly begin: () => void };
@@ -27,7 +30,10 @@ export class HandshakeQueue {
     return size;
   }
 
-  /** Calls `begin` now or, if this turn is full, in a later one. Returns a function that removes the waiting socket. */
+  /**
+   * Calls `begin` now or, if enough handshakes have begun in this turn of the event loop, in a later turn. Returns a
+   * function that removes the waiting socket.
+   */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;

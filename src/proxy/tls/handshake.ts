@@ -15,7 +15,10 @@ export type HandshakeResult = {
   readonly identity: Identity;
 };
 
-/** Calls `done` once, with undefined if the handshake failed; never for a client that leaves before its first byte. */
+/**
+ * Calls `done` once, with undefined if the handshake failed. Does not call it if the client leaves before its first
+ * byte.
+ */
 export function shakeHands(
   socket: net.Socket,
   hosts: Hosts,

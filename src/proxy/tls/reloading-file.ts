@@ -7,7 +7,10 @@ import { Failure, wordsOf } from "../../base/failure.ts";
 import { watchFiles } from "../../base/file-watcher.ts";
 import type { Journal } from "../../events/journal.ts";
 
-/** Milliseconds until a rejected certificate file is checked again, because a certificate may become valid in time. */
+/**
+ * Milliseconds until a rejected certificate file is checked again, because a certificate that is not valid yet may
+ * become valid.
+ */
 export const certificateRetryMs = 60_000;
 
 export type Reloading = {

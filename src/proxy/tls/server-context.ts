@@ -1,4 +1,4 @@
-/** The TLS options of every serving socket, and the TLS context of a checked pair. */
+/** The TLS options of every serving socket, and the TLS context of a certificate and key that were checked. */
 import { constants } from "node:crypto";
 import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
@@ -22,18 +22,21 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
     // minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
     // A resumed session keeps the identity of the first session, whichever client presents its ticket (A47), and has no
-    // SNI. So no tickets are issued where certificates or names matter. Without this context id, OpenSSL refuses older
-    // tickets, too.
+    // SNI. So no tickets are issued where certificates or names matter. Omitting the context id makes OpenSSL refuse
+    // tickets that were issued before, too.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }
 
-/** Returns a pair's TLS context. With `clientCa` (PEM), it verifies client certificates and resumes no session. */
+/**
+ * Returns the TLS context of a certificate and key. With `clientCa` (PEM), the context verifies client certificates and
+ * resumes no session.
+ */
 export function serverContext(
   { chain, key }: ServingPair,
   { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // The bundle may contain only an intermediate CA. Go's verifier, as in the apiserver, accepts that, too.
+  // The bundle may contain an intermediate CA without its root. Go's verifier, as in the apiserver, accepts that, too.
   const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
   try {
     return tls.createSecureContext({
@@ -43,7 +46,8 @@ export function serverContext(
       key,
     });
   } catch (reason) {
-    // OpenSSL may refuse a checked pair, because it has limits of its own, such as a minimum size of RSA keys.
+    // OpenSSL may refuse a certificate and key that passed the proxy's checks. OpenSSL has limits of its own, such as a
+    // minimum size of RSA keys.
     return new Failure("bad-file", "proxy", wordsOf(reason), reason);
   }
 }

@@ -14,7 +14,10 @@ import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 export type Host = {
-  /** The host's name in journal and metrics: the listener's and, except for the default host, its first server name. */
+  /**
+   * The host's name in journal and metrics. For the default host it is the listener's name. For any other host it is
+   * the listener's name and the host's first server name.
+   */
   readonly name: string;
   /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
   readonly names: readonly string[];
@@ -45,14 +48,18 @@ export class Hosts {
     this.#served = served;
   }
 
-  /** Loads all hosts. If no host can be served, returns the default host's Failure; for plain HTTP, undefined. */
+  /**
+   * Loads all hosts. Returns undefined for a listener without TLS, and the default host's Failure if no host can be
+   * served.
+   */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // The same value for all hosts, because OpenSSL takes its ticket settings from the default host's context (A47). A
-    // resumed session has no SNI, so it would get the default host and its cluster.
+    // If one host must not resume TLS sessions, no host of the listener may. OpenSSL takes the ticket settings of all
+    // hosts from the default host's context (A47). With several hosts, a resumed session has no SNI, so it would get
+    // the default host and that host's cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,
@@ -92,9 +99,9 @@ export class Hosts {
    * function refuses the names of a host that belongs to another cluster or has another policy (A42).
    *
    * The default host's names are those in its certificate. If the certificate of `host` covers such a name, too, a
-   * client that has named `host` before may not use it: the client would be reusing its session with `host` for the
-   * default host (RFC 9113 §9.1.1). All other names pass, because clients dial by address, by a name in the cluster, or
-   * with `--tls-server-name`.
+   * client may reuse its session with `host` for this name, although it means the default host (RFC 9113 §9.1.1). The
+   * function therefore refuses this name once the client has sent a name of `host` in the session. All other names
+   * pass, because clients dial by address, by a name in the cluster, or with `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;

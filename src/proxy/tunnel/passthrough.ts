@@ -59,7 +59,9 @@ export class Passthrough {
   readonly #hedges: TokenBucket;
   readonly #live: JoinedConnection[] = [];
   readonly #socketCounts = new Map<string, number>();
-  /** Removed backends that still have connections. The value cancels the end of these connections. */
+  /**
+   * Removed backends that still have connections, and functions that stop the timers that will end these connections.
+   */
   readonly #leaving = new Map<string, () => void>();
   #withoutBackend = 0;
   readonly #endedBytes = { sent: 0, received: 0 };
@@ -123,7 +125,8 @@ export class Passthrough {
   async passOn(send: (connection: PassedConnection) => Promise<boolean>): Promise<number> {
     let count = 0;
     for (const { relay, backend, names } of Array.from(this.#live)) {
-      // One after the other, because two messages on the channel belong together.
+      // Passes on one connection after the other, because each takes two messages on the channel that must not be
+      // separated.
       // oxlint-disable-next-line no-await-in-loop
       const isPassed = await relay.passOn((down, up) => send({ ...names, backend, down, up }));
       if (isPassed) count += 1;

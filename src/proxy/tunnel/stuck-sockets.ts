@@ -13,8 +13,8 @@ import { keyOf } from "../../health/probes/retransmissions.ts";
 export const socketTableMs = 1000;
 /**
  * A tunnel is stuck if the socket to its backend shows this many retransmissions in `hungLooks` checks in a row. Four
- * retransmissions take 3.0 s. A shorter outage therefore ends no tunnel; and if an outage begins 5 s before kubectl's
- * next ping, the exec ends within 10 s.
+ * retransmissions take 3.0 s, so a shorter outage ends no tunnel. Retransmissions begin only when something is sent: if
+ * an outage begins 5 s before kubectl's next ping, the exec ends within 10 s of the outage's start.
  */
 export const hungRetransmits = 4;
 /**

@@ -9,7 +9,7 @@ import { abort, closeAfterFlush } from "../net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
-/** Why a relay ended. `ended`: both halves ended in order. */
+/** Why a relay ended. `ended`: the backend closed its half normally, and then the sockets closed. */
 export type RelayEnd =
   | "ended"
   | "client_left"
@@ -74,7 +74,10 @@ export class TcpRelay {
     return true;
   }
 
-  /** Ends the relay when a socket has closed. If both its halves ended in order, the other socket closes by itself. */
+  /**
+   * Ends the relay when a socket has closed. If both halves of that socket ended normally, the other socket closes by
+   * itself.
+   */
   #closed(gone: Socket, other: Socket, reason: RelayEnd): void {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");

@@ -35,7 +35,10 @@ export type TunnelOwner = {
   ended(reason: TunnelEnd): void;
 };
 
-/** Why a tunnel, or the response in place of one, ended. `ended`: both halves ended in order. */
+/**
+ * Why a tunnel, or the response in place of one, ended. `ended`: the backend closed its half normally, and then a
+ * socket closed.
+ */
 export type TunnelEnd =
   | "ended"
   | "client_left"
@@ -72,7 +75,7 @@ export class Tunnel {
   constructor(parts: TunnelParts, owner: TunnelOwner) {
     const { down, up, upgrades, early, isWatch } = parts;
     this.#upgrades = upgrades;
-    // A copy: a slice would keep the whole chunk, up to 64 KiB, in memory.
+    // Copies the bytes, because a slice would keep the whole chunk, up to 64 KiB, in memory.
     this.#early = Buffer.from(early);
     this.#isWatch = isWatch;
     this.#owner = owner;
@@ -211,7 +214,8 @@ export class Tunnel {
   }
 
   #endAnswer(): void {
-    // A body without a length is complete when the backend closes the connection in order (RFC 9112 §6.3).
+    // A body without a length is complete when the backend closes the connection normally, not by a reset (RFC 9112
+    // §6.3).
     if (this.#body?.isWhole === undefined) this.#finish("refused_by_backend");
     else this.#breakOff("response_truncated");
   }
@@ -228,7 +232,7 @@ export class Tunnel {
     this.#owner.failed(new Failure(code, "backend", message));
   }
 
-  /** Ends the tunnel in order: the client still gets all bytes that were written to its socket. */
+  /** Ends the tunnel normally: the client still gets all bytes that were written to its socket. */
   #finish(reason: TunnelEnd): void {
     this.#state = "over";
     this.#up.unpipe(this.#down);

@@ -17,7 +17,10 @@ import type { Waiter } from "./shard.ts";
 /** The exchange or watch session for which an attempt is made. */
 export type AttemptOwner = {
   readonly context: RequestContext;
-  /** Returns the key of the connections that the request may use now. It changes when the credential is proven. */
+  /**
+   * Returns the key of the connections that the request may use now. The key changes once a backend has accepted the
+   * request's credential.
+   */
   poolKey(): PoolKey;
   /** Called when the request's head was sent. Its body may follow. */
   attemptOpened?(attempt: Attempt, up: StreamWriter): void;
@@ -196,7 +199,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.#owner.context;
-    // Set first. If a later line of this method fails, the request must count as sent.
+    // This line comes first, because the request must count as sent even if a later line of this method fails.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
@@ -222,7 +225,10 @@ export class Attempt implements ConnectionUser, Waiter {
     this.#contain(() => this.#owner.attemptSuspected(this));
   }
 
-  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
+  /**
+   * Shortens the measured wait by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
+   * them.
+   */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
   }
@@ -273,8 +279,8 @@ export class Attempt implements ConnectionUser, Waiter {
  * the new count.
  *
  * A window doubles after it was used up twice, up to the bytes that arrive in one round trip. A larger window would not
- * make the transfer faster: the additional bytes would wait in the proxy and leave the processor's caches. That doubled
- * the cost of a LIST over loopback.
+ * make the transfer faster: the additional bytes would wait in the proxy and leave the processor's caches. With such a
+ * window, a LIST over loopback cost twice as much.
  */
 export function growWindow(
   up: Stream,

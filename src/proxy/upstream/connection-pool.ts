@@ -46,7 +46,7 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at which a backend last answered after all backends had been silent. */
   readonly silenceOverAt: () => number;
-  /** Opens a connection, with the proxy's own credential for this class, if there is one. */
+  /** Opens a connection, which carries the proxy's own credential for this trust class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
   /** Trust classes for which the proxy has a credential of its own. The pool keeps connections warm for them, too. */
   readonly asserted?: readonly TrustClass[];
@@ -88,7 +88,10 @@ export class ConnectionPool implements ConnectionOwner {
   #isStopped = false;
   /** True after the pool's last connection was lost, or its first dial failed, until a dial succeeds. */
   #isDead = false;
-  /** The latest answer on a new socket after a silence: its clock reading, and the ms that it took. */
+  /**
+   * The latest answer of the backend on a new socket after a silence. `at`: clock reading of the answer. `ms`: time
+   * that the answer took.
+   */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason that was journaled for the latest failed dial; "" after a successful one. */
   #journaledReason = "";
@@ -206,7 +209,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Restarts the dials that began during a silence of the backend and have lasted too long, and makes delayed dials
-   * now. Called when the backend answers on a new socket, after `ms`.
+   * now. Called when the backend answers on a new socket. `ms`: time that this answer took.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;

@@ -39,7 +39,7 @@ export type ConnectionOwner = {
   ponged(connection: Connection, ms: number): void;
   /** Called when an internal fault has ended one of the streams. */
   faulted(error: unknown): void;
-  /** Called once, when the connection is over. `failure`: undefined if it ended in order. */
+  /** Called once, when the connection is over. `failure`: undefined if the connection ended normally. */
   closed(connection: Connection, failure: Failure | undefined): void;
 };
 
@@ -54,7 +54,7 @@ export type ConnectionOptions = {
   readonly owner: ConnectionOwner;
   readonly mostStreams: () => number;
   readonly connect: (owner: WireOwner) => Wire;
-  /** Returns how many ms PINGs to the backend take, over all connections. */
+  /** Returns the round-trip time to the backend in ms, as the PINGs on all its connections show it. */
   readonly rttMs: () => number;
 };
 
@@ -65,7 +65,10 @@ export type ConnectionUser = StreamListener & {
   passed(answeredPingAt: number): void;
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
-  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
+  /**
+   * Shortens the measured wait by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
+   * them.
+   */
   discountStall(ms: number): void;
   suspected(): void;
   /** Called when the late PING was answered after all. */
@@ -240,8 +243,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Called at every tick. Reports the latest answered PING to each attempt. Calls `slowed` of attempts that have lasted
-   * for `ms`, but not for `upstreamLimits.slowToldMs` longer.
+   * Called at every tick. Reports the latest answered PING to each attempt. Calls `slowed` of each attempt that has
+   * lasted for at least `ms`, and for at most `upstreamLimits.slowToldMs` more.
    */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
@@ -321,7 +324,10 @@ export class Connection implements WireOwner {
     return this.pingMs <= upstreamLimits.promptMs;
   }
 
-  /** Subtracts `ms` for which the proxy's event loop was stalled, because they must not count against the backend. */
+  /**
+   * Shortens all measured waits by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
+   * them.
+   */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);

@@ -5,9 +5,9 @@ const MiB = 1024 * KiB;
 export const upstreamLimits = {
   /**
    * Token bucket for resets of unanswered streams, which gains `h2Limits.resetsPerSecond`. Once it is empty, an
-   * upstream connection takes no new streams, but its 80 open streams may still be reset. A backend that is another
-   * watchkeeper allows 200 resets. A kube-apiserver tolerated 500 resets of requests whose handlers still ran
-   * (measured).
+   * upstream connection takes no new streams, but its 80 open streams may still be reset. Together these are the 200
+   * resets that a backend allows if it is another watchkeeper. A kube-apiserver tolerated 500 resets of requests whose
+   * handlers still ran (measured).
    */
   connectionResetBurst: 120,
   /** Maximum receive window of a backend's stream in bytes, for a fast client and a distant backend. */
@@ -16,14 +16,17 @@ export const upstreamLimits = {
   streamWindowTightBytes: 64 * KiB,
   /** Bytes per ms of a gigabit network. A stream's window never exceeds what arrives at this rate in one round trip. */
   streamBytesPerMs: 128 * KiB,
-  /** Maximum number of connections to one backend per trust class and kind: with 80 streams each, 80,000 watches. */
+  /**
+   * Maximum number of connections to one backend for each trust class and `ConnectionKind`. With 80 streams each, they
+   * carry 80,000 watches.
+   */
   connections: 1000,
   /**
-   * Maximum number of dials to one backend per second for unproven credentials. Rejected addresses have a budget of
-   * their own, which is as large.
+   * Maximum number of dials to one backend per second for unproven credentials. Dials for addresses whose tokens get
+   * 401 have a separate budget of the same size.
    */
   unprovenDialsPerSecond: 50,
-  /** Maximum number of dials to one backend per second for all other requests. */
+  /** Maximum number of dials to one backend per second for all requests except those with unproven credentials. */
   dialsPerSecond: 50,
   /**
    * Up to this many connections to one backend all send a PING at every tick. If there are more, each connection sends
@@ -75,8 +78,8 @@ export const upstreamLimits = {
   /** A connection gets no hedges while a PING has been unanswered for more ms than this. PINGs go out every 250 ms. */
   promptMs: 100,
   /**
-   * For this many ms, a connection that was silent is used only if no other one has room. Watches try to resume for the
-   * same time.
+   * For this many ms after it was silent, a connection is used only if no other one has room. Watches also try to
+   * resume for this long.
    */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */

@@ -30,7 +30,7 @@ const unfit = Number.POSITIVE_INFINITY;
 
 /**
  * Returns the bound backend if it is fit to serve; otherwise a backend of the best rank with little load. Creates no
- * array for a bound client, because this is the case of most requests.
+ * array for a bound client, because most requests come from bound clients.
  */
 export function pick({ views, loads, bound, tried }: PickParts): string | Failure {
   if (bound !== undefined && mayStay(bound, views, tried)) return bound;
@@ -41,8 +41,8 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
 }
 
 /**
- * Returns the rank of a backend; lower ranks are picked first, 0 before all others. A ready backend that failed once
- * may have refused only that stream, for example with a GOAWAY, and is tried again on another connection. After its
+ * Returns the rank of a backend; lower ranks are picked first, 0 before all others. A ready backend that failed once is
+ * tried again on another connection, because it may have refused only one stream, for example with a GOAWAY. After its
  * second failure, a suspect backend is the better choice. Suspect backends that answer come before suspect backends
  * that do not: when a silence of all backends ends, some may still be silent (D14).
  */

@@ -92,7 +92,7 @@ export class PoolHealth {
     );
   }
 
-  /** True if small packets are lost, too, so that a silent connection does not show that large packets are lost. */
+  /** True if small packets were lost recently. A silent connection is then no sign that only large packets are lost. */
   get #isLossy(): boolean {
     return this.#parts.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
   }

@@ -131,7 +131,8 @@ export class PoolSet implements Loads {
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
-    // The key has the trust class: a client may need private connections with and without the proxy's own credential.
+    // The key contains the trust class, because one client may need private connections with the proxy's own credential
+    // and others without it.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }

@@ -12,7 +12,10 @@ import type { PoolKey } from "./pool-key.ts";
  */
 export type Waiter = {
   readonly key: PoolKey;
-  /** Returns the key that applies now. The key changes if the credential is proven while the attempt waits. */
+  /**
+   * Returns the key that applies now. The key changes if a backend accepts the request's credential while the attempt
+   * waits.
+   */
   rekey(): PoolKey;
   ready(connection: Connection): void;
   /**
@@ -58,7 +61,8 @@ export function idleIn(
   keep: number,
   now: number,
 ): { readonly isWanting: boolean; readonly going: readonly Connection[] } {
-  // Silent connections do not count: if the only answering one closed, nothing would show that the backend works.
+  // Silent connections do not count towards `keep`. Otherwise the only connection that answers could be closed as a
+  // surplus one, and nothing would show that the backend works.
   const taking = connections.filter(
     (connection) => connection.isOpened && !connection.isRetiring && !connection.isSuspect,
   );
