@@ -31,7 +31,10 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The detector of the change. `valueMs`: the time that it measured; `limitMs`: the limit of that time; 0: none. */
+    /**
+     * The detector that caused the change. `valueMs`: the time that it measured; 0: none. `limitMs`: the limit that
+     * this time has exceeded; 0: none.
+     */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -148,15 +151,21 @@ type Events = {
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
-  /** Another watchkeeper process of `admin.replicas` answers for the first time, or again. */
+  /**
+   * Another watchkeeper process in the list `admin.replicas` has answered for the first time, or again after it was
+   * lost.
+   */
   "replica.joined": { replica: string; address: string; binaryVersion: string };
-  /** A replica is silent. `reason`: why the last request to it failed. */
+  /** A replica has not answered for `silentMs`. `reason`: why the last request to it failed. */
   "replica.lost": { replica: string; address: string; silentMs: number; reason: string };
   "certificate.loaded": { name: string; notAfter: string };
   /** A backend presented a new certificate. `purpose`: "backend" or "backend-loopback" (probes/certificate.ts). */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
-  /** A certificate expires within `limitMs`. Written once for each limit. `leftMs` is negative after the expiry. */
+  /**
+   * A certificate expires within `limitMs`. Written once for each of several limits. `leftMs`: time until the expiry,
+   * negative after it.
+   */
   "certificate.expiring": {
     purpose: string;
     name: string;
@@ -176,7 +185,10 @@ type Events = {
   /** This process passed open sockets on to another process of this machine, or received them from another one. */
   "peer_sockets.passed": { listeners: number; connections: number };
   "peer_sockets.received": { listeners: number; connections: number };
-  /** The process cannot receive sockets of other processes. At its end, it could not pass its own ones on either. */
+  /**
+   * The process cannot listen in `directory` for sockets that other processes pass on. If the reason is that the
+   * directory is unsafe, it does not pass on its own sockets either.
+   */
   "peer_sockets.failed": { directory: string; reason: string };
   /** This process started a worker: a process that serves a part of its clients. `worker`: its number, from 1 on. */
   "worker.started": { worker: number; pid: number };
@@ -208,9 +220,9 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A backend's watch cache has not reached etcd's version within `lateMs` after a list returned this version, because
-   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached etcd's version, or
-   * when no watch needs that version.
+   * A backend's watch cache for a resource has only reached `version`, although a consistent list that was sent
+   * `lateMs` ago returned etcd's version `etcdVersion`. The cause is that etcd notifies the cache too rarely.
+   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when no watch needs it any more.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -355,7 +367,8 @@ type Events = {
     user: string;
   };
   /**
-   * The admin API rejects all clients, because the cluster cannot verify their tokens. Written when the reason changes.
+   * A TokenReview or SubjectAccessReview (`review`) has failed. Until reviews succeed again, the admin ports reject
+   * requests whose permission is not cached. Written when the reason changes.
    */
   "review.failed": { review: string; reason: string };
   /** The collector does not accept the traces. Written when the reason changes. */

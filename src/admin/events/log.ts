@@ -84,7 +84,10 @@ export class Log {
     this.#write(level, entry.kind, namedFields(entry));
   }
 
-  /** Logs how many lines were dropped, at most once per `logDropsMs`. Otherwise a report could precede each line. */
+  /**
+   * Logs how many lines were dropped, at most once per `logDropsMs`. Without this limit, such a report could precede
+   * each logged line.
+   */
   #reportDrops(): void {
     const now = this.#options.clock.now();
     if (this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs) return;

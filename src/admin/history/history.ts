@@ -27,7 +27,7 @@ export type HistorySources = {
   readonly journal: Journal;
   readonly times: Times;
   readonly clusters: () => readonly RecordedCluster[];
-  /** Resolves with what the workers of this process have recorded; default: it has none. */
+  /** Resolves with what the workers of this process have recorded; default: the process has no workers. */
   readonly workers?: (() => Promise<readonly Recorded[]>) | undefined;
   readonly process: () => Omit<ProcessStep, "requests" | "failures" | "watches" | "watchEvents">;
 };

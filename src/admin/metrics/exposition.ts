@@ -57,8 +57,8 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
 }
 
 /**
- * Returns one histogram for each row of label values. The caller limits the number of rows. `wallOf` converts the clock
- * readings of exemplars to ms since 1970.
+ * Returns the text of a histogram metric, which has one histogram for each row of label values. The caller limits the
+ * number of rows. `wallOf` converts the clock readings of exemplars to ms since 1970.
  */
 export function histogramText(
   family: Family & { readonly labels: readonly string[] },

@@ -68,7 +68,7 @@ function spanOf(ms: number): string {
   return `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
 }
 
-/** Replaces passwords and tokens in names and URLs, where a configuration has some only by mistake. */
+/** Replaces passwords and tokens in names and URLs. A configuration contains them only by mistake. */
 function redacted(value: unknown): unknown {
   if (typeof value === "string") return withoutSecrets(value.replace(/\/\/[^/]*@/, "//[redacted]@"));
   if (Array.isArray(value)) return value.map(redacted);
