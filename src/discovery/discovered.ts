@@ -1,4 +1,7 @@
-/** Validates discovered backends. No source is trusted: an address must belong to a single host. No I/O. */
+/**
+ * Validates discovered backends, because no source is trusted. An address must be that of a single host, so it cannot
+ * be a multicast address, for example. Does no I/O.
+ */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";

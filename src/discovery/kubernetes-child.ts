@@ -105,7 +105,8 @@ export class KubernetesChild implements Transport {
   #start(): ChildProcess {
     const child = fork(this.#parts.file ?? childFile, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // The child does not inherit the proxy's arguments: with --inspect it would try to listen on the same port.
+      // The child does not inherit the proxy's arguments. With --inspect, for example, it would try to listen on the
+      // same port as the proxy.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
     // Raises the number of listeners at which Node warns: each pending request adds one listener, and `reviewsAtOnce`

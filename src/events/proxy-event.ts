@@ -104,7 +104,7 @@ type Events = {
     bytes: number;
     /** For a watch: number of forwarded events. */
     events: number;
-    /** For a watch: the version at which another backend could continue it. */
+    /** For a watch: the version from which another backend could continue it. */
     version: string;
     moves: number;
     durationMs: number;
@@ -196,8 +196,8 @@ type Events = {
   /** A worker has ended or was killed, with the connections of its clients; another one starts in its place. */
   "worker.lost": { worker: number; pid: number; reason: string; sockets: number };
   /**
-   * `count` watches moved within one second. `slowestMs`: the longest time from the loss or suspicion of a stream until
-   * its watch continued.
+   * `count` watches moved within one second. `slowestMs`: the longest time from the moment at which a stream was lost
+   * or became suspect until its watch continued.
    */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
@@ -206,8 +206,9 @@ type Events = {
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * Another backend delivered `peersVersion` of a resource `behindMs` ago, and this backend has delivered no new
-   * version of the resource since then. Its watches of the resource move.
+   * Another backend delivered the version `peersVersion` of a resource `behindMs` ago, and `backend` has delivered no
+   * new version of the resource since then. The proxy moves the watches of the resource from `backend` to other
+   * backends.
    */
   "cache.stalled": {
     backend: string;
@@ -233,9 +234,9 @@ type Events = {
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
   /**
-   * A backend's watches have not delivered a write for `delayMs` after the write's response. `resource`: the resource
-   * with the longest delay; `resources`: number of delayed resources. `othersMs`: longest delay of `resource` at other
-   * backends; -1: not measured. Written every few seconds while the delay lasts.
+   * `delayMs` after the response to a write, a backend's watches have not delivered the write's event. `resource`: the
+   * resource with the longest delay. `resources`: number of delayed resources. `othersMs`: the longest delay of
+   * `resource` at other backends; -1: not measured. Written every few seconds while the delay lasts.
    */
   "watch.delayed": {
     backend: string;
@@ -245,7 +246,10 @@ type Events = {
     othersMs: number;
     resources: number;
   };
-  /** A client got an older state than it had seen before. Written once a minute for each client and resource. */
+  /**
+   * A client got an older state of a resource than it had seen before. Written at most once a minute for each client
+   * and resource.
+   */
   "response.stale": {
     client: string;
     userAgent: string;
@@ -269,8 +273,8 @@ type Events = {
     limitMs: number;
   };
   /**
-   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written once a minute
-   * for each backend and resource.
+   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written at most once
+   * a minute for each backend and resource.
    */
   "event.version_regressed": {
     client: string;
@@ -328,7 +332,10 @@ type Events = {
     clients: number;
     reason: string;
   };
-  /** A client started a watch `times` times within a minute from one version. Written once a minute per watch. */
+  /**
+   * A client has started the same watch from the same version `times` times within a minute. Written at most once a
+   * minute for each watch.
+   */
   "watch.replay_loop": {
     client: string;
     userAgent: string;

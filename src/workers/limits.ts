@@ -20,8 +20,8 @@ export const workerLimits = {
   unconfirmedSockets: 8,
   confirmedAtOnce: 4,
   /**
-   * Maximum number of sockets that wait until a worker has room: about as many as fit in a listener's accept queue, by
-   * Node's default for its length.
+   * Maximum number of sockets that wait until a worker has room: about as many as a listener's accept queue holds by
+   * default in Node.
    */
   waitingSockets: 512,
   /**
@@ -35,8 +35,8 @@ export const workerLimits = {
    */
   addresses: 20_000,
   /**
-   * A known client address keeps its worker while that worker has less than 9/8 of the sockets of the worker with the
-   * fewest, plus this number.
+   * Number of sockets that a worker may have above 9/8 of those of the worker with the fewest. Up to then, a client
+   * address keeps the worker that it had before.
    */
   moreSockets: 2,
   /** Milliseconds between two questions by which the parent checks a worker. */

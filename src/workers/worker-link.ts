@@ -105,8 +105,8 @@ export class WorkerLink {
   }
 
   /**
-   * Resolves when the worker must drain, with the time limits of the drain: when the parent sends "drain", or when the
-   * parent has ended.
+   * Resolves with the time limits of the drain when the worker must drain, because the parent has sent "drain" or has
+   * ended.
    */
   get drained(): Promise<DrainTimes> {
     return this.#drain.promise;

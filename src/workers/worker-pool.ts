@@ -111,8 +111,8 @@ export class WorkerPool {
   }
 
   /**
-   * Passes a client's socket to a worker as soon as one has room. Closes the socket if no worker has room in time.
-   * Calls `leave` in both cases, from which time the socket no longer counts in this process.
+   * Passes a client's socket to a worker as soon as one has room. Closes the socket if no worker has room in time. Then
+   * calls `leave`, in both cases: from then on, the socket no longer counts as open in this process.
    */
   pass(listener: string, socket: Socket, leave: () => void): void {
     const waiting = { listener, socket, leave, until: this.#parts.clock.now() + workerLimits.waitingMs };

@@ -27,8 +27,8 @@ export type WorkerParts = {
   readonly greeting: () => readonly ToWorker[];
   readonly received: (message: ToParent) => void;
   /**
-   * Called when the worker's process has ended. `unsent`: sockets that were passed to the process and were not sent to
-   * it yet.
+   * Called when the worker's process has ended. `unsent`: sockets that were to be passed to the process and had not
+   * been sent yet.
    */
   readonly ended: (unsent: readonly UnsentSocket[]) => void;
 };

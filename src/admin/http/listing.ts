@@ -188,7 +188,10 @@ class PageBuilder<T> {
   #matching = 0;
   /** Rows that may be on the page: first those that the latest sort kept, in order, then those added after the sort. */
   #first: RowWithKey<T>[] = [];
-  /** Key of the page's last row at the latest sort; undefined: the page was not full. */
+  /**
+   * Key of the page's last row at the latest sort; undefined: the page was not full. A row that sorts after it cannot
+   * be on the page.
+   */
   #last: RowWithKey<T>["key"] | undefined;
 
   constructor(listing: Listing<T>, rows: readonly T[], query: ListQuery) {

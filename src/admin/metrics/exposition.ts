@@ -7,7 +7,10 @@ export type Sample = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
-/** Sums a metric's values by labels. Once there are `cap` - 1 series, all further labels share series "other" (A54). */
+/**
+ * Sums a metric's values by label values. Once there are `cap` - 1 series, values with further labels are added to the
+ * series "other" (A54).
+ */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();

@@ -47,7 +47,7 @@ export class Metrics {
   readonly #workers: WorkerMetrics;
   readonly #registry = new Registry();
   readonly #all: readonly CountedMetric[];
-  /** The histograms of removed clusters. */
+  /** The histograms of removed clusters and of ended workers. */
   readonly #past = new Map<HistogramMetric, readonly Row[]>();
 
   constructor(journal: Journal, process: Process, workers: WorkerMetrics = noWorkers) {

@@ -37,6 +37,6 @@ export const replicaLimits = {
   forwardMs: 8000,
   /** Maximum bytes of a forwarded response: the history of 64 backends takes 5 MiB, a page of 500 rows 1 MiB. */
   forwardBytes: 8 * MiB,
-  /** Maximum bytes of all forwarded responses that have not arrived completely: two of the maximum length. */
+  /** Maximum bytes of all forwarded responses that have not arrived completely: enough for two of maximum length. */
   forwardBytesAtOnce: 16 * MiB,
 } as const;

@@ -349,7 +349,10 @@ export class Replicas {
     return answering.size === 0 ? all : all.filter(({ isIpv6 }) => answering.has(isIpv6));
   }
 
-  /** Returns one address for each replica. Of several, such as IPv4 and IPv6, returns the one that answered last. */
+  /**
+   * Returns one address for each replica. If a replica has several, such as an IPv4 and an IPv6 address, returns the
+   * one that answered last.
+   */
   #onePerReplica(): readonly Place[] {
     const byId = new Map<string, Place>();
     for (const place of this.#replicaPlaces()) {

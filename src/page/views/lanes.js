@@ -347,7 +347,7 @@ function IncidentLane({ incidents, now, from, to }) {
 }
 
 /**
- * Returns the time under the mouse; undefined: the mouse is beside the charts.
+ * Returns the time under the mouse; undefined: the mouse is not over the charts.
  * @param {PointerEvent} event
  * @param {number} from
  * @param {number} to
