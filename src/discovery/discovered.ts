@@ -10,7 +10,9 @@ import { isZone } from "../config/cluster.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
-/** A discovered backend. Its name is its address, such as "10.0.0.11:6443", unless a discovery file names the backend. */
+/**
+ * A discovered backend. Its name is its address, such as "10.0.0.11:6443", unless a discovery file names the backend.
+ */
 export type Discovered = {
   readonly name: string;
   readonly host: string;

@@ -67,7 +67,9 @@ export class Discovery {
     return this.#found;
   }
 
-  /** The state of discovery. `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never. */
+  /**
+   * The state of discovery. `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never.
+   */
   get record(): { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number } {
     return {
       lastSuccessAtMs: this.#lastSuccessAtMs,

@@ -1,4 +1,7 @@
-/** The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and certificates. */
+/**
+ * The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and
+ * certificates.
+ */
 import { askReplica, figures, list, replicas as readReplicas } from "./api.js";
 import { Header } from "./header.js";
 import { html, render, useEffect, useMemo, useRef, useState } from "./html.js";

@@ -20,7 +20,7 @@ import type { CountsByLimit } from "./limit-shares.ts";
  */
 export const protocolVersion = 1;
 
-/** The configuration in force, and the label of each cluster by its name (`Cluster.label`). */
+/** The configuration in force, and the label of each cluster (`Cluster.label`) by the cluster's name. */
 export type Setup = { readonly config: Config; readonly labels: Readonly<Record<string, string>> };
 
 export type ToWorker =
@@ -34,9 +34,11 @@ export type ToWorker =
       readonly facts: BackendFacts;
       readonly evidence: Evidence;
     }
-  /** The limits that operators have set (`OperatorLimits.state`). */
+  /** The limits on requests that operators have set, as JSON (`OperatorLimits.state`). */
   | { readonly kind: "limits"; readonly state: string }
-  /** The worker's share of each limit, by `limitKey`, and the number of replicas that share limits. */
+  /**
+   * The worker's share of each limit, by the limit's key (`limitKey`), and the number of replicas that share limits.
+   */
   | {
       readonly kind: "shares";
       readonly shares: Readonly<Record<string, number>>;

@@ -1,7 +1,8 @@
 /**
- * The parent's side of the workers (messages.ts). Applies their evidence to the parent's clusters, writes their journal
- * entries to its journal, and sends them verdicts, discovered backends, operators' limits and their shares of all
- * limits.
+ * The parent's side of the messages (messages.ts). Applies the workers' evidence about backends to the parent's
+ * clusters, and writes the workers' journal entries to the parent's journal. Sends the workers the verdicts (the
+ * parent's decisions about the backends' health states), the discovered backends, the operators' limits, and each
+ * worker's share of all limits.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
@@ -61,8 +62,8 @@ export class Parent {
   }
 
   /**
-   * Called by the parent's clusters when a verdict or the discovered backends have changed. The clusters are created
-   * with these hooks, and `attach` gets the clusters afterwards.
+   * Called by the parent's clusters when the verdict about a backend's health or the list of discovered backends has
+   * changed. The clusters are created with these hooks, and passed to `attach` afterwards.
    */
   readonly hooks: ParentHooks = {
     onFacts: (backend, facts, evidence) =>
@@ -198,8 +199,8 @@ export class Parent {
   }
 
   /**
-   * Returns the verdicts in force. In place of the evidence that led to a verdict, which may be hours old, a message
-   * carries the evidence "alone", on which a worker does not act.
+   * Returns the verdicts in force, as messages to a worker. The evidence that led to a verdict may be hours old. In its
+   * place, the message carries the evidence "alone", on which a worker does not act.
    */
   #verdicts(): readonly ToWorker[] {
     return (this.#clusters?.all ?? []).flatMap(({ shared }) =>

@@ -92,7 +92,8 @@ export class WorkerLink {
         this.#take(message);
         return true;
       },
-      // The reason does not matter: without the channel, the worker gets no new clients and no verdicts, so it drains.
+      // The reason does not matter: without the channel, the worker gets no new clients and does not learn the
+      // backends' health states, so it drains.
       closed: () => this.#parentGone(),
     });
     this.#reports = new Interval(clock, loadMs, () => this.#reportLoad());

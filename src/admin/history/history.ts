@@ -220,7 +220,10 @@ export class History {
     return track;
   }
 
-  /** Returns the quantiles of the plain requests that have ended at the backend since the last step. */
+  /**
+   * Returns the latency quantiles of the plain requests (neither watches nor long-running) that have ended at the
+   * backend since the last step.
+   */
   #quantilesOf(
     backend: string,
     latencies: readonly number[] | undefined,

@@ -21,7 +21,10 @@ export type Open = { watches: number; readonly streams: number[] };
 export type Recorded = {
   /** Counts of ended requests since the process began. */
   readonly counts: readonly RequestCount[];
-  /** By backend: `LatencyCounts` of the plain requests that have ended since the process began. */
+  /**
+   * By backend: latencies, as `LatencyCounts`, of the plain requests (neither watches nor long-running) that have ended
+   * since the process began.
+   */
   readonly latencies: readonly (readonly [backend: string, counts: readonly number[]])[];
   readonly watchEvents: number;
   readonly open: readonly (readonly [backend: string, Open])[];

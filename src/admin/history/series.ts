@@ -2,8 +2,8 @@
 import { clientKinds } from "../../ledger/client-kind.ts";
 
 /**
- * A backend at the end of a step. `p50Ms` and `p99Ms`: quantiles of the plain requests that ended in the step; NaN if
- * none did. `pingMs`: 99th percentile of the PING round trips.
+ * A backend at the end of a step. `p50Ms` and `p99Ms`: latency quantiles of the plain requests (neither watches nor
+ * long-running) that ended in the step; NaN if none did. `pingMs`: 99th percentile of the PING round trips.
  */
 export type BackendStep = {
   /** The worst state during the step, as an index of `states`. */

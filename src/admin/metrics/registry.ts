@@ -68,7 +68,10 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** Adds up the counters of a cluster that is being removed, and keeps them, because a counter must not decrease. */
+  /**
+   * Keeps the counters of a cluster that is being removed, because a counter must not decrease. Adds them up with
+   * "other" as the names of the cluster and its backends.
+   */
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)

@@ -1,4 +1,6 @@
-/** Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz, /flagz, /configz, /version. */
+/**
+ * Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz, /flagz, /configz, /version.
+ */
 import type { Config } from "../../config/config.ts";
 import { withoutSecrets } from "../events/log.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
