@@ -69,7 +69,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly operatorLimits: Pick<OperatorLimits, "all" | "replicas">;
   /** Returns the checks of /readyz. A check fails if new clients should connect to another watchkeeper instance. */
   readonly ready: () => readonly Readiness[];
-  /** The workers of this process; undefined: it has none. */
+  /** The workers of this process; undefined: the process has no workers. */
   readonly workers?: Workers | undefined;
 };
 
@@ -203,7 +203,8 @@ export class AdminServers {
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
     this.#api = new MovablePort(api, secured, { ...port, listener: "admin", open: openApi });
-    // Called last: the list of replicas may contain this process, which must then answer its own request.
+    // Called last, when the ports are open. The list of replicas may contain this process, which must then answer a
+    // request from itself.
     this.#replicas.configure(this.#config.replicas);
     return undefined;
   }
@@ -454,7 +455,10 @@ function replicasOf(records: AdminRecords, parts: AdminParts, send: SendToReplic
   });
 }
 
-/** Returns the measurements of this process and its workers. */
+/**
+ * Returns `own` with CPU time and memory summed over this process and its workers, and the longest event-loop delay of
+ * any of them.
+ */
 function withWorkers<T extends ProcessCosts>(own: T, totals: WorkerTotals | undefined): T {
   if (totals === undefined) return own;
   const { cpuMs, rssBytes, eventLoopDelayMs } = totals.monitored;

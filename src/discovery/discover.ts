@@ -16,7 +16,7 @@ import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
 export type SourceParts = {
   readonly clock: Clock;
-  /** Returns the apiservers that are in use now, and how they are verified. Called by each lookup. */
+  /** Returns the apiservers that are in use now, and how their certificates are verified. Called by each lookup. */
   readonly access: () => Access;
 };
 

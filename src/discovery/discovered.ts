@@ -1,4 +1,7 @@
-/** Validates discovered backends. No source is trusted: an address must belong to a single host. No I/O. */
+/**
+ * Validates discovered backends, because no source is trusted. An address must be that of a single host, so it cannot
+ * be a multicast address, for example. Does no I/O.
+ */
 import { isHost, isIpAddress, isLoopback, isUnicast, parseBackendUrl, textOf } from "../base/address.ts";
 import { Failure } from "../base/failure.ts";
 import { isRecord, type JsonRecord } from "../base/json.ts";
@@ -7,7 +10,9 @@ import { isZone } from "../config/cluster.ts";
 import { isProblems, lineOf, quote } from "../config/problem.ts";
 import { readYaml } from "../config/yaml-document.ts";
 
-/** A discovered backend. Its name is its address, such as "10.0.0.11:6443", unless a discovery file names the backend. */
+/**
+ * A discovered backend. Its name is its address, such as "10.0.0.11:6443", unless a discovery file names the backend.
+ */
 export type Discovered = {
   readonly name: string;
   readonly host: string;

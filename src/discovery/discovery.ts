@@ -18,7 +18,7 @@ export type Source = {
    */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
-  /** Calls `run` when the source has changed. Returns a function that ends the calls. */
+  /** Calls `run` whenever the source has changed. Returns a function that stops these calls. */
   watch?(run: () => void): () => void;
   /** Ends a lookup that has timed out. */
   giveUp(): void;
@@ -67,7 +67,9 @@ export class Discovery {
     return this.#found;
   }
 
-  /** The state of discovery. `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never. */
+  /**
+   * The state of discovery. `lastSuccessAtMs`: when the last lookup succeeded, in milliseconds since 1970; 0: never.
+   */
   get record(): { readonly lastSuccessAtMs: number; readonly failures: number; readonly found: number } {
     return {
       lastSuccessAtMs: this.#lastSuccessAtMs,
@@ -86,7 +88,7 @@ export class Discovery {
     this.#cancelNext();
     this.#stopWatching();
     this.#parts.source.stop();
-    // The problem of a source that is no longer used is over.
+    // A failure of a source that is no longer used must not stay active, so it is reported as recovered.
     this.#recovered();
   }
 

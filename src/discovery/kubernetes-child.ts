@@ -70,7 +70,8 @@ export class KubernetesChild implements Transport {
 
   #send(question: ChildRequest): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // Kills the child only after a long time: a child that is merely slow to start can answer the next request.
+    // Kills the child only after `childHungMs`, which is longer than a caller waits: a child that is merely slow to
+    // start can answer the next request.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {
@@ -104,7 +105,8 @@ export class KubernetesChild implements Transport {
   #start(): ChildProcess {
     const child = fork(this.#parts.file ?? childFile, [], {
       stdio: ["ignore", "ignore", "pipe", "ipc"],
-      // The child does not inherit the proxy's arguments: with --inspect it would try to listen on the same port.
+      // The child does not inherit the proxy's arguments. With --inspect, for example, it would try to listen on the
+      // same port as the proxy.
       execArgv: ["--disable-sigusr1", `--max-old-space-size=${discoveryLimits.discoveryHeapMiB}`],
     });
     // Raises the number of listeners at which Node warns: each pending request adds one listener, and `reviewsAtOnce`

@@ -2,7 +2,10 @@ import type { Clock } from "../base/clock.ts";
 import { failureFrom, wordsOf } from "../base/failure.ts";
 import type { ProxyEvent } from "./proxy-event.ts";
 
-/** A journal entry. `cluster`: the entry's cluster; undefined for the whole process, or with a single cluster. */
+/**
+ * A journal entry. `cluster`: the cluster that the entry is about; undefined if it is about the whole process, or if
+ * there is only one cluster.
+ */
 export type Entry = ProxyEvent & { readonly cluster?: string };
 
 export type EntryOf<K extends Entry["kind"]> = Extract<Entry, { readonly kind: K }>;
@@ -13,7 +16,7 @@ export type Reader = (entry: Entry, at: number) => void;
 export class Journal {
   readonly #clock: Clock;
   readonly #readers: Reader[];
-  /** The cluster of all entries that are written to this journal; "": none. */
+  /** The cluster that all entries written to this journal are about; "": none. */
   readonly #cluster: string;
 
   constructor(

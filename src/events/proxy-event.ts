@@ -31,7 +31,10 @@ type Events = {
     backend: string;
     from: string;
     to: string;
-    /** The detector of the change. `valueMs`: the time that it measured; `limitMs`: the limit of that time; 0: none. */
+    /**
+     * The detector that caused the change. `valueMs`: the time that it measured; 0: none. `limitMs`: the limit that
+     * this time has exceeded; 0: none.
+     */
     detector: string;
     valueMs: number;
     limitMs: number;
@@ -101,7 +104,7 @@ type Events = {
     bytes: number;
     /** For a watch: number of forwarded events. */
     events: number;
-    /** For a watch: the version at which another backend could continue it. */
+    /** For a watch: the version from which another backend could continue it. */
     version: string;
     moves: number;
     durationMs: number;
@@ -148,15 +151,21 @@ type Events = {
   /** Written when discovery starts to fail, or the reason changes. The last discovered backends stay in use. */
   "discovery.failed": { from: string; reason: string };
   "discovery.recovered": { from: string };
-  /** Another watchkeeper process of `admin.replicas` answers for the first time, or again. */
+  /**
+   * Another watchkeeper process in the list `admin.replicas` has answered for the first time, or again after it was
+   * lost.
+   */
   "replica.joined": { replica: string; address: string; binaryVersion: string };
-  /** A replica is silent. `reason`: why the last request to it failed. */
+  /** A replica has not answered for `silentMs`. `reason`: why the last request to it failed. */
   "replica.lost": { replica: string; address: string; silentMs: number; reason: string };
   "certificate.loaded": { name: string; notAfter: string };
   /** A backend presented a new certificate. `purpose`: "backend" or "backend-loopback" (probes/certificate.ts). */
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
-  /** A certificate expires within `limitMs`. Written once for each limit. `leftMs` is negative after the expiry. */
+  /**
+   * A certificate expires within `limitMs`. Written once for each of several limits. `leftMs`: time until the expiry,
+   * negative after it.
+   */
   "certificate.expiring": {
     purpose: string;
     name: string;
@@ -176,7 +185,10 @@ type Events = {
   /** This process passed open sockets on to another process of this machine, or received them from another one. */
   "peer_sockets.passed": { listeners: number; connections: number };
   "peer_sockets.received": { listeners: number; connections: number };
-  /** The process cannot receive sockets of other processes. At its end, it could not pass its own ones on either. */
+  /**
+   * The process cannot listen in `directory` for sockets that other processes pass on. If the reason is that the
+   * directory is unsafe, it does not pass on its own sockets either.
+   */
   "peer_sockets.failed": { directory: string; reason: string };
   /** This process started a worker: a process that serves a part of its clients. `worker`: its number, from 1 on. */
   "worker.started": { worker: number; pid: number };
@@ -184,8 +196,8 @@ type Events = {
   /** A worker has ended or was killed, with the connections of its clients; another one starts in its place. */
   "worker.lost": { worker: number; pid: number; reason: string; sockets: number };
   /**
-   * `count` watches moved within one second. `slowestMs`: the longest time from the loss or suspicion of a stream until
-   * its watch continued.
+   * `count` watches moved within one second. `slowestMs`: the longest time from the moment at which a stream was lost
+   * or became suspect until its watch continued.
    */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
@@ -194,8 +206,9 @@ type Events = {
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
-   * Another backend delivered `peersVersion` of a resource `behindMs` ago, and this backend has delivered no new
-   * version of the resource since then. Its watches of the resource move.
+   * Another backend delivered the version `peersVersion` of a resource `behindMs` ago, and `backend` has delivered no
+   * new version of the resource since then. The proxy moves the watches of the resource from `backend` to other
+   * backends.
    */
   "cache.stalled": {
     backend: string;
@@ -208,9 +221,9 @@ type Events = {
   };
   "cache.recovered": { backend: string; resource: string; version: string };
   /**
-   * A backend's watch cache has not reached etcd's version within `lateMs` after a list returned this version, because
-   * etcd notifies the cache too rarely. "cache.progress_restored" follows when the cache has reached etcd's version, or
-   * when no watch needs that version.
+   * A backend's watch cache for a resource has only reached `version`, although a consistent list that was sent
+   * `lateMs` ago returned etcd's version `etcdVersion`. The cause is that etcd notifies the cache too rarely.
+   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when no watch needs it any more.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -221,9 +234,9 @@ type Events = {
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
   /**
-   * A backend's watches have not delivered a write for `delayMs` after the write's response. `resource`: the resource
-   * with the longest delay; `resources`: number of delayed resources. `othersMs`: longest delay of `resource` at other
-   * backends; -1: not measured. Written every few seconds while the delay lasts.
+   * `delayMs` after the response to a write, a backend's watches have not delivered the write's event. `resource`: the
+   * resource with the longest delay. `resources`: number of delayed resources. `othersMs`: the longest delay of
+   * `resource` at other backends; -1: not measured. Written every few seconds while the delay lasts.
    */
   "watch.delayed": {
     backend: string;
@@ -233,7 +246,10 @@ type Events = {
     othersMs: number;
     resources: number;
   };
-  /** A client got an older state than it had seen before. Written once a minute for each client and resource. */
+  /**
+   * A client got an older state of a resource than it had seen before. Written at most once a minute for each client
+   * and resource.
+   */
   "response.stale": {
     client: string;
     userAgent: string;
@@ -257,8 +273,8 @@ type Events = {
     limitMs: number;
   };
   /**
-   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written once a minute
-   * for each backend and resource.
+   * A backend sent an event that is older than an earlier event of the same watch (incident 001). Written at most once
+   * a minute for each backend and resource.
    */
   "event.version_regressed": {
     client: string;
@@ -316,7 +332,10 @@ type Events = {
     clients: number;
     reason: string;
   };
-  /** A client started a watch `times` times within a minute from one version. Written once a minute per watch. */
+  /**
+   * A client has started the same watch from the same version `times` times within a minute. Written at most once a
+   * minute for each watch.
+   */
   "watch.replay_loop": {
     client: string;
     userAgent: string;
@@ -355,7 +374,8 @@ type Events = {
     user: string;
   };
   /**
-   * The admin API rejects all clients, because the cluster cannot verify their tokens. Written when the reason changes.
+   * A TokenReview or SubjectAccessReview (`review`) has failed. Until reviews succeed again, the admin ports reject
+   * requests whose permission is not cached. Written when the reason changes.
    */
   "review.failed": { review: string; reason: string };
   /** The collector does not accept the traces. Written when the reason changes. */

@@ -1,4 +1,7 @@
-/** The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and certificates. */
+/**
+ * The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and
+ * certificates.
+ */
 import { askReplica, figures, list, replicas as readReplicas } from "./data/api.js";
 import { usePolled } from "./data/polled.js";
 import { endOf, indexAt, useRecorded } from "./data/recorded.js";
@@ -38,7 +41,7 @@ function Page() {
   const isSelf = replicas.some((one) => one.isSelf && (one.name === shown || one.address === shown));
   const name = isSelf ? "" : shown;
   askReplica(name);
-  // The control for the choice is rebuilt too, so the keyboard's focus is moved back to it.
+  // The control with which the user chose the replica has been rebuilt, so the keyboard focus is moved to the new one.
   const last = useRef(shown);
   useEffect(() => {
     if (last.current !== shown) document.getElementById("replica")?.focus();

@@ -2,8 +2,8 @@
 import { useEffect, useRef, useState } from "./html.js";
 
 /**
- * Returns `value` as it was a few frames ago. A part of the page with turn 2 shows a new value two frames after the part
- * with turn 0, which shows it at once.
+ * Returns `value`, delayed by `turn` frames. A part of the page with turn 0 shows a new value immediately, a part with
+ * turn 2 two frames later.
  * @template Value
  * @param {Value} value
  * @param {number} turn number of frames
@@ -15,7 +15,8 @@ export function usePaced(value, turn) {
   latest.current = value;
   const frame = useRef(0);
   useEffect(() => {
-    // A value that changes while another one waits takes its place, so that frequent changes do not delay each other.
+    // While a value waits for its frame, a new value takes its place and is shown in that frame. Otherwise, frequent
+    // changes would postpone each other.
     if (turn === 0 || frame.current !== 0) return;
     let left = turn;
     const next = () => {

@@ -18,7 +18,7 @@ import { amount } from "./words.js";
 /** @typedef {{ sort: string, offset: number, limit: number }} View */
 
 /**
- * Returns the view that the parameters of the address describe.
+ * Returns the view of a table (sort order and page) that the parameters of the browser's address describe.
  * @param {Readonly<Record<string, string>>} params
  * @param {{ sort: string, limit: number }} usual
  * @returns {View}
@@ -28,7 +28,7 @@ export function viewIn({ sort, offset }, usual) {
 }
 
 /**
- * Returns the parameters of a view.
+ * Returns the parameters of the browser's address that describe a view.
  * @param {View} view
  */
 export function paramsOf({ sort, offset }) {

@@ -1,6 +1,6 @@
 /**
- * Lets node-forge, which supports only RSA, write certificates with EC keys: node:crypto provides the public key and
- * the signature, which replace forge's in the ASN.1 tree.
+ * Lets node-forge, which supports only RSA, write certificates with EC keys. In the ASN.1 tree that node-forge creates,
+ * the public key and the signature are replaced by those from node:crypto.
  */
 import { type KeyObject, sign } from "node:crypto";
 import type * as NodeForge from "node-forge";

@@ -162,8 +162,8 @@ function draft(forge: Forge, wanted: Certificate): ReturnType<Forge["pki"]["crea
   certificate.validity.notAfter = dateOf(wanted.notAfter);
   const nameOf = (name: string, value: string): { name: string; value: string } => {
     const field = { name, value };
-    // forge expects the tag here, although its published types declare the tag's class. Go compares issuer and subject
-    // byte by byte, so both must have the same tag.
+    // In `valueTagClass`, forge expects the ASN.1 tag of the value, although its published types declare a tag class.
+    // All names get the same tag, because Go compares an issuer with the CA's subject byte by byte.
     Reflect.set(field, "valueTagClass", forge.asn1.Type.UTF8);
     return field;
   };

@@ -1,6 +1,7 @@
 /**
- * Paths of the program's own files. They are in src in the repository, and in dist in the npm package. The build
- * (deploy/release/bundle.ts) puts every file that contains this module one folder below dist.
+ * Paths of the program's own files, which are in src in the repository and in dist in the npm package. This module is
+ * one folder below src. The build (deploy/release/bundle.ts) puts each bundle that contains this module one folder
+ * below dist, so that `root` is right in both cases.
  */
 import { dirname, extname, join } from "node:path";
 

@@ -1,13 +1,16 @@
-/** Messages between the processes of one proxy: JSON objects, one a line, over a stream of bytes. */
+/** Exchanges messages with another process of the same proxy: JSON objects, one per line, over a byte stream. */
 import type { Duplex } from "node:stream";
 import { wordsOf } from "../base/failure.ts";
 import { isRecord, type JsonRecord, parseJson } from "../base/json.ts";
 import { workerLimits } from "./limits.ts";
 
 export type ChannelOwner = {
-  /** Called for each message. Returns false for a message that the owner does not know. */
+  /** Called for each message. Returns false if the message is not a valid one; the channel is then closed. */
   received(message: JsonRecord): boolean;
-  /** Called once: the other process has closed the stream (""), or has broken a rule of the channel. */
+  /**
+   * Called once, when the channel ends. `breach`: the rule that the other process has broken; "": it has closed the
+   * stream.
+   */
   closed(breach: string): void;
 };
 
@@ -29,14 +32,14 @@ export class Channel {
     stream.on("end", () => this.#close(""));
   }
 
-  /** Sends a message. Breaks the channel if the other process leaves too much unread. */
+  /** Sends a message. Closes the channel if the other process has left more than `unreadBytes` unread. */
   send(message: object): void {
     if (this.#isClosed) return;
     this.#stream.write(`${JSON.stringify(message)}\n`);
     if (this.#stream.writableLength > workerLimits.unreadBytes) this.#close("it does not read its messages");
   }
 
-  /** Ends the channel from this side, without a call of `closed`. */
+  /** Closes the channel from this side, without calling `closed`. */
   close(): void {
     this.#isClosed = true;
     this.#stream.destroy();
@@ -68,7 +71,10 @@ export class Channel {
     if (!isRecord(message) || !this.#isTaken(message)) this.#close("it sent an unknown message");
   }
 
-  /** A message of the right kind may still be nonsense. It must cost its sender, not this process (D10). */
+  /**
+   * Handles a message. A message that passes the checks may still have wrong contents. If handling it throws, the
+   * channel is closed, so that only the sender is affected and not this process (D10).
+   */
   #isTaken(message: JsonRecord): boolean {
     try {
       return this.#owner.received(message);

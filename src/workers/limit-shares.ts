@@ -1,7 +1,8 @@
 /**
- * Divides each limit of requests among the workers, and adds up what they have counted. A worker gets its share by the
- * requests that the limit counted there in the last second, because all clients of a limit may be in one worker; a tenth
- * is divided evenly, so that a worker's first request finds room. The shares of a limit add up to 1.
+ * Divides each limit on requests among the workers, and adds up the requests that they have counted. Nine tenths of a
+ * limit are divided in proportion to the requests that the limit counted at each worker in the last second, because one
+ * worker may serve all clients of a limit. One tenth is divided evenly, so that a worker's first request finds room.
+ * The shares of a limit add up to 1.
  */
 
 /** What a limit has counted in one worker since the worker's start. */
@@ -23,12 +24,15 @@ function sumOf(one: LimitCounts, other: LimitCounts): LimitCounts {
 }
 
 export class LimitShares {
-  /** By worker: what its limits had counted when shares were computed last. */
+  /** By the worker's number: its counts at the last call of `next`. */
   #before = new Map<number, CountsByLimit>();
-  /** What workers that have ended had counted. Bounded by the number of limits. */
+  /** By `limitKey`: the sum of the counts of all workers that have ended. Bounded by the number of limits. */
   #past: Record<string, LimitCounts> = {};
 
-  /** Returns the share of each worker in each limit. `counts`: by the worker's number, of those that serve. */
+  /**
+   * Returns, by the worker's number, its share of each limit. `counts`: the counts of each worker that serves, by its
+   * number. `keys`: the `limitKey` of each limit.
+   */
   next(
     counts: ReadonlyMap<number, CountsByLimit>,
     keys: Iterable<string>,
@@ -47,7 +51,10 @@ export class LimitShares {
     return shares;
   }
 
-  /** Requests that the limit has counted at the worker since the last call of `next`, and that are in progress. */
+  /**
+   * Returns the number of requests that the limit has counted at the worker since the last call of `next`, plus the
+   * number of those in progress.
+   */
   #demandOf(worker: number, counts: CountsByLimit, key: string): number {
     const { passed, refused, inFlight } = counts[key] ?? none;
     const before = this.#before.get(worker)?.[key] ?? none;
@@ -68,7 +75,7 @@ export class LimitShares {
     return total;
   }
 
-  /** Forgets the limits that are not in force any more. */
+  /** Forgets the counts of ended workers for limits that are no longer in force. `keys`: the limits in force. */
   keepOnly(keys: ReadonlySet<string>): void {
     this.#past = Object.fromEntries(Object.entries(this.#past).filter(([key]) => keys.has(key)));
   }

@@ -2,35 +2,65 @@
 const MiB = 1024 * 1024;
 
 export const workerLimits = {
-  /** Bytes of the longest message: a page of 500 rows takes 1 MiB, the counts of all metrics 1 MiB. */
+  /**
+   * Maximum bytes of a message between two processes. A page of 500 rows takes 1 MiB, and so do the counts of all
+   * metrics.
+   */
   messageBytes: 16 * MiB,
-  /** Bytes that wait until a worker reads them. A worker that does not read a whole configuration more is hung. */
+  /**
+   * Maximum bytes that one process has sent and the other has not read. If more are unread, the other process counts as
+   * hung. Four messages of maximum length fit.
+   */
   unreadBytes: 64 * MiB,
   /**
-   * Sockets that were passed to a worker, and that it has not confirmed. A worker that hangs holds no more. It confirms
-   * four at a time: each confirmation costs 60 µs of system calls.
+   * Maximum number of sockets that were passed to a worker and that it has not confirmed (`unconfirmedSockets`). If the
+   * worker hangs, only these clients wait for it. A worker confirms four sockets with one message (`confirmedAtOnce`),
+   * because each confirmation costs 60 µs of system calls.
    */
   unconfirmedSockets: 8,
   confirmedAtOnce: 4,
-  /** Sockets that wait for a worker with room, about as many as a kernel's accept queue holds (net.Server's backlog). */
+  /**
+   * Maximum number of sockets that wait until a worker has room: about as many as a listener's accept queue holds by
+   * default in Node.
+   */
   waitingSockets: 512,
-  /** Milliseconds that a socket waits for a worker, longer than the start of one takes. Clients give up at 10 s. */
+  /**
+   * Maximum milliseconds that a socket waits for a worker. A worker starts in less time, and clients give up after 10
+   * s.
+   */
   waitingMs: 8000,
-  /** Client addresses whose worker is remembered, at 100 bytes. A cluster has 5,000 nodes. */
+  /**
+   * Maximum number of client addresses for which the proxy remembers a worker, at 100 bytes each. The nodes of a large
+   * cluster are 5,000 addresses.
+   */
   addresses: 20_000,
-  /** A worker may have this many sockets more than the one that has the fewest, and an eighth of those. */
+  /**
+   * Number of sockets that a worker may have above 9/8 of those of the worker with the fewest. Up to then, a client
+   * address keeps the worker that it had before.
+   */
   moreSockets: 2,
-  /** Milliseconds between two questions to a worker. */
+  /** Milliseconds between two questions by which the parent checks a worker. */
   askEveryMs: 1000,
-  /** A worker that leaves a question unanswered for longer counts as hung, and is killed. /livez has the same limit. */
+  /**
+   * Milliseconds after which a worker with an unanswered question counts as hung, and is killed. /livez fails after the
+   * same time without an answer of the event loop.
+   */
   hungMs: 5000,
-  /** Milliseconds that a worker has to start. On a slow machine it takes 3 s, and then waits 5 s for a backend. */
+  /** Milliseconds after which a worker that has not started is killed. On a slow machine, a start takes 3 s. */
   startMs: 30_000,
-  /** Milliseconds until a worker is started again after it has ended: at first none, then doubled up to the most. */
+  /**
+   * Milliseconds until a worker is started again. The first restart is immediate, the second comes after `restartMs`,
+   * and each further one after twice the previous delay, up to `mostRestartMs`.
+   */
   restartMs: 200,
   mostRestartMs: 10_000,
-  /** A worker that has served for this many milliseconds starts again at once. */
+  /**
+   * Milliseconds of service after which earlier restarts of a worker no longer count: its next restart is immediate.
+   */
   steadyMs: 10_000,
-  /** Journal entries that wait to be sent. An access log of more requests per turn of the event loop is not kept. */
+  /**
+   * Maximum number of journal entries that a worker collects in one turn of the event loop before it sends them to the
+   * parent. Further entries of the same turn are dropped and counted.
+   */
   waitingEntries: 10_000,
 } as const;

@@ -1,6 +1,7 @@
 /**
- * The messages between a parent and its workers. All processes run the same program, so a message is only checked for
- * what a damaged process could do to the parent: its kind, and the types of what the parent reads.
+ * The messages between a parent and its workers. All processes run the same program, so a message needs no complete
+ * validation. Only its kind and the types of the fields that the parent reads are checked, so that a faulty worker
+ * cannot make the parent fail. A *verdict* is the parent's decision about the health state of a backend.
  */
 import { isRecord, type JsonRecord } from "../base/json.ts";
 import type { Config } from "../config/config.ts";
@@ -13,16 +14,19 @@ import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
 import type { LedgerFact } from "../proxy/observe/ledger-tap.ts";
 import type { CountsByLimit } from "./limit-shares.ts";
 
-/** Changes with each change of a message: the files of the program may be replaced while the parent runs. */
+/**
+ * Must be incremented when a message changes. The program's files may be replaced by a new version while the parent
+ * runs, and a worker that starts from them would otherwise misread the messages.
+ */
 export const protocolVersion = 1;
 
-/** The configuration in force, and the label of each cluster by its name (`Cluster.label`). */
+/** The configuration in force, and the label of each cluster (`Cluster.label`) by the cluster's name. */
 export type Setup = { readonly config: Config; readonly labels: Readonly<Record<string, string>> };
 
 export type ToWorker =
   | ({ readonly kind: "start" } & Setup)
   | ({ readonly kind: "config"; readonly id: number } & Setup)
-  /** What discovery has found for the cluster with this label. */
+  /** The backends that discovery has found for the cluster with this label. */
   | { readonly kind: "found"; readonly cluster: string; readonly backends: readonly Discovered[] }
   | {
       readonly kind: "verdict";
@@ -30,9 +34,11 @@ export type ToWorker =
       readonly facts: BackendFacts;
       readonly evidence: Evidence;
     }
-  /** The limits that operators have set (`OperatorLimits.state`). */
+  /** The limits on requests that operators have set, as JSON (`OperatorLimits.state`). */
   | { readonly kind: "limits"; readonly state: string }
-  /** The worker's share of each limit, by `limitKey`, and the number of replicas that share limits. */
+  /**
+   * The worker's share of each limit, by the limit's key (`limitKey`), and the number of replicas that share limits.
+   */
   | {
       readonly kind: "shares";
       readonly shares: Readonly<Record<string, number>>;
@@ -41,12 +47,15 @@ export type ToWorker =
   | { readonly kind: "ask"; readonly id: number; readonly question: Question }
   | { readonly kind: "drain"; readonly times: DrainTimes };
 
-/** What the parent asks a worker (admin/workers). snapshot: asked every second, so its answer shows that the worker lives. */
+/**
+ * What the parent asks a worker; admin/workers gives the answers. snapshot: asked every second, so that the answer also
+ * shows that the worker does not hang.
+ */
 export type Question =
   | { readonly of: "snapshot" }
-  /** Metrics of the process itself. */
+  /** Metrics of the worker's process, such as CPU time and memory. */
   | { readonly of: "process" }
-  /** For the history. */
+  /** What the history records of the worker's requests (admin/history/recorded.ts). */
   | { readonly of: "recorded" }
   | { readonly of: "page"; readonly list: string; readonly query: string }
   | { readonly of: "watch"; readonly id: string }
@@ -59,13 +68,13 @@ export type ToParent =
   | { readonly kind: "ready" }
   /** The worker could not start. Its process ends. */
   | { readonly kind: "failed"; readonly message: string }
-  /** The worker ends by itself, and takes no more sockets. */
+  /** The worker has begun to drain because of a fault of its own, and takes no more sockets. */
   | { readonly kind: "leaving" }
   | { readonly kind: "evidence"; readonly backend: string; readonly evidence: Evidence }
   | { readonly kind: "unconnected"; readonly backend: string }
   | { readonly kind: "probe"; readonly backend: string; readonly symptom: Symptom }
   | { readonly kind: "ledger"; readonly cluster: string; readonly fact: LedgerFact }
-  /** `dropped`: number of entries that were not kept since the last message. */
+  /** Journal entries. `dropped`: number of entries that the worker has dropped since the last message of this kind. */
   | { readonly kind: "entries"; readonly entries: readonly Entry[]; readonly dropped: number }
   | ({ readonly kind: "load" } & WorkerLoad)
   | { readonly kind: "answer"; readonly id: number; readonly answer: unknown };
@@ -73,14 +82,17 @@ export type ToParent =
 export type WorkerLoad = {
   /** Number of client sockets. */
   readonly sockets: number;
-  /** Number of sessions by protocol: fewer than sockets while handshakes run, or with passthrough. */
+  /**
+   * Number of HTTP/2 (`h2`) and HTTP/1.1 (`h1`) sessions. A socket has no session during the TLS handshake, or if it is
+   * a passthrough connection.
+   */
   readonly h2: number;
   readonly h1: number;
   /** Number of sockets that have arrived from the parent since the worker's start. */
   readonly received: number;
   /** Number of requests and tunnels in progress. */
   readonly requests: number;
-  /** Why the worker takes no clients; "": it takes them. */
+  /** Why the worker takes no new clients; "": it takes them. */
   readonly complaint: string;
   readonly limits: CountsByLimit;
 };
@@ -131,17 +143,17 @@ function fits(table: Readonly<Record<string, Check>>, message: JsonRecord): bool
   return typeof kind === "string" && Object.hasOwn(table, kind) && table[kind]?.(message) === true;
 }
 
-/** True if the message is one of a worker. */
+/** True if the message is one that a worker sends to its parent. */
 export function isToParent(message: JsonRecord): message is ToParent & JsonRecord {
   return fits(toParent, message);
 }
 
-/** True if the message is one of the parent. */
+/** True if the message is one that the parent sends to a worker. */
 export function isToWorker(message: JsonRecord): message is ToWorker & JsonRecord {
   return fits(toWorker, message);
 }
 
-/** The readings of a clock in facts and evidence; 0 and -1 stand for "never". */
+/** Fields of `BackendFacts` that hold clock readings. 0 and -1 stand for "never". */
 const readings = [
   "readinessAt",
   "forbiddenSince",
@@ -155,21 +167,26 @@ const readings = [
   "ejectedAt",
 ] as const satisfies readonly (keyof BackendFacts)[];
 
-/** A reading from before the start of the process that gets it: its own clock has no lower one. */
+/**
+ * Stands for every reading from before the start of the receiving process, whose own clock starts at 0. 0 itself means
+ * "never".
+ */
 const earliest = 0.001;
 
 function shiftedReading(at: number, by: number): number {
   return at <= 0 ? at : Math.max(earliest, at + by);
 }
 
-/** Returns facts with the readings of a clock that is `by` ms ahead. */
+/** Returns the facts with each clock reading moved forward by `by` ms, or back if `by` is negative. */
 export function shiftedFacts(facts: BackendFacts, by: number): BackendFacts {
   const shifted: Record<string, number> = {};
   for (const name of readings) shifted[name] = shiftedReading(facts[name], by);
   return { ...facts, ...shifted };
 }
 
-/** Returns evidence with the reading of a clock that is `by` ms ahead. */
+/**
+ * Returns the evidence with its clock reading, if it has one, moved forward by `by` ms, or back if `by` is negative.
+ */
 export function shiftedEvidence(evidence: Evidence, by: number): Evidence {
   return evidence.kind === "fresh"
     ? { ...evidence, begunAt: shiftedReading(evidence.begunAt, by) }
@@ -177,8 +194,8 @@ export function shiftedEvidence(evidence: Evidence, by: number): Evidence {
 }
 
 /**
- * Returns the milliseconds by which the machine's monotonic clock, which all processes share, is ahead of this process's
- * (`wallClock`). Readings cross as readings of the machine's clock.
+ * Returns by how many milliseconds the machine's monotonic clock is ahead of this process's clock, of which `now` is a
+ * reading. All processes share the machine's clock, so messages contain only readings of that clock.
  */
 export function machineClockOffset(now: number, monotonicNs: bigint = process.hrtime.bigint()): number {
   return Number(monotonicNs) / 1e6 - now;

@@ -1,4 +1,9 @@
-/** The parent's side: what the messages of workers mean to its clusters, its journal and its drain. */
+/**
+ * The parent's side of the messages (messages.ts). Applies the workers' evidence about backends to the parent's
+ * clusters, and writes the workers' journal entries to the parent's journal. Sends the workers the verdicts (the
+ * parent's decisions about the backends' health states), the discovered backends, the operators' limits, and each
+ * worker's share of all limits.
+ */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -36,7 +41,7 @@ export class Parent {
   #config: Config;
   #clusters: Clusters | undefined;
   #onEnded = (_snapshot: unknown): void => {};
-  /** Journal entries of workers that were not kept. */
+  /** Number of journal entries that workers have dropped, because they had too many to send. */
   droppedEntries = 0;
 
   constructor(parts: ParentParts) {
@@ -56,7 +61,10 @@ export class Parent {
     });
   }
 
-  /** What the clusters, which are created before `attach`, tell the workers. */
+  /**
+   * Called by the parent's clusters when the verdict about a backend's health or the list of discovered backends has
+   * changed. The clusters are created with these hooks, and passed to `attach` afterwards.
+   */
   readonly hooks: ParentHooks = {
     onFacts: (backend, facts, evidence) =>
       this.#pool.send({
@@ -67,7 +75,7 @@ export class Parent {
       }),
     onBackends: (cluster, backends) => {
       this.#pool.send({ kind: "found", cluster, backends });
-      // A worker ignores the verdict about a backend that it does not know yet.
+      // A worker has ignored the verdicts about backends that it did not know, so all verdicts are sent again.
       for (const message of this.#verdicts()) this.#pool.send(message);
     },
   };
@@ -78,7 +86,10 @@ export class Parent {
     operatorLimits.subscribe(() => this.#pool.send({ kind: "limits", state: operatorLimits.state }));
   }
 
-  /** Gives each worker its share of each limit, and shows what all workers have counted. */
+  /**
+   * Sends each worker its share of each limit, and sets the counts of the parent's own limits to the sums over all
+   * workers, because metrics and API read these.
+   */
   #divideLimits(): void {
     if (this.#clusters === undefined) return;
     const { limits, operatorLimits } = this.#clusters;
@@ -106,7 +117,10 @@ export class Parent {
     return this.#pool.all.map(({ snapshot }) => snapshot);
   }
 
-  /** Resolves with the answers of all workers that serve. */
+  /**
+   * Asks all workers that serve or drain. Resolves with their answers, without those of workers that have ended
+   * meanwhile.
+   */
   async ask(question: Question): Promise<readonly unknown[]> {
     const serving = this.#pool.all.filter(({ state }) => state === "serving" || state === "draining");
     const answers = await Promise.all(serving.map((worker) => worker.ask(question)));
@@ -118,7 +132,7 @@ export class Parent {
     this.#onEnded = run;
   }
 
-  /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
+  /** Starts all workers. Resolves as soon as one serves, or with a Failure when all of them have ended. */
   start(): Promise<Failure | undefined> {
     return this.#pool.start();
   }
@@ -126,7 +140,7 @@ export class Parent {
   readonly pass = (listener: string, socket: Socket, leave: () => void): void =>
     this.#pool.pass(listener, socket, leave);
 
-  /** Why no worker takes clients; "": one does. */
+  /** Why no worker takes new clients; "": at least one does. */
   get complaint(): string {
     const { all } = this.#pool;
     const serving = all.filter(({ state }) => state === "serving");
@@ -134,7 +148,7 @@ export class Parent {
     return serving.every(({ load }) => load.complaint !== "") ? (serving[0]?.load.complaint ?? "") : "";
   }
 
-  /** Number of client connections of all workers. */
+  /** Number of HTTP/2 and HTTP/1.1 sessions of all workers. */
   get sessions(): { readonly h2: number; readonly h1: number } {
     const loads = this.#pool.all.map(({ load }) => load);
     return {
@@ -143,7 +157,7 @@ export class Parent {
     };
   }
 
-  /** Number of requests and tunnels of all workers. */
+  /** Number of requests and tunnels in progress at all workers. */
   get requests(): number {
     return this.#pool.all.reduce((sum, { load }) => sum + load.requests, 0);
   }
@@ -184,7 +198,10 @@ export class Parent {
     return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts(), { kind: "limits", state }];
   }
 
-  /** The verdicts in force. Their evidence is none that a worker should act on: it may be hours old. */
+  /**
+   * Returns the verdicts in force, as messages to a worker. The evidence that led to a verdict may be hours old. In its
+   * place, the message carries the evidence "alone", on which a worker does not act.
+   */
   #verdicts(): readonly ToWorker[] {
     return (this.#clusters?.all ?? []).flatMap(({ shared }) =>
       Array.from(

@@ -1,22 +1,25 @@
 /**
- * Selects the worker for a new socket. A client address stays with the worker that it had before, so that what the proxy
- * remembers of a client (versions that it has seen, its row in the ledger, limits per address) is in one process. If that
- * worker has too many sockets, or the address is new, the worker with the fewest sockets gets it.
+ * Selects the worker for a new socket. A client address stays with the worker that it had before, so that everything
+ * the proxy remembers about a client is in one process: the versions that it has seen, its requests (src/ledger) and
+ * the limits per address. If that worker has too many sockets, or the address is new, the worker with the fewest
+ * sockets gets the socket.
  */
 import { Lru } from "../base/lru.ts";
 import { workerLimits } from "./limits.ts";
 
 export type Candidate = {
-  /** Number of client sockets that the worker has, including those that are on their way to it. */
+  /**
+   * Number of the worker's client sockets, including those that were passed to it and that it has not confirmed yet.
+   */
   readonly sockets: number;
-  /** True if the worker takes sockets now. */
+  /** True if another socket can be passed to the worker now. */
   readonly isOpen: boolean;
 };
 
 export class Picker<T extends Candidate> {
   readonly #workers = new Lru<string, T>(workerLimits.addresses);
 
-  /** Returns the worker for a client of this address; undefined: none is open. */
+  /** Returns the worker for a new socket from this address; undefined: no worker is open. */
   pick(all: readonly T[], address: string): T | undefined {
     const open = all.filter(({ isOpen }) => isOpen);
     const [first, ...others] = open;

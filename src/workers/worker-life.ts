@@ -1,5 +1,6 @@
 /**
- * The life of a worker's place: one of the N places for a worker process.
+ * The life of a worker. The proxy has a fixed number of workers; each one has one process at a time, and after the end
+ * of a process it starts another one.
  *
  *                  ready              drain
  *     starting ───────────▶ serving ──────────▶ draining
@@ -8,8 +9,8 @@
  *        └── dead ◀────────────┴───────────────────┘
  *      due
  *
- * A worker ends if its process exits, hangs or sends nonsense; the last two also get a SIGKILL. While the proxy drains,
- * "due" never comes.
+ * "ended": the process has exited, or was killed because it did not start in time, hung or sent an invalid message.
+ * "due": the delay before the next start (`restartMs`) is over. While the proxy drains, no process is started again.
  */
 import type { Clock } from "../base/clock.ts";
 import { workerLimits } from "./limits.ts";
@@ -20,7 +21,7 @@ export type WorkerState = (typeof workerStates)[number];
 export const workerInputs = ["ready", "drain", "ended", "due"] as const;
 export type WorkerInput = (typeof workerInputs)[number];
 
-/** State -> input -> next state. An input without an entry changes nothing. */
+/** By state and input: the next state. An input without an entry changes nothing. */
 export const transitions: Readonly<Record<WorkerState, Partial<Record<WorkerInput, WorkerState>>>> = {
   starting: { ready: "serving", drain: "draining", ended: "dead" },
   serving: { drain: "draining", ended: "dead" },
@@ -32,7 +33,7 @@ export class WorkerLife {
   readonly #clock: Clock;
   #state: WorkerState = "dead";
   #servedAt: number | undefined;
-  /** Starts in a row after which the worker did not serve for long. */
+  /** Number of processes in succession that ended before they had served for `steadyMs`. */
   #failures = 0;
 
   constructor(clock: Clock) {
@@ -58,7 +59,10 @@ export class WorkerLife {
     return true;
   }
 
-  /** Milliseconds until a dead worker is started again: none after it served for long, and for the first failure. */
+  /**
+   * Milliseconds until a dead worker is started again. 0 after a process that served for `steadyMs`, and after the
+   * first one that did not.
+   */
   get restartMs(): number {
     const { restartMs, mostRestartMs } = workerLimits;
     return this.#failures < 2

@@ -1,7 +1,7 @@
 /**
- * A worker's side: what the parent's messages mean to the worker's clusters and listeners, and what the worker tells the
- * parent. If the parent ends, the worker drains: its clients' connections are healthy, so they get a GOAWAY, and connect
- * to the process that serves the port next.
+ * A worker's side of the messages (messages.ts): applies the parent's messages to the worker's clusters and listeners,
+ * and sends the worker's own messages. If the parent ends, the worker drains. Its connections to clients are still
+ * healthy, so it sends them a GOAWAY, and the clients connect to the process that serves the port next.
  */
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
@@ -27,17 +27,17 @@ import {
   type WorkerLoad,
 } from "./messages.ts";
 
-/** What the parent's messages need of the running worker. */
+/** The parts of the running worker to which the parent's messages are applied. */
 export type ServingWorker = {
   readonly clusters: Clusters;
   readonly accept: (listener: string, socket: Socket) => void;
   readonly reload: (config: Config) => Promise<unknown>;
   readonly load: () => Omit<WorkerLoad, "received" | "limits">;
-  /** Returns what JSON can represent. */
+  /** Returns the answer, which JSON must be able to represent, or a promise of it. */
   readonly answer: (question: Question) => unknown;
 };
 
-/** Kinds of entries that the parent writes itself, about itself or for all processes. */
+/** Kinds of journal entries that are not sent to the parent, because it writes them itself. */
 const ofParent: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "process.started",
   "listener.opened",
@@ -58,7 +58,7 @@ const ofParent: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "drain.ended",
 ]);
 
-/** Milliseconds between two reports of the load, unless several sockets arrive meanwhile. */
+/** Milliseconds between two reports of the load. A report is sent earlier if `confirmedAtOnce` sockets have arrived. */
 const loadMs = 200;
 
 type Started = Extract<ToWorker, { kind: "start" }>;
@@ -72,13 +72,13 @@ export class WorkerLink {
   readonly #reports: Interval;
   #labels: Readonly<Record<string, string>> = {};
   #worker: ServingWorker | undefined;
-  /** Messages that have arrived before the worker serves. */
+  /** Messages that have arrived before `attach`, except "start" and "drain". */
   #early: ToWorker[] = [];
   #config: Config | undefined;
   #entries: Entry[] = [];
   #dropped = 0;
   #received = 0;
-  /** Number of sockets at the latest report of the load. */
+  /** Value of `#received` in the latest report of the load, which confirms these sockets to the parent. */
   #confirmed = 0;
   #sharesOfLimits: Readonly<Record<string, number>> = {};
   #reported = "";
@@ -92,19 +92,23 @@ export class WorkerLink {
         this.#take(message);
         return true;
       },
-      // Whatever the reason is: without its parent, the worker gets no clients and no verdicts.
+      // The reason does not matter: without the channel, the worker gets no new clients and does not learn the
+      // backends' health states, so it drains.
       closed: () => this.#parentGone(),
     });
     this.#reports = new Interval(clock, loadMs, () => this.#reportLoad());
     this.send({ kind: "hello", version: protocolVersion });
   }
 
-  /** Resolves with the parent's first message. */
+  /** Resolves with the message "start", which the parent sends first. */
   get started(): Promise<Started> {
     return this.#start.promise;
   }
 
-  /** Resolves with the times of the drain that the parent asks for, or that follows from its end. */
+  /**
+   * Resolves with the time limits of the drain when the worker must drain, because the parent has sent "drain" or has
+   * ended.
+   */
   get drained(): Promise<DrainTimes> {
     return this.#drain.promise;
   }
@@ -124,7 +128,7 @@ export class WorkerLink {
     this.#channel.send(message);
   }
 
-  /** Sends the entries of this journal to the parent, those of one turn of the event loop together. */
+  /** Sends the entries of `journal` to the parent. All entries of one turn of the event loop go in one message. */
   forward(journal: Journal): void {
     journal.subscribe((entry) => {
       if (ofParent.has(entry.kind)) return;
@@ -144,21 +148,21 @@ export class WorkerLink {
     this.send({ kind: "entries", entries, dropped });
   }
 
-  /** Takes the messages that have arrived so far, and all later ones. */
+  /** Applies all messages from the parent to `worker`: those that arrived before this call, and all later ones. */
   attach(worker: ServingWorker): void {
     this.#worker = worker;
     this.#divide(worker.clusters);
     for (const message of this.#early.splice(0)) this.#act(message, worker);
   }
 
-  /** Tells the parent that this worker serves. */
+  /** Informs the parent that this worker serves. */
   ready(): void {
     this.#reportLoad();
     this.#reports.start();
     this.send({ kind: "ready" });
   }
 
-  /** Takes a socket that the parent has passed. */
+  /** Serves a socket that the parent has passed; closes it if the worker does not serve yet. */
   accept(listener: string, socket: Socket): void {
     this.#received += 1;
     if (this.#worker === undefined) socket.destroy();
@@ -229,7 +233,7 @@ export class WorkerLink {
     }
   }
 
-  /** A limit that the parent has not divided yet is divided evenly. */
+  /** Sets this worker's share of each limit. Until the parent has sent a share, each worker has an even one. */
   #divide(clusters: Clusters): void {
     const even = 1 / (this.#config?.workers ?? 1);
     for (const [key, limit] of clusters.limits) limit.share = this.#sharesOfLimits[key] ?? even;

@@ -1,6 +1,6 @@
 /**
- * The workers of this process, which is their parent: starts them, passes sockets and messages to them, and starts
- * another one when one ends. What the messages mean to the rest of the parent is in parent.ts.
+ * The workers of this process, which is their parent. Starts a process for each worker, starts another one when it
+ * ends, and passes sockets and messages to it. parent.ts acts on the messages from workers.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
@@ -19,11 +19,11 @@ export type WorkerPoolParts = {
   readonly journal: Journal;
   readonly size: number;
   readonly startProcess: () => WorkerProcess;
-  /** Returns the first messages to a worker, in their order. */
+  /** Returns the messages that a new worker process gets first, in this order. */
   readonly greeting: () => readonly ToWorker[];
-  /** Called for each message that the pool itself has no use for. */
+  /** Called for each message from a worker. */
   readonly received: (worker: Worker, message: ToParent) => void;
-  /** Called every second. */
+  /** Called every second, after the pool has checked that the workers answer. */
   readonly looked: () => void;
   /** Called when a worker's process has ended. */
   readonly ended: (worker: Worker) => void;
@@ -44,9 +44,9 @@ export class WorkerPool {
   #waiting: Waiting[] = [];
   readonly #asking: Interval;
   readonly #first = Promise.withResolvers<Failure | undefined>();
-  /** Clock reading at which the workers were looked at last. */
+  /** Clock reading at which the workers were checked last. */
   #lookedAt = 0;
-  /** True while sockets wait, because workers do not know the listeners yet. */
+  /** True while all new sockets wait, because the workers do not know a new listener yet (`hold`). */
   #isHeld = false;
   #isEnding = false;
   #onAllEnded: () => void = () => {};
@@ -57,7 +57,7 @@ export class WorkerPool {
     for (let place = 1; place <= parts.size; place += 1) this.#workers.push(this.#place(place));
   }
 
-  /** All places for a worker, also those whose worker has ended. */
+  /** All workers, including those whose process has ended and that wait for their next start. */
   get all(): readonly Worker[] {
     return this.#workers;
   }
@@ -67,7 +67,7 @@ export class WorkerPool {
     return this.#workers.filter(({ state }) => state !== "dead").length;
   }
 
-  /** Starts all workers. Resolves when one serves, or with the reason why none could be started. */
+  /** Starts all workers. Resolves as soon as one serves, or with a Failure when all of them have ended. */
   start(): Promise<Failure | undefined> {
     for (const worker of this.#workers) worker.start();
     this.#lookedAt = this.#parts.clock.now();
@@ -111,8 +111,8 @@ export class WorkerPool {
   }
 
   /**
-   * Passes a client's socket to a worker, as soon as one has room, and calls `leave`. Closes the socket if no worker has
-   * room in time.
+   * Passes a client's socket to a worker as soon as one has room. Closes the socket if no worker has room in time. Then
+   * calls `leave`, in both cases: from then on, the socket no longer counts as open in this process.
    */
   pass(listener: string, socket: Socket, leave: () => void): void {
     const waiting = { listener, socket, leave, until: this.#parts.clock.now() + workerLimits.waitingMs };
@@ -150,7 +150,7 @@ export class WorkerPool {
     this.#passWaiting();
   }
 
-  /** Drains all workers. No worker is started any more. Resolves when all have ended. */
+  /** Drains all workers, and starts no process any more. Resolves when all processes have ended. */
   drain(times: DrainTimes): Promise<void> {
     this.#isEnding = true;
     this.#dropWaiting();
@@ -161,7 +161,7 @@ export class WorkerPool {
     return this.alive === 0 ? Promise.resolve() : ended;
   }
 
-  /** Makes sockets wait until the returned function is called. */
+  /** Passes no socket to a worker until the returned function is called. New sockets wait. */
   hold(): () => void {
     this.#isHeld = true;
     return () => {
@@ -174,7 +174,7 @@ export class WorkerPool {
     for (const waiting of this.#waiting.splice(0)) drop(waiting);
   }
 
-  /** Ends the processes of all workers at once. */
+  /** Kills the processes of all workers, and starts none any more. */
   kill(): void {
     this.#isEnding = true;
     this.#asking.stop();

@@ -1,20 +1,28 @@
-/** Starts the process of a worker, and passes sockets to it. The only file that knows Node's child processes. */
+/**
+ * Starts the process of a worker, and passes sockets to it. No other file of src/workers uses Node's child processes.
+ */
 import { type SendHandle, spawn } from "node:child_process";
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
 import { ownModule } from "../program/own-files.ts";
 
-/** A worker's process, as the parent sees it. */
+/** A process of a worker, as the parent sees it. */
 export type WorkerProcess = {
   readonly pid: number;
-  /** The stream of messages. */
+  /** The byte stream over which both processes exchange messages (channel.ts). */
   readonly stream: Duplex;
-  /** Passes a client's socket, and closes it here. `listener`: the name of the listener that accepted it. */
+  /**
+   * Passes a client's socket to the process, and closes it in the parent. `listener`: the name of the listener that
+   * accepted the socket.
+   */
   pass(listener: string, socket: Socket): void;
-  /** Takes back the passed sockets that wait until the process has confirmed an earlier one. */
+  /**
+   * Removes and returns the passed sockets that have not been sent yet. Node sends a socket only after the process has
+   * confirmed the previous one.
+   */
   takeUnsent(): readonly UnsentSocket[];
   kill(): void;
-  /** Calls `run` once with the reason when the process has ended, or could not be started. */
+  /** Calls `run` once, with the reason, when the process has ended or could not be started. */
   onEnd(run: (reason: string) => void): void;
 };
 
@@ -22,7 +30,7 @@ export type UnsentSocket = { readonly listener: string; readonly socket: Socket 
 
 const file = ownModule("cli/serve/worker-main");
 
-/** Descriptor of the stream of messages in the worker. Sockets come over Node's own channel. */
+/** Descriptor of the byte stream for messages in the worker. Sockets arrive over Node's own IPC channel. */
 export const messagesDescriptor = 3;
 
 export function startWorkerProcess(): WorkerProcess {
@@ -34,14 +42,15 @@ export function startWorkerProcess(): WorkerProcess {
   const passed = new Map<Socket, string>();
   return {
     pid: child.pid ?? 0,
-    // Without a process there is no stream. `onEnd` then says why.
+    // If the process could not be started, there is no stream, and an inactive one takes its place. `onEnd` reports the
+    // failure.
     stream: stream instanceof Duplex ? stream : new Duplex({ read() {}, write() {} }),
     pass(listener, socket) {
       passed.set(socket, listener);
       const handle: unknown = Reflect.get(socket, "_handle");
       if (!child.connected || !isHandle(handle)) return;
       child.send({ listener }, handle, {}, () => {
-        // If the process has ended meanwhile, another one has got the socket.
+        // If `takeUnsent` has taken the socket back, it has gone to another worker, and must stay open.
         if (passed.delete(socket)) socket.destroy();
       });
     },
@@ -60,7 +69,8 @@ export function startWorkerProcess(): WorkerProcess {
       };
       child.on("exit", (code, signal) => end(signal ?? `exit code ${code}`));
       child.on("error", (error) => {
-        // Also a socket that could not be passed: the process may run on, but would get no further sockets.
+        // Also emitted if a socket could not be sent. The process may then still run, but would get no further sockets,
+        // so it is killed.
         child.kill("SIGKILL");
         end(error.message);
       });
@@ -69,9 +79,9 @@ export function startWorkerProcess(): WorkerProcess {
 }
 
 /**
- * True for the handle of an open socket. It is sent in place of the socket, which is then closed here: Node would keep a
- * sent socket open until the other process confirms it, and for ever if that process ends before
- * (lib/internal/child_process.js, `disconnect`).
+ * True for the handle of an open socket. The handle is sent in place of the socket, and the socket is then closed in
+ * this process. If the socket itself were sent, Node would keep it open until the other process confirms it, and
+ * forever if the other process ends first (lib/internal/child_process.js, `disconnect`).
  */
 function isHandle(handle: unknown): handle is SendHandle {
   return typeof handle === "object" && handle !== null;

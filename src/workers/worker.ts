@@ -1,4 +1,7 @@
-/** One place for a worker, as the parent sees it: its process, its channel, its life (worker-life.ts) and its load. */
+/**
+ * A worker, as the parent sees it: its present process, the channel to this process, its state (worker-life.ts) and its
+ * load. When the process ends, the same worker starts another one.
+ */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
@@ -23,7 +26,10 @@ export type WorkerParts = {
   readonly startProcess: () => WorkerProcess;
   readonly greeting: () => readonly ToWorker[];
   readonly received: (message: ToParent) => void;
-  /** `unsent`: the sockets that were passed to the worker and have not reached it. */
+  /**
+   * Called when the worker's process has ended. `unsent`: sockets that were to be passed to the process and had not
+   * been sent yet.
+   */
   readonly ended: (unsent: readonly UnsentSocket[]) => void;
 };
 
@@ -34,7 +40,7 @@ type Asked = { at: number; readonly resolve: (answer: unknown) => void };
 const lost = new Failure("backend-lost", "proxy", "The worker has ended");
 
 export class Worker {
-  /** The number of the place, from 1 on. */
+  /** The worker's number, from 1. Each of its processes has the same number. */
   readonly number: number;
   readonly #parts: WorkerParts;
   readonly #life: WorkerLife;
@@ -42,7 +48,7 @@ export class Worker {
   #channel: Channel | undefined;
   #startedAt = 0;
   #load = noLoad;
-  /** Number of sockets that were passed to the present process. */
+  /** Number of client sockets that were passed to the present process since its start. */
   #passed = 0;
   #lastId = 0;
   readonly #asked = new Map<number, Asked>();
@@ -71,7 +77,9 @@ export class Worker {
     return this.#load;
   }
 
-  /** Number of client sockets, including those that are on their way. */
+  /**
+   * Number of the worker's client sockets, including those that were passed to it and that it has not confirmed yet.
+   */
   get sockets(): number {
     return this.#load.sockets + this.#unconfirmed;
   }
@@ -80,7 +88,7 @@ export class Worker {
     return this.#passed - this.#load.received;
   }
 
-  /** True if the worker takes another socket now. */
+  /** True if another socket can be passed to the worker now. */
   get isOpen(): boolean {
     return (
       this.state === "serving" &&
@@ -108,14 +116,15 @@ export class Worker {
     for (const message of this.#parts.greeting()) this.send(message);
   }
 
-  /** Starts another process after the delay that the life of the last ones asks for. */
+  /** Starts another process after a delay, which grows with each process that ended soon (`WorkerLife.restartMs`). */
   startLater(): void {
     this.#cancelStart = this.#parts.clock.after(this.#life.restartMs, () => this.start());
   }
 
   #received(channel: Channel, message: ToParent): boolean {
     if (channel !== this.#channel) return true;
-    // A worker of another version of the program would be misunderstood.
+    // The first message, and no other, must be "hello" with this program's `protocolVersion`. Otherwise the channel is
+    // closed, because the messages of another version could be misread.
     if (this.#hasGreeted !== (message.kind !== "hello")) return false;
     this.#hasGreeted = true;
     this.#act(message);
@@ -140,12 +149,15 @@ export class Worker {
     this.#channel?.send(message);
   }
 
-  /** Asks the worker. Resolves with its answer, or with a Failure if it ends before. */
+  /** Sends a question to the worker. Resolves with the answer, or with a Failure if the process ends first. */
   ask(question: Question): Promise<unknown> {
     return this.#await((id) => ({ kind: "ask", id, question }));
   }
 
-  /** Applies another configuration. A worker that cannot apply it ends, and the next one begins with it. */
+  /**
+   * Applies another configuration. If the process cannot apply it, kills the process; the next process starts with this
+   * configuration.
+   */
   async configure(setup: Setup): Promise<void> {
     const problem = await this.#await((id) => ({ kind: "config", id, ...setup }));
     if (typeof problem === "string" && problem !== "")
@@ -163,7 +175,10 @@ export class Worker {
     return answer;
   }
 
-  /** Called every second. Ends a worker that does not start or does not answer. */
+  /**
+   * Called every second. Kills a process that does not start in time or does not answer. Sends the next question if
+   * none is unanswered.
+   */
   look(): void {
     const now = this.#parts.clock.now();
     if (this.state === "dead") return;
@@ -176,7 +191,10 @@ export class Worker {
     else if (first === undefined) void this.#askSnapshot();
   }
 
-  /** Called after a stall of this process: its answers may have arrived meanwhile, so all times begin anew. */
+  /**
+   * Called after a stall of the parent. Restarts the time limits for the worker's start and answers, because its
+   * messages may have arrived during the stall and have not been read yet.
+   */
   forgive(): void {
     const now = this.#parts.clock.now();
     this.#startedAt = now;
@@ -200,17 +218,17 @@ export class Worker {
     this.send({ kind: "drain", times });
   }
 
-  /** Ends the process at once, because the proxy ends. */
+  /** Kills the process, because the proxy ends. */
   stop(): void {
     this.#life.take("drain");
     this.end("the proxy ends");
   }
 
-  /** Ends the process at once, because of a fault. */
+  /** Kills the process. `reason` is journaled. */
   end(reason: string): void {
     this.#cancelStart();
     if (this.#process !== undefined) this.#gone(this.#process, reason);
-    // The process could not even be started.
+    // If `startProcess` threw, the state is "starting" although there is no process.
     else if (this.#life.take("ended")) this.#parts.ended([]);
   }
 
@@ -221,7 +239,7 @@ export class Worker {
     const unsent = process.takeUnsent();
     this.#channel?.close();
     this.#channel = undefined;
-    // A process that has ended, or is ending, is not hurt by it.
+    // The process may still run, for example if it hangs. If it has ended already, the signal has no effect.
     process.kill();
     if (this.reason === "" || state !== "starting") this.reason = reason;
     this.#life.take("ended");

@@ -60,7 +60,7 @@ export type ApiParts = {
   readonly pages: Pages;
   readonly incidents: Pick<IncidentStore, "byId">;
   readonly live: () => readonly Exchange[];
-  /** Resolves with a watch of another process; default: there are none. */
+  /** Resolves with the watch of a worker that has this audit ID; default: the process has no workers. */
   readonly watchElsewhere?: ((id: string) => Promise<JsonObject | undefined>) | undefined;
   readonly stats: () => JsonObject;
   readonly history: Pick<History, "text">;

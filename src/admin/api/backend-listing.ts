@@ -35,7 +35,7 @@ export type BackendSources = {
   readonly certificates: () => readonly CertificateRow[];
   /** Returns the resources whose watch cache has stalled on a backend. */
   readonly stalledWith: (backend: string) => readonly string[];
-  /** Resolves with what the workers of this process have measured; default: it has none. */
+  /** Resolves with what the workers of this process have measured; default: the process has no workers. */
   readonly parts?: (() => Promise<readonly BackendPart[]>) | undefined;
 };
 

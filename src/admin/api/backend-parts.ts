@@ -8,7 +8,10 @@ export type OpenRequestCounts = {
   readonly longRunning: number;
 };
 
-/** A backend as one process has measured it, without what only the process that judges knows. */
+/**
+ * A backend as one process has measured it. The backend's health state is not included, because only the main process
+ * determines it.
+ */
 export type BackendPart = Pick<
   BackendStatus,
   "name" | "connections" | "pingP99Ms" | "watchLagMs" | "watchDelay" | "unreachableApis" | "load" | "shield"
@@ -38,7 +41,7 @@ export function partOf(
   };
 }
 
-/** Returns the parts in a worker's answer. */
+/** Returns the valid parts in a worker's answer. */
 export function partsIn(answer: unknown): readonly BackendPart[] {
   return Array.isArray(answer) ? answer.filter(isPart) : [];
 }
@@ -53,7 +56,7 @@ function isPart(value: unknown): value is BackendPart {
   );
 }
 
-/** Returns a backend as all processes together have measured it. `own`: the part of the process that judges. */
+/** Returns a backend as the main process (`own`) and its workers (`others`) together have measured it. */
 export function withParts(own: BackendPart, others: readonly BackendPart[]): BackendPart {
   return others.filter(({ name }) => name === own.name).reduce(withPart, own);
 }
@@ -81,7 +84,7 @@ function withPart(one: BackendPart, other: BackendPart): BackendPart {
   };
 }
 
-/** Times are those of the slower process: an average of averages would hide it. */
+/** Times are those of the process that measured the longer ones, because an average would hide them. */
 function loadOf(one: BackendPart["load"], other: BackendPart["load"]): BackendPart["load"] {
   return {
     requestsActive: one.requestsActive + other.requestsActive,

@@ -62,8 +62,8 @@ export function certificateListing(
 }
 
 /**
- * Adds to each row why its latest files were not loaded. If a name in `refusals` has no row, because its host never had
- * a valid certificate, adds a row for it.
+ * Adds to each certificate's row the reason why the latest version of its files was not loaded. Adds a row for each
+ * name in `refusals` that has none, because no version of its files has been valid so far.
  */
 function withRefusals(
   rows: readonly CertificateRow[],

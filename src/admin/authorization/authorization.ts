@@ -21,7 +21,10 @@ export type AuthorizationParts = {
   readonly reviewer: Pick<Reviewer, "ask">;
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
-  /** Put before the path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes itself. */
+  /**
+   * Prefix of the request's path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes
+   * itself.
+   */
   readonly pathPrefix?: string;
 };
 

@@ -33,7 +33,9 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
   };
 }
 
-/** Returns the user of a TokenReview; undefined if the token is not authenticated, or for none of these audiences. */
+/**
+ * Returns the user of a TokenReview; undefined if the token is not authenticated, or is not for any of these audiences.
+ */
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;

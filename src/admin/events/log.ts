@@ -1,6 +1,7 @@
 /**
  * Writes the journal to stdout, as JSON in the format of Kubernetes' components, or as text. Drops and counts lines
- * when stdout does not take them, so that stdout never blocks requests (F20). The package pino would block requests.
+ * when stdout does not take them, so that stdout never blocks requests (F20). The logging package pino is not used,
+ * because it would block requests.
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -53,12 +54,13 @@ export class Log {
 
   constructor(journal: Journal, options: LogOptions) {
     this.#options = options;
-    // Without this listener, an EPIPE or ENOSPC would end the process. The callback of each write counts its error.
+    // Without this listener, an EPIPE or ENOSPC would end the process. The lost lines are counted in the callback of
+    // each write.
     options.out.on("error", () => {});
     this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
   }
 
-  /** Number of lines that stdout did not take. */
+  /** Number of lines that were dropped, because stdout did not take them. */
   get dropped(): number {
     return this.#dropped;
   }
@@ -84,7 +86,10 @@ export class Log {
     this.#write(level, entry.kind, namedFields(entry));
   }
 
-  /** Logs how many lines were dropped, at most once per `logDropsMs`. Otherwise a report could precede each line. */
+  /**
+   * Logs how many lines were dropped, at most once per `logDropsMs`. Without this limit, such a report could precede
+   * each logged line.
+   */
   #reportDrops(): void {
     const now = this.#options.clock.now();
     if (this.#unreportedDrops === 0 || now - this.#reportedAt < limits.logDropsMs) return;

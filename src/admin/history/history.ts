@@ -27,7 +27,7 @@ export type HistorySources = {
   readonly journal: Journal;
   readonly times: Times;
   readonly clusters: () => readonly RecordedCluster[];
-  /** Resolves with what the workers of this process have recorded; default: it has none. */
+  /** Resolves with what the workers of this process have recorded; default: the process has no workers. */
   readonly workers?: (() => Promise<readonly Recorded[]>) | undefined;
   readonly process: () => Omit<ProcessStep, "requests" | "failures" | "watches" | "watchEvents">;
 };
@@ -220,7 +220,10 @@ export class History {
     return track;
   }
 
-  /** Returns the quantiles of the plain requests that have ended at the backend since the last step. */
+  /**
+   * Returns the latency quantiles of the plain requests (neither watches nor long-running) that have ended at the
+   * backend since the last step.
+   */
   #quantilesOf(
     backend: string,
     latencies: readonly number[] | undefined,

@@ -1,4 +1,7 @@
-/** What a step of the history needs of the requests of one process. A worker sends it to its parent as JSON. */
+/**
+ * Collects the data of one process's requests that a step of the history needs. A worker sends this data to its parent
+ * as JSON.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { buckets } from "../../base/histogram.ts";
 import { isRecord } from "../../base/json.ts";
@@ -18,17 +21,24 @@ export type Open = { watches: number; readonly streams: number[] };
 export type Recorded = {
   /** Counts of ended requests since the process began. */
   readonly counts: readonly RequestCount[];
-  /** By backend: `LatencyCounts` of the plain requests that have ended since the process began. */
+  /**
+   * By backend: latencies, as `LatencyCounts`, of the plain requests (neither watches nor long-running) that have ended
+   * since the process began.
+   */
   readonly latencies: readonly (readonly [backend: string, counts: readonly number[]])[];
   readonly watchEvents: number;
   readonly open: readonly (readonly [backend: string, Open])[];
-  /** By backend: longest delay of a write on the backend's watches, in ms; only where it is measured. */
+  /**
+   * By backend: the longest time, in ms, from a write until the backend's watches deliver its event. Only backends
+   * where it is measured.
+   */
   readonly delays: readonly (readonly [backend: string, delayMs: number])[];
 };
 
 /**
- * Calls `done` with the requests of these clusters. Counts open requests in time slices: there may be 50,000. A promise
- * would resolve in a later turn than the step ends in.
+ * Calls `done` with the data of these clusters. Counts open requests in time slices, because there may be 50,000. If
+ * one slice suffices, calls `done` before it returns, so that the data is of the moment at which the step ends; a
+ * promise would always resolve later.
  */
 export function record(
   clusters: readonly RecordedCluster[],
@@ -67,7 +77,7 @@ function endedIn(clusters: readonly RecordedCluster[]): Omit<Recorded, "open"> {
   };
 }
 
-/** Returns what several processes have recorded as if one had. */
+/** Returns the data of several processes, added up. */
 export function sumOfRecorded(all: readonly Recorded[]): Recorded {
   const [only, ...others] = all;
   if (only !== undefined && others.length === 0) return only;

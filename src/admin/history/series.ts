@@ -2,8 +2,8 @@
 import { clientKinds } from "../../ledger/client-kind.ts";
 
 /**
- * A backend at the end of a step. `p50Ms` and `p99Ms`: quantiles of the plain requests that ended in the step; NaN if
- * none did. `pingMs`: 99th percentile of the PING round trips.
+ * A backend at the end of a step. `p50Ms` and `p99Ms`: latency quantiles of the plain requests (neither watches nor
+ * long-running) that ended in the step; NaN if none did. `pingMs`: 99th percentile of the PING round trips.
  */
 export type BackendStep = {
   /** The worst state during the step, as an index of `states`. */
@@ -15,7 +15,10 @@ export type BackendStep = {
   readonly p50Ms: number;
   readonly p99Ms: number;
   readonly pingMs: number;
-  /** Longest time from a write to its event from this backend; undefined: no watch there covers a whole resource. */
+  /**
+   * Longest time from a write until this backend delivered the write's event; undefined: not measured, because no watch
+   * at this backend covers a whole resource.
+   */
   readonly watchDelay: { readonly delayMs: number } | undefined;
   readonly watches: number;
   /** Numbers of watches that moved away from the backend (`movedOut`) and to it (`movedIn`) during the step. */

@@ -17,7 +17,7 @@ export const adminLimits = {
   scrapeReuseMs: 1000,
   /** Maximum number of sockets on each admin port. A few Prometheus servers, kubelets and operators connect. */
   adminSockets: 64,
-  /** Maximum bytes of a request's headers on a port without authorization. No token is among them. */
+  /** Maximum bytes of a request's headers on a port without authorization, where requests contain no token. */
   adminHeaderBytes: 8 * KiB,
   /** Maximum bytes of a request's headers on a port with authorization. A token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
@@ -29,19 +29,31 @@ export const adminLimits = {
   queuedReplies: 256,
   /** Heap limit of the thread that answers probes. It needs 5 MiB, and 64 sockets at their limits take 10 MiB more. */
   probeThreadHeapMiB: 32,
-  /** Milliseconds that a probe waits for the main event loop: half of the shortest usual timeout of load balancers. */
+  /**
+   * Milliseconds that a probe waits for an answer from the main thread's event loop: half of the shortest usual timeout
+   * of load balancers.
+   */
   probePatienceMs: 50,
-  /** Milliseconds without an answer of the main event loop after which probes fail. A reload takes less than 500 ms. */
+  /**
+   * Milliseconds without an answer from the main thread's event loop after which probes fail. A reload keeps the loop
+   * busy for less than 500 ms.
+   */
   standstillMs: 5000,
   /** Default number of rows on a page of a list. */
   apiPage: 100,
   /** Maximum number of rows on a page. A list of 50,000 watches then takes 100 pages. */
   apiPageMost: 500,
-  /** Maximum number of rows that a request can skip. */
+  /** Maximum number of rows that a request to a list can skip (parameter `offset`). */
   apiOffset: 100_000,
-  /** Maximum number of groups that one request counts: enough for resources, nodes or programs of a large cluster. */
+  /**
+   * Maximum number of groups (values of a column) whose rows one request to a list counts: enough for resources, nodes
+   * or programs of a large cluster.
+   */
   apiGroups: 10_000,
-  /** Maximum number of journal entries kept for readers that reconnect: the last minutes of a busy proxy. */
+  /**
+   * Maximum number of journal entries kept for readers of the event stream that reconnect: the last minutes of a busy
+   * proxy.
+   */
   eventsKept: 2000,
   /** Maximum number of open event streams. */
   eventStreams: 16,
@@ -53,9 +65,14 @@ export const adminLimits = {
   apiBodyBytes: 4 * KiB,
   /** Maximum length of the operator's name, and of the reason for an operation. */
   operatorChars: 128,
-  /** Milliseconds between tries to open the API's port while another process, such as a predecessor, listens on it. */
+  /**
+   * Milliseconds between attempts to open the API's port while another process, such as the predecessor, listens on it.
+   */
   apiRetryMs: 1000,
-  /** Failed tries to open the API's port until the failure is reported. A predecessor closes the port in a second. */
+  /**
+   * Number of failed attempts to open the API's port after which the failure is reported. During an update, the
+   * predecessor closes the port within a second.
+   */
   apiFailures: 4,
   /** Duration of a step of the history in ms, and number of steps that are kept (`historySteps`): one hour. */
   historyStepMs: 5000,

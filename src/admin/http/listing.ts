@@ -27,16 +27,19 @@ export type Page = Pick<Listing<never>, "kind" | "sort"> & {
   readonly columns: readonly string[];
   /** Returns one page for a query, or an error as a string. */
   readonly read: (query: string) => Promise<JsonObject | string>;
-  /** Returns the rows up to the end of a page, or an error as a string. */
+  /** Returns the list's rows from the first one up to the last one of the requested page, or an error as a string. */
   readonly readFirst: (query: string) => Promise<FirstRows | string>;
 };
 
-/** The rows of a list up to the end of a page, in order, and what the page says of the whole list. */
+/**
+ * The rows of a list, in order, from the first one up to the last one of the requested page, so that the rows of
+ * several processes can be merged. `total`, `matching` and `groups` describe the whole list.
+ */
 export type FirstRows = {
   readonly total: number;
   readonly matching: number;
   readonly items: readonly Json[];
-  /** The value of each row by which the rows are sorted. */
+  /** For each row: the value by which the rows are sorted. */
   readonly keys: readonly (string | number)[];
   readonly groups: readonly Group[];
 };
@@ -96,7 +99,10 @@ function built<T, R>(builder: PageBuilder<T>, { clock, of }: Built<T, R>): Promi
   });
 }
 
-/** Returns a list whose rows are all in other processes. */
+/**
+ * Returns a list whose rows all come from other processes. `page`: the same list in this process, which has no rows and
+ * only validates the queries.
+ */
 export function mergedPage(page: Page, others: (query: string) => Promise<readonly FirstRows[]>): Page {
   const readFirst = async (query: string): Promise<FirstRows | string> => {
     const own = await page.readFirst(query);
@@ -115,7 +121,7 @@ export function mergedPage(page: Page, others: (query: string) => Promise<readon
   return { ...page, read, readFirst };
 }
 
-/** Returns the rows in the answer of another process; undefined if the answer has none. */
+/** Returns the answer of another process if it has the form of FirstRows; otherwise undefined. */
 export function firstRowsIn(answer: unknown): FirstRows | undefined {
   return isFirstRows(answer) ? answer : undefined;
 }
@@ -133,7 +139,7 @@ function isFirstRows(answer: unknown): answer is FirstRows {
   );
 }
 
-/** Returns which part of a list a valid query asks for. */
+/** Returns which rows of a list a valid query selects, and in which direction they are sorted. */
 function partOf({ sort }: Page, query: string): Pick<ListQuery, "offset" | "limit" | "isDescending"> {
   const params = new URLSearchParams(query);
   return {
@@ -168,7 +174,7 @@ function largest(groups: ReadonlyMap<string, number>): readonly Group[] {
 
 type RowWithKey<T> = { readonly row: T; readonly key: string | number };
 
-/** Collects the rows that match a query, and keeps only those that can be on its page. */
+/** Counts the rows that match a query, and keeps only those that can be on the requested page. */
 class PageBuilder<T> {
   readonly all: readonly T[];
   readonly #listing: Listing<T>;
@@ -182,7 +188,10 @@ class PageBuilder<T> {
   #matching = 0;
   /** Rows that may be on the page: first those that the latest sort kept, in order, then those added after the sort. */
   #first: RowWithKey<T>[] = [];
-  /** Key of the page's last row at the latest sort; undefined: the page was not full. */
+  /**
+   * Key of the page's last row at the latest sort; undefined: the page was not full. A row that sorts after it cannot
+   * be on the page.
+   */
   #last: RowWithKey<T>["key"] | undefined;
 
   constructor(listing: Listing<T>, rows: readonly T[], query: ListQuery) {

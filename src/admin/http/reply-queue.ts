@@ -10,7 +10,10 @@ export class ReplyQueue {
   #last: Promise<unknown> = Promise.resolve();
   #size = 0;
 
-  /** Returns a route that waits until earlier requests are answered, or answers 429 if there are `queuedReplies`. */
+  /**
+   * Returns a route that waits until all earlier requests are answered. Answers 429 if `queuedReplies` requests are
+   * unanswered.
+   */
   wrap(route: Route): (...asked: Parameters<Route>) => Promise<Reply> {
     return async (query, headers) => {
       if (this.#size >= adminLimits.queuedReplies)

@@ -7,7 +7,10 @@ export type Sample = readonly [labels: readonly string[], value: number];
 
 type Sum = { readonly labels: readonly string[]; value: number };
 
-/** Sums a metric's values by labels. Once there are `cap` - 1 series, all further labels share series "other" (A54). */
+/**
+ * Sums a metric's values by label values. Once there are `cap` - 1 series, values with further labels are added to the
+ * series "other" (A54).
+ */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();
@@ -57,8 +60,8 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
 }
 
 /**
- * Returns one histogram for each row of label values. The caller limits the number of rows. `wallOf` converts the clock
- * readings of exemplars to ms since 1970.
+ * Returns the text of a histogram metric, which has one histogram for each row of label values. The caller limits the
+ * number of rows. `wallOf` converts the clock readings of exemplars to ms since 1970.
  */
 export function histogramText(
   family: Family & { readonly labels: readonly string[] },

@@ -1,7 +1,10 @@
 /** Label values that several metrics use. */
 import { limits } from "../../base/limits.ts";
 
-/** Maximum number of values of the label `backend`: all discovered backends, discovery's fallback, and "other". */
+/**
+ * Maximum number of values of the label `backend`: the discovered backends, the configured fallback of discovery, and
+ * "other".
+ */
 export const backendCap = limits.discoveredBackends + 2;
 
 /** Returns the label of a status code; "other" for 0 (no response) and for numbers that are no HTTP status code. */

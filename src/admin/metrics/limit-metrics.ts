@@ -1,4 +1,7 @@
-/** Declares the metrics of request limits and of shields. */
+/**
+ * Declares the metrics of request limits and of the backends' shields (proxy/limits/shield.ts), which limit expensive
+ * lists.
+ */
 import { limits as bounds } from "../../base/limits.ts";
 import { backendIn } from "./labels.ts";
 import type { Metric } from "./metric.ts";

@@ -18,7 +18,7 @@ export type Process = {
   readonly config: () => {
     readonly isGood: boolean;
     readonly loadedAtMs: number;
-    /** Names of the settings that have changed in the file and take effect only after a restart. */
+    /** Names of the settings that have changed in the configuration file and take effect only after a restart. */
     readonly waiting: readonly string[];
   };
   readonly certificates: () => readonly CertificateFacts[];
@@ -31,7 +31,7 @@ export type Process = {
     /** The number of replicas that share limits. */
     readonly count: number;
   };
-  /** The workers of this process; default: it has none. */
+  /** Returns the state of each worker of this process; default: the process has no workers. */
   readonly workerStates?: (() => readonly string[]) | undefined;
   readonly incidents: {
     readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
@@ -156,8 +156,9 @@ type Source =
   | { readonly counted: Counted };
 
 /**
- * How the values of a process and of its workers become one. own: only the process's own value counts, because it
- * speaks for all. Default: "sum" for values of clusters, "own" for all others.
+ * How the values of the main process and of its workers are combined. "sum", "max", "min": over all these processes.
+ * "own": only the value of the main process is used, because it already covers the workers. Default: "sum" for values
+ * of clusters, "own" for all others.
  */
 export type Across = "sum" | "max" | "min" | "own";
 

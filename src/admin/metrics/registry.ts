@@ -26,14 +26,17 @@ const expensive = ["handles", "requests", "resources"].flatMap((what) => [
   `nodejs_active_${what}_total`,
 ]);
 
-/** A metric. `kept`: the counts that no other object has, namely of journal entries and of removed clusters. */
+/**
+ * A metric. `kept`: the counts that only this object has: those of journal entries, of removed clusters and of ended
+ * workers.
+ */
 type CountedMetric = { readonly metric: Metric; readonly kept: Series };
 
 /** The metrics of this process's workers. */
 export type WorkerMetrics = {
   /** Returns the latest snapshot of each worker. */
   readonly snapshots: () => readonly MetricsSnapshot[];
-  /** Resolves with the metrics of each worker's process itself, as `processMetrics` returns them. */
+  /** Resolves with the metrics of each worker's own process, such as CPU time, as `processMetrics` returns them. */
   readonly processes: () => Promise<readonly object[]>;
 };
 
@@ -44,7 +47,7 @@ export class Metrics {
   readonly #workers: WorkerMetrics;
   readonly #registry = new Registry();
   readonly #all: readonly CountedMetric[];
-  /** The histograms of removed clusters. */
+  /** The histograms of removed clusters and of ended workers. */
   readonly #past = new Map<HistogramMetric, readonly Row[]>();
 
   constructor(journal: Journal, process: Process, workers: WorkerMetrics = noWorkers) {
@@ -65,7 +68,10 @@ export class Metrics {
     return this.#registry.contentType;
   }
 
-  /** Adds up the counters of a cluster that is being removed, and keeps them, because a counter must not decrease. */
+  /**
+   * Keeps the counters of a cluster that is being removed, because a counter must not decrease. Adds them up with
+   * "other" as the names of the cluster and its backends.
+   */
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)
@@ -86,7 +92,7 @@ export class Metrics {
       this.#past.set(metric, [...merged([...this.#pastOf(metric), ...histogramRows(metric, snapshot, now)])]);
   }
 
-  /** Returns what the parent of this process adds to its own metrics. */
+  /** Called in a worker. Returns the metrics that the parent combines with its own. */
   snapshot(): MetricsSnapshot {
     const views = this.#views();
     const now = this.#process.clock.now();
@@ -106,12 +112,18 @@ export class Metrics {
     };
   }
 
-  /** Resolves with the metrics of the process itself, for `WorkerMetrics.processes` in its parent. */
+  /**
+   * Called in a worker. Resolves with the metrics of its own process, such as CPU time, for `WorkerMetrics.processes`
+   * in the parent.
+   */
   processMetrics(): Promise<object> {
     return this.#registry.getMetricsAsJSON();
   }
 
-  /** The start of the process, which prom-client leaves out of a sum, and the sums over all processes. */
+  /**
+   * Returns the metrics of the process itself. With workers, these are the sums over all processes, followed by the
+   * start time of the main process, which prom-client's aggregation omits.
+   */
   async #processText(): Promise<string> {
     const others = await this.#workers.processes();
     if (others.length === 0) return this.#registry.metrics();
@@ -190,7 +202,10 @@ type Row = readonly [labels: readonly string[], Histogram];
 
 const keyOf = ([labels]: Row): string => labels.join("\0");
 
-/** Returns the rows. Beyond `cap` different combinations of labels, those after the first `cap` - 1 become "other". */
+/**
+ * Limits the rows to `cap` combinations of label values. If there are more, the first `cap` - 1 are kept, and all label
+ * values of the other rows become "other".
+ */
 function capped(rows: readonly Row[], cap: number): readonly Row[] {
   const kept = new Set(rows.map(keyOf));
   const first = new Set(kept.size > cap ? [...kept].slice(0, cap - 1) : kept);

@@ -1,4 +1,4 @@
-/** The metrics of one worker, as its parent gets them and adds them to its own. */
+/** The metrics of one worker, as it sends them to its parent, and how the parent combines them with its own. */
 import { Histogram, type PlainHistogram } from "../../base/histogram.ts";
 import { isRecord } from "../../base/json.ts";
 import type { Sample } from "./exposition.ts";
@@ -10,11 +10,11 @@ export type MetricsSnapshot = {
   /** By the metric's name. */
   readonly samples: Readonly<Record<string, readonly Sample[]>>;
   readonly histograms: Readonly<Record<string, readonly PlainRow[]>>;
-  /** Bounds of each histogram, because the labels of a row do not tell them. */
+  /** Bounds of each histogram's buckets, by the metric's name, because the rows do not contain them. */
   readonly bounds: Readonly<Record<string, readonly number[]>>;
 };
 
-/** Returns the rule by which the values of several processes become one. */
+/** Returns the rule by which the metric's values from several processes are combined. */
 export function acrossOf(metric: Metric): Across {
   return metric.across ?? ("cluster" in metric ? "sum" : "own");
 }
@@ -67,7 +67,10 @@ function isExemplar(value: unknown): boolean {
   );
 }
 
-/** Returns the rows of all processes as those of one. */
+/**
+ * Combines the rows of this process (`own`) and of its workers (`others`) by the rule `across`. For "sum", returns all
+ * rows, because the caller adds up rows with equal labels.
+ */
 export function combined(
   across: Across,
   own: readonly Sample[],

@@ -18,7 +18,7 @@ export type Alert = {
   /** Which clients are affected, and how. This text and `summary` may be Prometheus templates. */
   readonly affected: string;
   readonly first: string;
-  /** What the watchkeeper instances report, as the alert's text shows it. */
+  /** The lines of the alert's text that show what the watchkeeper instances report. */
   readonly facts: readonly Fact[];
   /** Labels that distinguish firing alerts of this rule. */
   readonly by: readonly string[];
@@ -153,7 +153,7 @@ export const alerts: readonly Alert[] = [
       because(`${readyBackends} == 0`, "no-ready-backend"),
       `label_replace(${active(["listener-lost", "internal-error"])} > 0, "reason", "$1", "kind", "(.*)")`,
     ].join(" or ")})`,
-    // Longer than a rolling update of the watchkeeper instances, and than a reboot of one node.
+    // The alert must not fire during a rolling update of the watchkeeper instances, or a reboot of one node.
     holds: "5m",
     kinds: ["listener-lost", "internal-error"],
     by: ["cluster", "reason"],
@@ -174,7 +174,8 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperNoReadyBackends",
     severity: "critical",
     expr: `count by (cluster) (${readyBackends} == 0) / count by (cluster) (${readyBackends}) >= 0.5`,
-    // Longer than the start of a watchkeeper instance, which has no ready backend until its first probes are answered.
+    // The alert must not fire while a watchkeeper instance starts, because it has no ready backend until its first
+    // probes are answered.
     holds: "30s",
     kinds: ["all-backends-down"],
     by: ["cluster"],
@@ -188,7 +189,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperBackendDown",
     severity: "warning",
     expr: `${instancesWith(downKinds, "cluster, backend")} unless on (cluster, backend) ${loopbackExpiry} < 0`,
-    // Longer than the upgrade or restart of an apiserver, which takes about a minute and a half.
+    // The alert must not fire during the upgrade or restart of an apiserver, which takes about a minute and a half.
     holds: "2m",
     kinds: downKinds,
     by: ["cluster", "backend"],
@@ -305,7 +306,7 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // Longer than the time between the writes of a certificate and of its key. In between, the two do not match.
+    // The alert must not fire between the writes of a certificate and of its key, while the two do not match.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],
@@ -374,7 +375,8 @@ export const alerts: readonly Alert[] = [
       because("max by (cluster, instance) (watchkeeper_config_restart_required) > 0", "restart-required"),
       because(`${active(["discovery-failed"])} > 0`, "discovery-failed"),
     ].join(" or ")})`,
-    // Long enough for the necessary restarts after a change, and for an operator who is still editing the file.
+    // The alert must not fire while an operator still edits the file, or restarts the proxy after a change that needs a
+    // restart.
     holds: "10m",
     kinds: ["config-refused", "discovery-failed"],
     by: ["cluster", "reason"],

@@ -85,7 +85,8 @@ export class Forwarding {
     const row = replicas.named(name);
     if (row === undefined)
       return failed(404, `There is no replica ${shown(name)}: ${namesOf(replicas.rows)}`);
-    // Redirected, because the caller was authorized for the path of the forwarding request, and not for this path.
+    // A request for this process itself is redirected and not answered here, because the caller was authorized for the
+    // forwarding path, and not for `message.path`.
     if (row.isSelf) return redirectTo(message.path);
     const target = replicas.targetOf(row);
     // The caller's token is sent only to an address that has recently answered as a replica.

@@ -9,28 +9,34 @@ export const replicaLimits = {
   askEveryMs: 5000,
   /** Milliseconds in which a replica must answer. It answers from memory, unless its event loop is busy. */
   askMs: 2000,
-  /** Maximum number of concurrent requests to replicas: even if none answers, 64 are asked within `askEveryMs`. */
+  /**
+   * Maximum number of concurrent requests that ask replicas about themselves. Even if none of 64 replicas answers, each
+   * gets its request within `askEveryMs`, because two batches of 32 take 2 × `askMs`.
+   */
   askedAtOnce: 32,
   /** Maximum bytes of a replica's answer about itself: the names of 64 clusters take 5 KiB. */
   answerBytes: 8 * KiB,
-  /** Milliseconds without an answer after which a replica is silent. Two lost answers do not make it silent. */
+  /**
+   * Milliseconds without an answer after which a replica counts as silent. Two lost answers in succession do not
+   * suffice for that.
+   */
   liveMs: 15_000,
   /**
-   * Milliseconds without an answer after which a replica no longer shares limits: 30 s after it became silent, so that
-   * the quota of the others does not change with every restart, or with a replica that answers now and then. A replica
-   * to whose address admin.replicas.name no longer resolves was removed on purpose, and shares limits for `liveMs`
-   * only.
+   * Milliseconds without an answer after which a replica no longer shares limits: 30 s after it became silent. During
+   * this time, the quota of the others stays the same, for example while a replica restarts or answers only now and
+   * then. If admin.replicas.name no longer resolves to a replica's address, the replica was removed on purpose, and
+   * shares limits for `liveMs` only.
    */
   sharesMs: 45_000,
   /**
-   * Maximum number of concurrent requests that are forwarded to one replica, of which an admin page sends up to six.
-   * For all replicas together, the number of sockets of the admin port is the limit.
+   * Maximum number of concurrent requests that are forwarded to one replica. One admin page sends up to six at once.
+   * For all replicas together, the limit is the number of sockets of the admin port.
    */
   forwardsAtOnce: 8,
   /** Milliseconds that a forwarded request may take. The replica may first have to send two reviews to an apiserver. */
   forwardMs: 8000,
   /** Maximum bytes of a forwarded response: the history of 64 backends takes 5 MiB, a page of 500 rows 1 MiB. */
   forwardBytes: 8 * MiB,
-  /** Maximum bytes of all forwarded responses that have not arrived completely: two of the maximum length. */
+  /** Maximum bytes of all forwarded responses that have not arrived completely: enough for two of maximum length. */
   forwardBytesAtOnce: 16 * MiB,
 } as const;

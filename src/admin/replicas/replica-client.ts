@@ -1,6 +1,7 @@
 /**
- * Sends requests to other replicas, each on a new connection, because a kept connection of every replica would fill the
- * 64 sockets of an admin port. Follows no redirect, bounds time and bytes, and uses plain HTTP on loopback only.
+ * Sends requests to other replicas. Each request uses a new connection, because connections that up to 64 replicas keep
+ * open would fill the 64 sockets of an admin port. Follows no redirect, bounds time and bytes, and uses plain HTTP on
+ * loopback only.
  */
 import type { OutgoingHttpHeaders } from "node:http";
 import tls from "node:tls";
@@ -90,7 +91,8 @@ function optionsFor(
   const { host, port } = address;
   const plain = { host, port, agent: false, protocol: "http:" };
   if (secured === undefined) {
-    // Plain HTTP is for loopback only. The configuration forbids other addresses, but a name may resolve to one.
+    // Plain HTTP is for loopback only. The configuration forbids all other addresses without TLS, but a name may still
+    // resolve to one.
     if (isLoopback(host)) return plain;
     return new Failure(
       "bad-request",

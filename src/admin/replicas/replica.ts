@@ -29,7 +29,10 @@ export function replicaAnswer(facts: ReplicaFacts): object {
 
 const mostClusters = 64;
 
-/** Returns the facts in an answer; undefined if it is not a replica's. Checks each field: any server may answer. */
+/**
+ * Returns the facts in an answer; undefined if the answer is not a replica's. Checks each field, because any server may
+ * listen at the address.
+ */
 export function factsIn(answer: unknown): ReplicaFacts | undefined {
   if (!isRecord(answer) || answer["kind"] !== "Replica") return undefined;
   const id = textAt(answer, "id");

@@ -1,7 +1,7 @@
 /**
- * The watchkeeper processes in front of the same apiservers. Each one asks all others every few seconds, and counts
- * those that answer. The admin page and the API show the replicas, and limits of scope AllReplicas are divided by their
- * number. No replica decides for another, so replicas need no agreement.
+ * The replicas: the watchkeeper processes in front of the same apiservers. Each one sends a request to all others every
+ * few seconds, and counts those that answer. The admin page and the API show the replicas, and limits of scope
+ * AllReplicas are divided by their number. No replica decides for another, so replicas need no agreement.
  */
 import { isDeepStrictEqual } from "node:util";
 import { type Address, textOf } from "../../base/address.ts";
@@ -22,9 +22,9 @@ export type ReplicaState = (typeof replicaStates)[number];
 
 /** A replica in the list. */
 export type ReplicaRow = {
-  /** Its host's name if no other replica has the same one, else its address. */
+  /** The name of the replica's host if no other replica has the same one, else the replica's address. */
   readonly name: string;
-  /** host:port; "" for this process if it has not found itself at any address. */
+  /** The replica's address as host:port; "" for this process if none of the addresses has turned out to be its own. */
   readonly address: string;
   readonly isSelf: boolean;
   readonly state: ReplicaState;
@@ -32,7 +32,7 @@ export type ReplicaRow = {
   readonly since: number;
   /** Clock reading (ms) of the last answer; -1: none yet. */
   readonly answeredAt: number;
-  /** Undefined if it has never answered. */
+  /** What the replica says of itself; undefined if it has never answered. */
   readonly facts: ReplicaFacts | undefined;
   /** Why the last request failed; "": it succeeded. */
   readonly lastError: string;
@@ -61,8 +61,8 @@ class Place {
   readonly text: string;
   readonly listedAt: number;
   /**
-   * False if the configuration no longer lists the address, or the name no longer resolves to it. The address is then
-   * not asked any more, and is forgotten once its share of the limits has ended.
+   * False if the configuration no longer lists the address, or the name no longer resolves to it. The address then gets
+   * no more requests, and is forgotten once its replica no longer shares limits (`sharesAt`).
    */
   isListed = true;
   facts: ReplicaFacts | undefined;
@@ -104,7 +104,10 @@ class Place {
     this.lastError = "";
   }
 
-  /** True while the replica at this address has a share of the limits. All addresses of one replica have one share. */
+  /**
+   * True while the replica at this address counts as one of the replicas among which limits of scope AllReplicas are
+   * divided. The caller counts a replica with several addresses once.
+   */
   sharesAt(now: number): boolean {
     if (this.answeredAt < 0) return this.isListed && this.stateAt(now) === "unknown";
     return now - this.answeredAt < (this.isListed ? replicaLimits.sharesMs : replicaLimits.liveMs);
@@ -115,7 +118,7 @@ export class Replicas {
   readonly #parts: ReplicasParts;
   readonly #startedAt: number;
   readonly #interval: Interval;
-  /** Places by the text of their address. */
+  /** The known addresses, by their text (host:port). */
   readonly #places = new Map<string, Place>();
   #config: ReplicasConfig | undefined;
   #stopResolving = (): void => {};
@@ -135,7 +138,7 @@ export class Replicas {
     return this.#parts.shared.count;
   }
 
-  /** Applies another configuration at once. Undefined: this process is the only replica. */
+  /** Applies another configuration immediately. Undefined: this process is the only replica. */
   configure(config: ReplicasConfig | undefined): void {
     const before = this.#config;
     this.#config = config;
@@ -145,7 +148,8 @@ export class Replicas {
     this.#stopResolving();
     this.#interval.stop();
     if (config !== undefined) this.#interval.start();
-    // If there is a name, the replicas of the old configuration still share limits until the name is resolved.
+    // If the new configuration has a name, the old addresses are kept, so that their replicas still share limits until
+    // the name is resolved.
     if (name === undefined) this.#keepOnly(addresses);
     this.#list(addresses);
     const found = (all: readonly Address[]): void => this.#list(all);
@@ -183,7 +187,10 @@ export class Replicas {
     else void this.#round();
   }
 
-  /** Forgets unlisted addresses that have no share of the limits, and the oldest if too many are unlisted. */
+  /**
+   * Forgets unlisted addresses whose replicas no longer share limits. If more than `replicaLimits.replicas` addresses
+   * are unlisted, forgets the oldest of them too.
+   */
   #forget(now: number): void {
     const unlisted = Array.from(this.#places.values()).filter(({ isListed }) => !isListed);
     const excess = unlisted.length - replicaLimits.replicas;
@@ -198,7 +205,7 @@ export class Replicas {
     const waiting = Array.from(this.#places.values()).filter(({ isListed }) => isListed);
     const worker = async (): Promise<void> => {
       for (let place = waiting.shift(); place !== undefined; place = waiting.shift())
-        // Each worker asks one replica after the other, so that the number of workers bounds the concurrent requests.
+        // Each of these loops asks one replica after another, so that their number bounds the concurrent requests.
         // oxlint-disable-next-line no-await-in-loop
         await this.#ask(place);
     };
@@ -210,8 +217,8 @@ export class Replicas {
     }
     if (this.#isStopped) return;
     this.#forget(this.#parts.clock.now());
-    // Called only after a round: if this process was stopped for a minute, it received no answers, although all
-    // replicas may be live.
+    // Losses are reported only after a round. If this process was stopped for a minute, for example, it received no
+    // answers in that time, although all replicas may be live.
     this.#reportLost();
     this.#recount();
     const isDue = this.#isDue;
@@ -221,7 +228,8 @@ export class Replicas {
 
   async #ask(place: Place): Promise<void> {
     const target = { address: place.address, tls: this.#config?.tls };
-    // A rejection becomes a Failure of this replica. It would otherwise end the round, and no caller would handle it.
+    // A rejected promise becomes a Failure of this replica. Otherwise the rejection would end the round, and no caller
+    // would handle it.
     const outcome = await this.#parts.ask(target).catch((reason: unknown) => failureFrom(reason, "proxy"));
     // A reload may have removed the address meanwhile.
     if (this.#isStopped || this.#places.get(place.text) !== place) return;
@@ -251,7 +259,8 @@ export class Replicas {
   #reportLost(): void {
     const now = this.#parts.clock.now();
     for (const place of this.#onePerReplica()) {
-      // A replica to whose address the name no longer resolves was removed on purpose.
+      // If the name no longer resolves to a replica's address, the replica was removed on purpose, so its loss is not
+      // reported.
       if (!place.isListed || place.stateAt(now) !== "silent") continue;
       const reported = this.#placesOf(place.facts?.id).filter(({ isReportedLive }) => isReportedLive);
       if (reported.length === 0) continue;
@@ -340,7 +349,10 @@ export class Replicas {
     return answering.size === 0 ? all : all.filter(({ isIpv6 }) => answering.has(isIpv6));
   }
 
-  /** Returns one address for each replica. Of several, such as IPv4 and IPv6, returns the one that answered last. */
+  /**
+   * Returns one address for each replica. If a replica has several, such as an IPv4 and an IPv6 address, returns the
+   * one that answered last.
+   */
   #onePerReplica(): readonly Place[] {
     const byId = new Map<string, Place>();
     for (const place of this.#replicaPlaces()) {

@@ -1,4 +1,7 @@
-/** Finds replicas by a DNS name, such as a headless Service's. Keeps the last result while it cannot be resolved. */
+/**
+ * Finds replicas by a DNS name, such as that of a headless Service. Keeps the last result while the name cannot be
+ * resolved.
+ */
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -15,11 +18,11 @@ const from = "admin.replicas";
 export type ResolverParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Returns the source that resolves a name; default: the system's resolver. */
+  /** Returns the discovery source that resolves a name; default: one that uses the system's resolver. */
   readonly sourceOf?: (name: { readonly hostname: string; readonly port: number }) => Source;
 };
 
-/** Returns the function that resolves a name until it is stopped. */
+/** Returns the function `resolve` of `Replicas`: it resolves a name repeatedly, until the caller stops it. */
 export function resolver({ clock, journal, sourceOf: make }: ResolverParts): ReplicasParts["resolve"] {
   const intervalMs = replicaLimits.askEveryMs;
   const usual = (name: { readonly hostname: string; readonly port: number }): Source =>
@@ -50,7 +53,10 @@ const noAccess = (): { servers: string[]; caFile: string; serverName: undefined 
   serverName: undefined,
 });
 
-/** Returns a Failure if the name has no address or too many. Discovery's own message would call them backends. */
+/**
+ * Returns a Failure if the name has no address or too many. This is checked here, because the message of discovery's
+ * own check would call replicas backends.
+ */
 function checked(found: readonly Discovered[]): readonly Discovered[] | Failure {
   if (found.length === 0) return new Failure("bad-file", "proxy", "The name has no address");
   if (found.length <= replicaLimits.replicas) return found;

@@ -28,7 +28,7 @@ export type AnswersParts = {
   readonly metrics: () => Promise<string>;
 };
 
-/** Kinds of journal entries after which a probe may have another result: they report changes of `ReadinessFacts`. */
+/** Kinds of journal entries that report a change of `ReadinessFacts`, after which a probe may have another result. */
 const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.changed",

@@ -40,7 +40,10 @@ export class ApiPort {
     return undefined;
   }
 
-  /** True if another process with this configuration listens on the port. This process then waits until it ends. */
+  /**
+   * True if another process with this configuration listens on the port. This process then waits until the other one
+   * ends.
+   */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);
   }

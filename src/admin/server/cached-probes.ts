@@ -69,8 +69,8 @@ export class CachedProbes implements ProbeSource {
   async #within(ms: number, answer: Promise<void>): Promise<boolean> {
     const { clock } = this.#parts;
     const { promise: late, resolve } = Promise.withResolvers<boolean>();
-    // Waits for one more turn: after a pause of the process, Node runs due timers before it reads messages, and the
-    // answer may be among them.
+    // Waits for one more turn of the event loop. After a pause of the process, Node runs due timers before it reads
+    // messages, and one of these messages may be the answer.
     const cancel = clock.after(ms, () => clock.soon(() => resolve(false)));
     try {
       return await Promise.race([answer.then(() => true), late]);

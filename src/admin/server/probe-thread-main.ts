@@ -15,7 +15,8 @@ type Waiting = { resolve(answer: Answer): void; reject(error: Error): void };
 class Loop implements ProbeSource {
   /**
    * Unanswered questions to the main thread, by id. There is at most one for each of /livez, /readyz and /metrics, and
-   * one for each request that waits for its authorization, which the limits of sockets in `adminLimits` bound.
+   * one for each request that waits for its authorization. The limits on sockets in `adminLimits` bound the number of
+   * these requests.
    */
   readonly #waiting = new Map<number, Waiting>();
   #id = 0;

@@ -26,7 +26,7 @@ export type ProbeThreadOrder = {
   readonly tls:
     | { readonly pair: ServingPair | undefined; readonly options: SecureContextOptions }
     | undefined;
-  /** True if requests for /metrics must be authorized, for which the probe thread asks the main thread. */
+  /** True if requests for /metrics must be authorized. The probe thread then asks the main thread. */
   readonly isGuarded: boolean;
 };
 
@@ -87,8 +87,8 @@ export class ProbeThread implements Admin {
     this.#parts = parts;
     const stops = [
       parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
-      // The entry is written before the new certificate is in use, so the certificate is sent in the next turn of the
-      // event loop.
+      // The entry is written before the new certificate is in use, so the certificate is sent to the probe thread in
+      // the next turn of the event loop.
       parts.journal.subscribe(({ kind }) => {
         if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
       }),

@@ -15,7 +15,7 @@ type ReadinessFacts = {
   readonly refusing: string;
 };
 
-/** Returns the checks of /readyz. All of them pass if new clients can be served by this process. */
+/** Returns the checks of /readyz. All of them pass if this process can serve new clients. */
 export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
   // One ready backend of any cluster is enough, because a failed cluster must not stop the service for clients of other
   // clusters.

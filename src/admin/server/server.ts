@@ -87,7 +87,8 @@ export function guardOf(
       const isRead = method === "GET" || method === "HEAD";
       if (isRead && isPublic(path)) return undefined;
       return authorization.admit({
-        // Methods other than GET and HEAD need the permission for POST. The router then rejects all of them but POST.
+        // A request with a method other than GET and HEAD needs the permission for POST. After that, the router accepts
+        // only POST.
         verb: isRead ? "get" : "post",
         path,
         authorization: headers.authorization,
@@ -191,7 +192,10 @@ type Parts = {
   readonly posts?: Posts;
   readonly events?: EventStreams;
   readonly journal: Journal;
-  /** True if the Host must name the loopback of this machine, against DNS rebinding (A56). */
+  /**
+   * True if requests are rejected whose Host header does not name this machine's loopback. This protects from DNS
+   * rebinding (A56).
+   */
   readonly isLocal: boolean;
   readonly tls?: ApiTls | undefined;
   readonly guard?: Guard | undefined;

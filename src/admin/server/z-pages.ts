@@ -1,4 +1,6 @@
-/** Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz, /flagz, /configz, /version. */
+/**
+ * Serves the z-pages of Kubernetes' components (k8s.io/component-base/zpages): /statusz, /flagz, /configz, /version.
+ */
 import type { Config } from "../../config/config.ts";
 import { withoutSecrets } from "../events/log.ts";
 import { jsonReply, type Reply, type Routes } from "../http/reply.ts";
@@ -68,7 +70,7 @@ function spanOf(ms: number): string {
   return `${Math.floor(seconds / 3600)} hr ${two(Math.floor(seconds / 60) % 60)} min ${two(seconds % 60)} sec`;
 }
 
-/** Replaces passwords and tokens in names and URLs, where a configuration has some only by mistake. */
+/** Replaces passwords and tokens in names and URLs. A configuration contains them only by mistake. */
 function redacted(value: unknown): unknown {
   if (typeof value === "string") return withoutSecrets(value.replace(/\/\/[^/]*@/, "//[redacted]@"));
   if (Array.isArray(value)) return value.map(redacted);

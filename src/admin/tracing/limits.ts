@@ -4,7 +4,9 @@ export const tracingLimits = {
   waiting: 2048,
   /** Maximum number of traces in a message to the export thread. Writing it delays the data path by about 0.3 ms. */
   batch: 128,
-  /** Maximum number of unanswered messages to the export thread. Further traces wait, so its memory is bounded. */
+  /**
+   * Maximum number of unanswered messages to the export thread. Further traces wait, which bounds the thread's memory.
+   */
   unanswered: 8,
   /** Ms after which waiting traces are sent to the export thread, even if they fill no batch. */
   flushMs: 1000,

@@ -30,7 +30,7 @@ export function spansOf(record: TraceRecord, resource: Resource, newId: () => st
   return [rootOf(record), ...parts].map((part) => spanOf(part, record.traceId, resource));
 }
 
-/** How an exchange without a response ended, if that counts as an error: the proxy or a backend caused it. */
+/** The ends of an exchange without a response that count as errors, because the proxy or a backend caused them. */
 const failedEnds: ReadonlySet<string> = new Set(["backend_gone", "refused"]);
 
 function rootOf(record: TraceRecord): Part {
@@ -111,7 +111,7 @@ function spanOf(part: Part, traceId: string, resource: Resource): ReadableSpan {
   };
 }
 
-/** Returns seconds and nanoseconds. */
+/** Returns the time as OpenTelemetry's pair of seconds and nanoseconds. */
 function hrTimeOf(ms: number): [number, number] {
   const seconds = Math.floor(ms / 1000);
   return [seconds, Math.round((ms - seconds * 1000) * 1e6)];

@@ -1,4 +1,4 @@
-/** Answers, in a worker, what the parent asks for its admin page, its API and its metrics. */
+/** Runs in a worker: answers the questions that the parent asks for its admin page, its API and its metrics. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -62,7 +62,10 @@ export class WorkerAnswers {
     return this.#parts.clusters().flatMap(({ path }) => path.exchanges.live);
   }
 
-  /** Returns what JSON can represent; undefined: nothing. */
+  /**
+   * Returns the answer, or a promise of it: a value that JSON can represent, or undefined if the worker has nothing to
+   * answer.
+   */
   answer(question: Question): unknown {
     if (question.of === "page") return this.#pages.get(question.list)?.readFirst(question.query);
     if (question.of === "watch")

@@ -1,4 +1,7 @@
-/** What the workers of this process have answered, checked, for its admin page, its API and its metrics. */
+/**
+ * Collects the answers of this process's workers for the admin page, the API and the metrics. Ignores answers that have
+ * not the expected form.
+ */
 import { isRecord } from "../../base/json.ts";
 import type { Question } from "../../workers/messages.ts";
 import { type BackendPart, partsIn } from "../api/backend-parts.ts";
@@ -7,7 +10,7 @@ import { type FirstRows, firstRowsIn, type JsonObject, mergedPage, type Page } f
 import type { WorkerMetrics } from "../metrics/registry.ts";
 import { type MetricsSnapshot, snapshotIn } from "../metrics/snapshot.ts";
 
-/** The workers, as src/workers/parent.ts knows them. */
+/** The part of src/workers/parent.ts that this file uses. */
 export type Workers = {
   /** The latest answer of each worker to the question "snapshot"; of a worker that has not answered: undefined. */
   readonly snapshots: readonly unknown[];
@@ -17,19 +20,21 @@ export type Workers = {
   onEnded(run: (snapshot: unknown) => void): void;
 };
 
-/** Measurements of processes. */
+/** CPU time, memory and event-loop delay of one process, or of several processes together. */
 export type ProcessCosts = {
   readonly cpuMs: number;
   readonly rssBytes: number;
   readonly eventLoopDelayMs: number;
 };
 
-/** The lists whose rows are in the workers. */
+/** The lists whose rows exist only in the workers. */
 const listed: ReadonlySet<string> = new Set(["watches", "clients"]);
 
 export class WorkerTotals implements WorkerMetrics {
   readonly #workers: Workers;
-  /** The checked snapshots: each is checked once. */
+  /**
+   * By the worker's answer: the metrics in it, checked. Each answer is read at several scrapes, but checked only once.
+   */
   readonly #checked = new WeakMap<object, MetricsSnapshot>();
 
   constructor(workers: Workers) {
@@ -42,7 +47,7 @@ export class WorkerTotals implements WorkerMetrics {
   readonly processes = async (): Promise<readonly object[]> =>
     (await this.#workers.ask({ of: "process" })).filter(isMetricsJson);
 
-  /** CPU time and memory of all workers in total, and the longest delay of their event loops. */
+  /** The sums of CPU time and memory over all workers, and the longest delay of any worker's event loop. */
   get monitored(): ProcessCosts {
     let sum: ProcessCosts = { cpuMs: 0, rssBytes: 0, eventLoopDelayMs: 0 };
     for (const answer of this.#workers.snapshots) {
@@ -77,13 +82,16 @@ export class WorkerTotals implements WorkerMetrics {
   readonly backendParts = async (): Promise<readonly BackendPart[]> =>
     (await this.#workers.ask({ of: "backends" })).flatMap(partsIn);
 
-  /** Resolves with a watch of any worker, as the API shows it; undefined: none has it. */
+  /** Resolves with the watch that has this audit ID, as the API shows it; undefined: no worker has it. */
   async watch(id: string): Promise<JsonObject | undefined> {
     const answers = await this.#workers.ask({ of: "watch", id });
     return answers.find((answer): answer is JsonObject => isRecord(answer));
   }
 
-  /** Returns the lists with the rows of all workers. */
+  /**
+   * Returns the API's lists. `own`: the lists of this process, in which "watches" and "clients" are replaced by lists
+   * of the workers' rows.
+   */
   pagesOf(own: ReadonlyMap<string, Page>): ReadonlyMap<string, Page> {
     const others =
       (list: string) =>

@@ -22,7 +22,7 @@ export function isElsewhere() {
 }
 
 /**
- * Returns the path at which the serving replica answers for the shown replica.
+ * Returns the path at which the replica that serves the page forwards requests to the replica that the page shows.
  * @param {string} path such as "/api/v1/stats"
  */
 export function pathAtReplica(path) {

@@ -120,8 +120,8 @@ export function Lanes({
 /** @typedef {ReturnType<typeof axisOf>} TimeAxis */
 
 /**
- * What all lanes draw, from one time to another. An hour of 20 backends is 100,000 values, so each lane draws its own in
- * a frame of its own (`usePaced`).
+ * Returns what the lanes draw between the times `from` and `to`. An hour of 20 backends has 100,000 values, so each
+ * lane is drawn in a separate frame (`usePaced`).
  * @param {Recorded} recorded
  * @param {number} from
  * @param {number} to
@@ -131,8 +131,8 @@ function axisOf(recorded, from, to) {
 }
 
 /**
- * `turn`: position of the lane. `isPresent`: true if the lane shows the present state and its buttons. `hasRoom`: true
- * if the head for a moment in the past must be as high.
+ * `turn`: position of the lane, from 0. `isPresent`: true if the lane's head shows the present state, with buttons.
+ * `hasRoom`: true if a head that shows a moment in the past must be as high as one that shows the present.
  * @param {{
  *   name: string,
  *   backend: Backend | undefined,
@@ -178,7 +178,8 @@ function ProcessLane({ axis, turn, at }) {
 const noColumns = {};
 
 /**
- * The columns between two times, and the scale of each chart of the backends.
+ * Returns the parts of all columns between two times, the titles of the backends' charts that have values there, and
+ * the top of each chart's scale.
  * @param {Recorded} recorded
  * @param {number} from
  * @param {number} to
@@ -247,7 +248,8 @@ function Charts({ charts, axis, at, columns, isShared = false }) {
         const all = lines.map(({ values }) => values);
         const { title, least, per = 1 } = chart;
         const top = (isShared ? window.tops.get(title) : undefined) ?? topOf(all, least * per);
-        // The same element each time: preact then compares nothing of it, which matters while the mouse moves.
+        // Kept in `useMemo`: if the element is the same as before, Preact does not compare its contents, which saves
+        // time while the mouse moves.
         const strip = html`<${Strip} lines=${lines} top=${top} span=${window.count} />`;
         return [{ title, per, top: amount(top / per), all, strip }];
       }),
@@ -346,7 +348,7 @@ function IncidentLane({ incidents, now, from, to }) {
 }
 
 /**
- * Returns the time under the mouse; undefined: the mouse is beside the charts.
+ * Returns the time under the mouse; undefined: the mouse is not over the charts.
  * @param {PointerEvent} event
  * @param {number} from
  * @param {number} to

@@ -81,8 +81,8 @@ export function placedBands(streams, height, perPixel) {
  * @param {number} width
  */
 function layoutOf({ sources, targets }, width) {
-  // The totals may differ, because the numbers of backends are from this second, and those of clients from the last
-  // step.
+  // The streams of all sources and those of all targets may have different sums, because the numbers for backends are
+  // from this second, and those for clients from the last step.
   const total = Math.max(
     ...[sources, targets].map((all) => all.reduce((sum, { streams }) => sum + streams, 0)),
   );

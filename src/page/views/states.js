@@ -9,7 +9,7 @@ import { markOf } from "../words.js";
 
 /**
  * Returns the states between two times, each with its beginning and its end, from the backend's latest changes. The
- * state before the first known change is the `from` of that change.
+ * state before the first known change is the old state in this change (its field `from`).
  * @param {Judged} backend
  * @param {number} from milliseconds since 1970
  * @param {number} to
@@ -42,7 +42,7 @@ const keptChanges = 64;
 
 /**
  * Returns the states between two times. They are exact if the latest changes, which the API keeps, reach back far
- * enough. Otherwise they are those of the steps of the recorded history.
+ * enough. Otherwise, they are taken from the steps of the recorded history.
  * @param {Judged | undefined} backend
  * @param {import("../data/rows.d.ts").Recorded} recorded
  * @param {{ name: string, from: number, to: number }} where

@@ -112,7 +112,7 @@ const shownGroups = 100;
  * @param {{ list: import("../data/rows.d.ts").List<Watch> | undefined, group: string, params: Params, onParams: (params: Params) => void }} props
  */
 function Groups({ list, group, params, onParams }) {
-  // When the page opens, the table has a frame of its own, and the groups have the next one.
+  // When the page opens, the table is drawn in one frame and the groups in the next, so that no frame takes long.
   const hasTurn = usePaced(list !== undefined, 1) === true;
   const groups = hasTurn ? (list?.groups ?? []) : [];
   const most = groups[0]?.rows ?? 1;
