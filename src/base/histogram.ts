@@ -29,7 +29,10 @@ type Exemplars = { readonly auditIds: string[]; readonly values: number[]; reado
 
 export type Exemplar = { readonly auditId: string; readonly value: number; readonly at: number };
 
-/** A histogram that another process can read. An exemplar is [bucket, audit ID, value, age in ms]: clocks differ. */
+/**
+ * A histogram that another process can read. An exemplar is [bucket, audit ID, value, age in ms]. It has an age
+ * instead of a clock reading, because the clocks of two processes differ.
+ */
 export type PlainHistogram = {
   readonly counts: readonly number[];
   readonly sum: number;

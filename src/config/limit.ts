@@ -81,7 +81,10 @@ export function scopeBreaches({ cluster: { limits = [] }, pointer }: Placed, { a
   );
 }
 
-/** The shortest and longest time for which an operator may limit requests. A longer limit belongs to the configuration. */
+/**
+ * Minimum and maximum duration, in ms, of a limit that an operator sets in the admin API. A limit for a longer time
+ * belongs in the configuration.
+ */
 const [leastMs, mostMs] = [1000, 86_400_000];
 
 export function limitDuration(text: string): number | Failure {

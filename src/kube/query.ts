@@ -19,8 +19,8 @@ function escapeAt(text: string, at: number): number {
 }
 
 /**
- * Decodes %XX, and `+` to `blank`. Returns undefined for an invalid %XX: net/url rejects such a path, and skips such a
- * pair of a query.
+ * Decodes %XX, and decodes `+` to `blank`. Returns undefined for an invalid %XX. Go's net/url rejects a path with an
+ * invalid %XX. In a query, it skips only the pair that contains one.
  */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;

@@ -159,7 +159,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // On a deprecated watch path, the apiserver treats every method as a watch. The proxy may send a watch twice, so here
-  // a method that may have a body is no watch.
+  // On a deprecated watch path, the apiserver treats every method as a watch. The proxy treats only methods without a
+  // body as a watch here, because it may send a watch's request twice.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

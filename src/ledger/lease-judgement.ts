@@ -76,7 +76,10 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/** Finds a client that took a lease that was neither released nor expired, and holders that take it in turn. */
+/**
+ * Finds a client that took the lease although its holder had not released it and it had not expired. Also finds two
+ * holders that take the lease from each other by turns.
+ */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;

@@ -18,7 +18,10 @@ export type LeaseWrite = {
   readonly isCreate: boolean;
 };
 
-/** The namespace of the leases by which nodes report that they are alive. Nodes elect no leader. */
+/**
+ * Namespace of the leases by which nodes report that they are alive. They elect no leader, so a caller that renews one
+ * gets no higher urgency.
+ */
 const nodeLeases = "kube-node-lease";
 
 export type LeaseReport = { readonly lease: Lease; readonly judgement: Judgement };

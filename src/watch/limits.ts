@@ -17,7 +17,7 @@ export const watchLimits = {
   resumeAttempts: 3,
   /**
    * Maximum number of attempts that do not count towards `resumeAttempts` because their connection was lost before a
-   * response: several backends may fail at once.
+   * response. Without this allowance, several backends that fail at once could use up all attempts.
    */
   resumeLosses: 3,
   /**
@@ -33,8 +33,8 @@ export const watchLimits = {
   noProgressResumes: 3,
   noProgressMs: 60_000,
   /**
-   * A resume whose stream stays open for this many ms is not counted in `noProgressResumes`: a quiet watch gets no
-   * events, and may lose its stream three times within a minute.
+   * A resume whose stream stays open for this many ms is not counted in `noProgressResumes`. A quiet watch gets no
+   * events, so it could lose its stream three times within a minute without having made progress.
    */
   servedMs: 5000,
   /** Ms that a backend has to answer a request to continue a watch. Then the proxy asks another backend. */
@@ -58,7 +58,9 @@ export const watchLimits = {
   moveBurst: 100,
   /** Initial rate in moves per second. The rate rises while backends accept moved watches promptly (move-pace.ts). */
   movesPerSecond: 1000,
-  /** Maximum rate in moves per second: a move takes 0.1 ms of CPU time, and the same core serves all other requests. */
+  /**
+   * Maximum rate in moves per second. A move takes 0.1 ms of CPU time on the core that also serves all other requests.
+   */
   movesPerSecondMost: 5000,
   /**
    * Burst of the separate token bucket for the control plane's watches. A control plane of three machines has about 400
@@ -113,8 +115,8 @@ export const watchLimits = {
    */
   lagMarkMs: 250,
   /**
-   * If a cache has lagged for fewer ms than `lagMomentMs`, the search ignores it for the next `lagPauseMs`. Apiservers
-   * that lack CPU cause such short lags, and hedges would burden them further.
+   * If a cache has lagged for fewer ms than `lagMomentMs`, lagging-cache.ts ignores it for the next `lagPauseMs`. An
+   * apiserver that lacks CPU causes such short lags, and hedges would burden it further.
    */
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
@@ -174,8 +176,8 @@ export const watchLimits = {
   /** Minimum ms for which a backend counts as forked (another etcd history) after its events differed from a peer's. */
   historyUnlikeMs: 300_000,
   /**
-   * If no backend with the right etcd history is ready for this many ms, the proxy accepts another history. A restart
-   * takes less time.
+   * If no backend with the right etcd history is ready for this many ms, the proxy accepts another history. The
+   * restart of an apiserver takes less time.
    */
   historyAloneMs: 30_000,
   /** An event that comes within this many ms after its stream was opened may be part of the initial state. */
@@ -193,8 +195,8 @@ export const watchLimits = {
    */
   progressRequestMs: 1000,
   /**
-   * An apiserver answers a list that makes its cache follow etcd when the cache has caught up, or after 3 s. If the
-   * answer takes more ms than this, the cache counts as stalled.
+   * The apiserver delays the response to a list that makes its cache follow etcd until the cache has caught up, but
+   * for at most 3 s. If the response takes more ms than this limit, the cache counts as stalled.
    */
   progressWaitMs: 2500,
   /** Timeout in ms of each request of list-request.ts. */
@@ -208,12 +210,15 @@ export const watchLimits = {
    * each attempt: the OpenAPI document of a new CRD appears after 1 s.
    */
   originPauseMs: 1000,
-  /** Ms until the origin of an aggregated API is checked again, because the API may become a CRD's. */
+  /**
+   * Ms until the proxy checks again whether an aggregated server serves an API. Later, a CRD may define the API
+   * instead.
+   */
   originAgainMs: 600_000,
   /**
-   * Burst, and rate per second, of the token bucket for the lists that show an upper limit of the versions of a watch's
-   * initial events (initial-events.ts). Such a list returns one object, so it costs the apiserver less than the watch,
-   * but 5,000 clients may open watches at once.
+   * Burst, and rate per second, of the token bucket for lists that show an upper limit of the versions of a watch's
+   * initial events (initial-events.ts). Such a list returns one object, so it costs the apiserver less than the watch.
+   * The bucket limits the lists when thousands of clients open watches at once.
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
@@ -247,7 +252,7 @@ export const watchLimits = {
   lateLooks: 4,
   /** Maximum number of watches of a resource in which a check looks for proof that the backend is late. */
   delayTries: 500,
-  /** Minimum ms between two journal entries about one late backend. */
+  /** Minimum ms between two journal entries that report the same backend's watches as late. */
   lateReportMs: 5000,
   /** After a check has found that a cache did not advance within `progressCheckMs`, ms until the next check. */
   progressAgainMs: 60_000,

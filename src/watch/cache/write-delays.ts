@@ -195,7 +195,7 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** Moves the times of the writes `ms` later: while the event loop was stalled, the proxy read no events. */
+  /** Moves the times of the writes `ms` later, because the proxy read no events while its event loop was stalled. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }

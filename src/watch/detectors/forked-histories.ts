@@ -1,9 +1,9 @@
 /**
- * Finds a backend whose etcd has a history that differs from the one that clients have seen, for example after etcd was
- * restored from a backup. The proxy regularly requests a list of one object from each ready backend. The apiserver
+ * Finds a backend whose etcd has a history that differs from the one that clients have seen, for example after etcd
+ * was restored from a backup. The proxy regularly requests a list of one object from each ready backend. The apiserver
  * reads this list from etcd. If the list's version is older than a version that some backend delivered before the
- * request, the list's backend has another history. Events prove this, too: a stream skips an event that another backend
- * has delivered.
+ * request, the list's backend has another history. Events can prove this, too: one backend's stream skips an event
+ * that another backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
  * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
@@ -102,9 +102,10 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list. Lists alternate between the resource with the newest version, which shows the most,
-   * and the next resource in turn, because the newest resource may be stored in an etcd of its own. A backend's first
-   * list, and lists that may refute a proof, are of the newest resource or of the proof's.
+   * Chooses the resource to list. By default, lists alternate between the resource with the newest version, which
+   * shows the most, and the other resources in turn, because the newest resource may be stored in an etcd of its own.
+   * A backend's first list is of the newest resource. If a proof against the backend must be refuted, the first lists
+   * are of the proof's resource, and the following ones of the newest.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -177,8 +178,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * True if two later lists have refuted the proof: a list of the proof's resource, and a list of the resource with the
-   * newest version.
+   * True if two later lists have refuted the proof that the backend has another history. One is a list of the resource
+   * that provided the proof. The other is a list of the resource with the newest version.
    */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofByBackend.get(backend);
@@ -241,7 +242,11 @@ export class ForkedHistories extends Interval {
     this.#forgetHistory();
   }
 
-  /** Called if another process judges: the watches of this one must leave the wrong history, or forget the right one. */
+  /**
+   * Called if another process of the proxy has judged a backend's etcd history. If the history is wrong, the watches
+   * of this process leave the backend. If the other process has accepted it as the right one, all clients of this
+   * process list again.
+   */
   judged(backend: string, { isForked, version, seen }: Extract<Evidence, { kind: "history" }>): void {
     if (isForked) this.#leave(backend, version);
     if (isForked || seen !== "") return;

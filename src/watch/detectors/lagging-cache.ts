@@ -152,8 +152,9 @@ function isLate(
 }
 
 /**
- * Returns the first of the watch's compared streams for which `is` is true. Returns undefined if there is none, the
- * client has no complete initial state yet, or the client reads too slowly.
+ * Returns the first of `watch.compared` (the streams that show how far their caches have come) for which `is` returns
+ * true. Returns undefined if there is none, if the client does not have the complete initial state yet, or if the
+ * client reads too slowly.
  */
 export function liveStreamOf(
   watch: WatchSession,

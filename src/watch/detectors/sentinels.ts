@@ -188,7 +188,8 @@ export class Sentinels extends Interval {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // Beyond `comparedResources` resources, the proxy does not know which backends have accepted a watch.
+    // At most `comparedResources` resources are tracked. For further ones, it is unknown which backends have accepted
+    // a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

@@ -42,7 +42,7 @@ const none: readonly string[] = [];
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** The newest versions that each backend's caches have delivered. No watch moves to a stalled cache. */
+  /** Records the newest versions that each backend's caches have delivered, and which caches are stalled. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
   readonly lives = new WatchLives();
@@ -87,7 +87,7 @@ export class Migrations {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
 
-  /** Makes an accepted stream report its progress to `caches`. */
+  /** Makes an accepted stream report the versions that it delivers to the records of its backend's cache (`caches`). */
   follow(stream: WatchStream, asked: WatchContext): void {
     const { origin, resource, isWhole, scope } = asked;
     const { backend } = stream.attempt;
@@ -166,9 +166,10 @@ export class Migrations {
   }
 
   /**
-   * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. A sentinel (D13)
-   * gives up its stream for comparison, because with an old version it could not move to a backend that has come back.
-   * Returns false if the watch's state allows no second stream, or its backend may be failing.
+   * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. If the watch is a
+   * sentinel (D13), its stream for comparison is dropped first. A new bookmark is more important: from an old version,
+   * the watch could not move to a backend that has just restarted. Returns false if the watch's state allows no second
+   * stream, or if its backend may be failing.
    */
   refresh(watch: WatchSession): boolean {
     const { attempt } = watch;

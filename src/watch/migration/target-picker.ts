@@ -45,8 +45,8 @@ export class TargetPicker {
   }
 
   /**
-   * True if a dead backend may come back with its caches: its sockets have been silent, and only for a short time. If
-   * it refuses new connections, its process has ended, and its caches are lost.
+   * True if a dead backend may come back with its caches. That is so if the backend only stopped answering, and only a
+   * short time ago. If it refuses new connections, its process has ended, and its caches are lost.
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;

@@ -39,9 +39,9 @@ export type Ending = {
 };
 
 /**
- * resume: continue on another backend from a version. replay: send the client's own request again. relay: forward the
- * end as it is. end: end the client's stream between two events, after `endOf` ms. reset: reset the client's stream,
- * which is the only correct end for undecodable data.
+ * What the proxy does when a stream is over. resume: continue on another backend from a version. replay: send the
+ * client's own request again. relay: forward the end as it is. end: end the client's stream between two events, after
+ * the ms that `endOf` returns. reset: reset the client's stream, which is the only correct end for undecodable data.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 

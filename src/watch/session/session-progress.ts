@@ -64,7 +64,7 @@ export class Progress {
   #cursor: string;
   /** The previous value of `#cursor`: all events up to this version have arrived. */
   #previous = "";
-  /** True if no further event can have the version `#cursor`. */
+  /** True if no further event can have the same version as the latest event (`#cursor`). */
   #isComplete: boolean;
   #isRepeating: boolean;
   /** True after an event that is out of order, or has no version, was forwarded. The watch can then no longer move. */
@@ -175,7 +175,8 @@ export class Progress {
   }
 
   /**
-   * Records when an event came. `isRegular`: false for a bookmark after which no other one need come within a minute.
+   * Records when an event came. `isRegular`: false for a bookmark that is not part of the periodic series, so that the
+   * next bookmark need not follow within a minute.
    */
   arrived(type: EventType, now: number, isRegular: boolean): void {
     if (type === "ERROR") return;
@@ -200,7 +201,7 @@ export class Progress {
     // Also if the version is not trusted: the client did not request the bookmark.
     if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
     if (fate === "forward") this.#count();
-    // client-go starts its counts at this bookmark.
+    // client-go starts its own counts of events and of time at this bookmark.
     if (event.endsInitialEvents) this.#endInitialEvents(now);
     return fate;
   }
@@ -378,7 +379,10 @@ export class Mark {
 export class Reading {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** True if the proxy requested the stream (a resume or a hedge): an ERROR does not answer the client's request. */
+  /**
+   * True if the proxy requested the stream (a resume or a hedge). An ERROR in such a stream does not answer the
+   * client's own request.
+   */
   readonly isOurs: boolean;
   readonly mark = new Mark();
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
@@ -401,7 +405,10 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if the list was requested whose version is an upper limit for the initial events (initial-events.ts). */
+  /**
+   * True if the proxy has requested the list whose version is an upper limit for the versions of the initial events
+   * (initial-events.ts).
+   */
   get isBoundRequested(): boolean {
     return this.#initialUpTo !== undefined;
   }

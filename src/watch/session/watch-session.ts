@@ -92,7 +92,7 @@ type WatchMigrations = {
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
-/** The methods of an exchange that its watch calls. */
+/** The part of the client's exchange (one request and its response) that a watch uses. */
 export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
@@ -410,7 +410,10 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /** True if two bookmarks are missing although the client reads. False if none has ever come (watch.md §6.2). */
+  /**
+   * True if two bookmarks in a row are overdue although the client reads. False for a watch that has never got a
+   * bookmark (watch.md §6.2).
+   */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -631,8 +634,8 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // If only the stream for comparison (D13) was refused, and only temporarily, no pause begins: a hedge must be
-    // possible at once.
+    // No pause begins if only the stream for comparison (D13) was refused, and only for a temporary reason. During a
+    // pause, the watch could not be hedged.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -661,7 +664,10 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** If the watch has no other stream, does not count an attempt that lost its connection before a response. */
+  /**
+   * If an attempt has lost its connection before a response and the watch has no other stream, does not count the
+   * attempt towards `resumeAttempts`.
+   */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -695,7 +701,10 @@ export class WatchSession implements AttemptOwner {
     this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
   }
 
-  /** If the second stream ended at the client's deadline, ends the watch, because the first one may be silent. */
+  /**
+   * If the second stream ended at the client's deadline, ends the watch without waiting for the first stream, which
+   * may be silent.
+   */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
     else if (this.#retry.reason === "draining") this.#decline(true);

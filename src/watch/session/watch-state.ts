@@ -123,7 +123,7 @@ export type WatchFacts = {
   readonly second: "none" | "asked" | "answered";
   /** True if the second stream was requested for comparison (D13). */
   readonly isPosted: boolean;
-  /** True if a timer or a queue of Migrations will continue the session. */
+  /** True if a timer or one of the queues of `Migrations` will continue the session. */
   readonly isWaiting: boolean;
   readonly heldBytes: number;
 };

@@ -185,7 +185,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** Keeps the bytes of an ERROR: the stream's first event, so all held bytes belong to it. */
+  /** Keeps the bytes of an ERROR. The ERROR is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
