@@ -22,7 +22,10 @@ export const limits = {
    * many clients share an upstream session (A7).
    */
   fieldBytes: 64 * KiB,
-  /** The proxy rewrites no request target of more bytes than this, because the result must not exceed `fieldBytes`. */
+  /**
+   * The proxy does not rewrite a request target that has more bytes than this, because the result might exceed
+   * `fieldBytes`.
+   */
   changedTargetBytes: 63 * KiB,
   /** Maximum size of a config file in bytes. 64 backends take 10 KiB. The worst file is parsed within 0.1 s. */
   configBytes: 64 * KiB,
@@ -60,9 +63,9 @@ export const limits = {
   /** Maximum number of requests that wait for one backend's connections, and of requests in the pending queue. */
   waitingExchanges: 10_000,
   /**
-   * Burst and rate of hedged requests to all backends. After a pause, a `TokenBucket` allows two bursts: enough for all
-   * requests of a failed apiserver, 400 by default (--max-requests-inflight). The rate can be low, because a suspect
-   * backend gets no new requests.
+   * Burst, and rate per second, of the token bucket for hedged requests to all backends together. After a pause, the
+   * bucket allows two bursts. That is enough for all requests of a failed apiserver, 400 by default
+   * (--max-requests-inflight). A low rate is enough, because a suspect backend gets no new requests.
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,
@@ -72,8 +75,8 @@ export const limits = {
   watchMostMs: 3_600_000,
   /**
    * If a backend has not delivered a version within this many ms after another backend, the proxy checks whether its
-   * cache is stalled (watch.md §6.3). A healthy watch cache is behind for milliseconds. The check runs every second, so
-   * the watches have moved within 10 s.
+   * cache is stalled (watch.md §6.3). A healthy watch cache is only milliseconds behind. The check runs every second,
+   * so the watches have moved within 10 s.
    */
   behindMs: 8_000,
   /**

@@ -79,7 +79,8 @@ export class TokenBucket {
     const now = this.#clock.now();
     const ms = now - this.#at;
     this.#at = now;
-    // A raised rate raises the burst by the same factor, so that a late call loses no tokens.
+    // While `scale` has raised the rate, the burst is larger by the same factor. Otherwise a bucket that is refilled
+    // late would lose tokens.
     const raise = Math.max(1, this.#perMs / Math.max(this.#fullPerMs, Number.EPSILON));
     this.#tokens = Math.min(most * raise, this.#tokens + ms * this.#perMs);
     const step = (ms * this.#fullPerMs) / recoveryMs;

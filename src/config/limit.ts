@@ -1,4 +1,4 @@
-/** Converts a limit of requests, which is an entry of `clusters[].limits` or the body of an operation of the admin API. */
+/** Converts a limit of requests: an entry of `clusters[].limits`, or the body of an operation of the admin API. */
 import { parseDuration } from "../base/duration.ts";
 import { Failure } from "../base/failure.ts";
 import type { Breach } from "./problem.ts";

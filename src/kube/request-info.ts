@@ -5,7 +5,9 @@ import { limits } from "../base/limits.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
-/** How the proxy treats a request: only a plain request is hedged, and only a watch moves to another backend (D6, D7). */
+/**
+ * How the proxy treats a request. Only a plain request is hedged, and only a watch moves to another backend (D6, D7).
+ */
 export type Kind = "plain" | "watch" | "long-running";
 
 export type RequestInfo = {
@@ -34,7 +36,10 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** Subresources that are long-running according to controlplane/apiserver/config.go: `log` even without `follow`. */
+/**
+ * Subresources that are long-running according to controlplane/apiserver/config.go. A request for `log` counts even
+ * without `follow`.
+ */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
 /** Maximum number of path parts: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */

@@ -44,7 +44,8 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // Suspect only if the holder's name is that of another known pod, because other names may have any format.
+  // A renewal is suspect only if the holder's name is that of another known pod, because other names may have any
+  // format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;

@@ -27,8 +27,8 @@ export const watchLimits = {
   /** A resume counts as successful if no ERROR event follows the response within this many ms. */
   settledMs: 1000,
   /**
-   * If a watch is resumed this many times within `noProgressMs` ms without a new event, the proxy ends the watch: no
-   * backend can serve it.
+   * If a watch is resumed this many times within `noProgressMs` ms without a new event, the proxy ends the watch,
+   * because apparently no backend can serve it.
    */
   noProgressResumes: 3,
   noProgressMs: 60_000,
@@ -82,8 +82,8 @@ export const watchLimits = {
   /** While the rate allows no further move, ms until the next look at the waiting watches. */
   movePauseMs: 10,
   /**
-   * Average ms between two moves that are not urgent. An apiserver with --shutdown-watch-termination-grace-period ends
-   * its watches at least as fast.
+   * Average ms between two moves that are not urgent. The rate need not be lower: an apiserver that drains with
+   * --shutdown-watch-termination-grace-period ends its watches at least as fast.
    */
   leavePauseMs: 5,
   /**
@@ -148,7 +148,10 @@ export const watchLimits = {
   sentinelsAtOnce: 100,
   /** Maximum number of a resource's watches that one check considers as the sentinel. */
   sentinelTries: 500,
-  /** Ms until a backend that refused a sentinel's second stream is asked again: filling a cache takes a second. */
+  /**
+   * Ms until a backend that refused a sentinel's second stream is asked again. Filling a watch cache takes about a
+   * second.
+   */
   sentinelPauseMs: 1000,
   /** Maximum number of sentinels: one for each of `comparedResources`. */
   sentinels: 1000,
@@ -167,8 +170,9 @@ export const watchLimits = {
    */
   historyAnswerMs: 5000,
   /**
-   * Maximum number of resources that one check of an etcd history tries to list, and of watches that it tries for each
-   * resource: a watch's client may lack the permission.
+   * When the proxy checks a backend's etcd history: maximum number of resources that it tries to list, and maximum
+   * number of watches whose identity it tries for each resource. The client of a watch may lack the permission to
+   * list.
    */
   historyTries: 20,
   /** Ms for which the checks of etcd histories skip a resource that could not be listed. */
@@ -190,8 +194,8 @@ export const watchLimits = {
   /** Minimum ms after which an apiserver ends a watch whose client set no timeout (--min-request-timeout). */
   watchServerMs: 1_800_000,
   /**
-   * Minimum ms between two list requests to one backend for one resource, which make the backend's watch cache follow
-   * etcd (watch.md §6.6).
+   * Minimum ms between two lists of one resource that the proxy requests from one backend to make the backend's watch
+   * cache follow etcd (watch.md §6.6).
    */
   progressRequestMs: 1000,
   /**
@@ -241,13 +245,16 @@ export const watchLimits = {
   recentDelayMs: 10_000,
   /** Ms between two checks for backends whose watches deliver writes late (watch-delay.ts). */
   delayLookMs: 500,
-  /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
+  /**
+   * A watch is late if it delivers a write more than this many ms after the response to the write. A working apiserver
+   * takes milliseconds.
+   */
   lateMs: 2000,
   /** A late backend stays late until it delivers all writes in fewer ms than this. */
   stillLateMs: 1000,
   /**
-   * A backend is reported only after this many checks in a row have found it late. A garbage collection of an apiserver
-   * is shorter.
+   * A backend is reported only after this many checks in a row have found it late. The garbage collection of an
+   * apiserver takes less time than that.
    */
   lateLooks: 4,
   /** Maximum number of watches of a resource in which a check looks for proof that the backend is late. */

@@ -198,7 +198,7 @@ class Peers {
     return suspicions;
   }
 
-  /** Moves the marks' times `ms` later: while the event loop was stalled, the proxy read no events. */
+  /** Moves the marks' times `ms` later, because the proxy read no events while its event loop was stalled. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
@@ -459,8 +459,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // If the stream was opened at about the time of the event, its initial state may include the event. Its silence is
-    // then no evidence.
+    // A stream that was opened at about the time of the event may have delivered the event in its initial state. That
+    // the stream has delivered nothing since is then no evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

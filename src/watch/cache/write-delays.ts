@@ -131,7 +131,7 @@ export class ResourceWrites {
     return this.#caches.values().some(({ isWatched }) => isWatched);
   }
 
-  /** Sequence number of the next write. */
+  /** Sequence number that the next measured write will get. */
   get end(): number {
     return this.#base + this.#marks.length;
   }

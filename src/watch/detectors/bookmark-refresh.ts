@@ -34,11 +34,11 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that need a new bookmark. Value: clock reading; the bookmark must cover all events before it. */
+  /** Watches that need a new bookmark. Value: clock reading up to which the bookmark must cover all events. */
   readonly #old = new Map<WatchSession, number>();
   /**
-   * Watches for which no second stream could be opened yet; they are tried again. Value: clock reading; the bookmark
-   * must cover all events before it.
+   * Watches for which no second stream could be opened yet. The proxy tries again later. Value: clock reading up to
+   * which the bookmark must cover all events.
    */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
@@ -74,12 +74,15 @@ export class BookmarkRefresher {
 
   /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   refused(watch: WatchSession): void {
-    // An event that arrives at `since` or later counts as a refresh. Adds 1 ms, so that the event with the refused
-    // version does not count if it has arrived in this very millisecond.
+    // Any event that arrives at `since` or later counts as a refresh. The event that gave the watch its old version
+    // must not count, and may have arrived in this very millisecond. So `since` is 1 ms later.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
-  /** Gets bookmarks for a resource's watches on other backends, because this backend has just filled its cache. */
+  /**
+   * Called when this backend has just filled its cache of a resource. The cache has no older events, so watches on
+   * other backends need new bookmarks before they can move to it.
+   */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#refreshOnOthers(backend, (watch) => watch.resource === resource);
   }

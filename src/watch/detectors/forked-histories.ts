@@ -38,7 +38,7 @@ type Question = {
   readonly resource: string;
   /** Newest version of the resource that clients had received before the request. */
   readonly seen: string;
-  /** True if the resource has the newest `seen` of those that can be listed. */
+  /** True if clients have received no newer version of any other resource that can be listed. */
   readonly isNewest: boolean;
 };
 
@@ -170,7 +170,8 @@ export class ForkedHistories extends Interval {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0 });
-    // Repeated after each list: a request that was pending at the last list may have become a watch on this backend.
+    // Watches leave the backend after each list and not only after the first, because a request that was pending at
+    // the last list may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofByBackend.delete(backend);

@@ -22,8 +22,8 @@ type SentinelsParts = {
 };
 
 /**
- * The sentinel of one resource (D13): the watch that also has a second stream, on another backend. If no second stream
- * is open, the latest attempt to open one.
+ * State of one resource's sentinel (D13): the watch that also has a second stream, on another backend. While no second
+ * stream is open, describes the latest attempt to open one.
  */
 type SentinelState = {
   watch: WatchSession | undefined;
@@ -74,7 +74,10 @@ export class Sentinels extends Interval {
     }
   }
 
-  /** True if a backend was asked to open the second stream of a new sentinel. */
+  /**
+   * Keeps the sentinel of one resource, or finds a new one. Returns true if a backend was asked to open the second
+   * stream of a new sentinel.
+   */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? noSentinel();
     this.#posts.set(resource, post);

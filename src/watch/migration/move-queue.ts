@@ -31,7 +31,10 @@ export class MoveQueue {
     return undefined;
   }
 
-  /** Returns the watches whose class may move now. Calls `isOpen` before each watch. */
+  /**
+   * Returns the watches whose urgency may move now. Calls `isOpen` before each watch, because each move uses up part
+   * of the rate.
+   */
   *movable(isOpen: (urgency: Urgency) => boolean): Iterable<readonly [WatchSession, Urgency]> {
     for (const urgency of urgencies)
       for (const watch of this.#watches[urgency]?.keys() ?? []) {

@@ -212,8 +212,8 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again: after each lost stream, and in all while no new event comes. At the
- * limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again: the attempts after each lost stream, and the resumes in a row without a
+ * new event. At the limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
   /** Clock reading at which the stream was lost; -1: no stream is lost now. */
@@ -291,7 +291,7 @@ export class ResumeBudget {
   }
 
   resumed(now: number): void {
-    // A hedge can replace the stream long after the watch was resumed. The earlier loss must be over by then.
+    // A hedge can replace the stream long after the watch was resumed. The earlier loss is then settled first.
     this.#settle(now);
     this.#acceptedAt = now;
     if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {

@@ -198,7 +198,7 @@ export class Progress {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
-    // Also if the version is not trusted: the client did not request the bookmark.
+    // The client did not request this bookmark, so it is dropped even if the bookmark's version is not trusted.
     if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
     if (fate === "forward") this.#count();
     // client-go starts its own counts of events and of time at this bookmark.
@@ -217,8 +217,9 @@ export class Progress {
   }
 
   /**
-   * True if an ERROR may answer the bookmarks that the proxy requested, and not the client's request. With initial
-   * events, an apiserver refuses bookmarks if etcd does not support progress requests (apiserver storage/cacher, Watch).
+   * True if an ERROR may refuse the bookmarks that only the proxy requested, and not the client's request. If the
+   * client wants initial events, an apiserver refuses bookmarks if etcd does not support progress requests (apiserver
+   * storage/cacher, Watch).
    */
   get #mayAnswerOurs(): boolean {
     return this.#isInjected && this.start === "state";
@@ -235,7 +236,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** Starts the counts of live events and of live time, as client-go does (watch.md §5.1). */
+  /** Begins to count live events and live time at the same bookmark as client-go (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -400,7 +401,10 @@ export class Reading {
     this.isOurs = isOurs;
   }
 
-  /** True if the stream may deliver an event of this version now. Several events may share one version. */
+  /**
+   * True if an event of this version is in order: not older than the stream's latest event, and newer than its latest
+   * bookmark. Several events may share one version.
+   */
   isInOrder(version: string): boolean {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }

@@ -34,7 +34,10 @@ export type WatchContext = {
   readonly target: string;
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** The server that assigns the versions. If the proxy does not know the API yet, the response shows the server. */
+  /**
+   * The server that assigns the versions of the watched objects. If it is unknown when the client sends the request,
+   * the response to the watch shows it.
+   */
   readonly origin: Origin;
   /** True if the proxy requests bookmarks that the client did not, and keeps them from the client (watch.md §6.5). */
   readonly isInjected: boolean;
@@ -42,7 +45,10 @@ export type WatchContext = {
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** Resource and namespace (empty: all namespaces) of a watch of all objects; "" with a name or a selector. */
+  /**
+   * Resource and namespace of a watch of all objects in that namespace (empty: in all namespaces). "" for a watch with
+   * a name or a selector.
+   */
   readonly scope: string;
   /** Records which versions of the resource the client received; undefined if the stale read guard does not apply. */
   readonly seenVersion: SeenVersionSink | undefined;

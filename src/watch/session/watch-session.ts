@@ -239,8 +239,8 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // A second stream on another backend is harmless. If the second stream delivers more events, the first one has
-      // hung.
+      // The watch may only be quiet. Then a second stream on another backend does no harm. If the second stream
+      // delivers more events, the first one has hung.
       const { first } = this.#merge;
       const silentMs = this.#now - this.progress.lastEventAt;
       if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
@@ -298,7 +298,10 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.tried;
   }
 
-  /** True if a second stream may be opened. Not for a slow client: backends end slow watches (watch.md §5.5). */
+  /**
+   * True if a second stream may be opened. False for a slow client, because backends end the watches of slow clients
+   * (watch.md §5.5).
+   */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
@@ -373,7 +376,10 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, for any purpose. Without a first stream: the attempt at the next backend. */
+  /**
+   * The second stream, for any purpose. If there is no first stream, this is the attempt to continue on the next
+   * backend.
+   */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
