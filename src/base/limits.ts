@@ -35,7 +35,7 @@ export const limits = {
   /** Maximum number of interim (1xx) response heads before the final response head (A37). */
   interimHeads: 16,
 
-  /** While more bytes than this wait in Node until the kernel accepts them, further DATA waits in its stream. */
+  /** While more bytes than this wait in Node for the kernel to accept them, further DATA stays queued in its stream. */
   socketBacklogBytes: 512 * KiB,
 
   /** Milliseconds after which the proxy closes a session without streams, with two GOAWAYs (A25). */
@@ -58,7 +58,10 @@ export const limits = {
   tokenBytes: 64 * KiB,
   /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): enough for two admin pages. */
   reviewsAtOnce: 32,
-  /** Maximum number of concurrent TokenReviews for one address: a client that guesses tokens must not block others. */
+  /**
+   * Maximum number of concurrent TokenReviews for one address, so that a client that guesses tokens does not block
+   * others.
+   */
   tokenReviewsPerAddress: 4,
   /** Maximum number of requests that wait for one backend's connections, and of requests in the pending queue. */
   waitingExchanges: 10_000,

@@ -25,8 +25,9 @@ export class TokenBucket {
 
   /**
    * Takes `cost` tokens and returns true. If fewer tokens are left, takes none and returns false. `bonus` counts as
-   * additional tokens in this call only. After a pause, `take` allows up to two bursts at once, because `take` refills
-   * only an empty bucket; `isOpen` always refills the bucket.
+   * additional tokens in this call only. `take` refills the bucket only when it is empty. So after a pause it allows
+   * up to two bursts at once: the tokens that were left, and those that were earned during the pause. `isOpen` always
+   * refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;

@@ -9,7 +9,7 @@ import {
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
-/** Finds an apiserver that is listed twice: probes and metrics would count it as two backends. */
+/** Finds an apiserver that is listed twice, because probes and metrics would count it as two backends. */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {
   const places = backends.map(({ url }) => {
     const address = parseBackendUrl(url);

@@ -70,7 +70,7 @@ export function limitBreaches({ cluster: { limits = [] }, pointer }: Placed): Br
 }
 
 /**
- * Finds limits for all replicas together in a process that knows no other replica: each process would allow the whole
+ * Finds limits for all replicas together in a process that knows no other replica. Each process would allow the whole
  * limit.
  */
 export function scopeBreaches({ cluster: { limits = [] }, pointer }: Placed, { admin }: Written): Breach[] {

@@ -15,7 +15,10 @@ export const originLimits = {
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** True for Kubernetes events: up to a thousand expire at one version, and they have no watch cache (watch.md §5.3). */
+/**
+ * True for Kubernetes events. Up to a thousand of them expire at one version, and they have no watch cache (watch.md
+ * §5.3).
+ */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }

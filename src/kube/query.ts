@@ -74,7 +74,7 @@ export function flagIn(query: string, key: string): boolean | undefined {
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** If `key` is at the position `at`, percent-encoded or not, returns the position after it; otherwise -1. */
+/** If the text at the position `at` is `key`, percent-encoded or not, returns the position after it; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

@@ -44,7 +44,7 @@ export class Leases {
     const holder = clipped(record.holder ?? lease.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lease.durationMs = record.durationMs;
     if (holder === "") return this.#released(lease, at);
-    // A write that neither renews the lease nor changes its holder is ignored: it sets labels, for example.
+    // A write that neither renews the lease nor changes its holder is ignored. For example, it may only set labels.
     if (!record.isRenewal && holder === lease.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);

@@ -41,7 +41,8 @@ export const ledgerLimits = {
   /** Maximum number of remembered pods that sent requests, and of remembered pods that were deleted. */
   pods: 10_000,
   /**
-   * Milliseconds after a pod's deletion for which renewals by the pod are not suspect: they may have been under way.
+   * Milliseconds after a pod's deletion for which renewals by the pod are not suspect, because they may have been sent
+   * before the deletion.
    */
   podGoneMs: 1000,
   /** Maximum number of characters of a token's encoded claims. Longer claims are not read. */

@@ -1,6 +1,6 @@
 /**
  * Records which pods sent requests with their own token and which pods were deleted, as far as clients' requests show.
- * At most `ledgerLimits.pods` of each: the oldest are evicted.
+ * Remembers at most `ledgerLimits.pods` of each, and evicts the oldest.
  */
 
 import { Lru } from "../base/lru.ts";

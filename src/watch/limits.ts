@@ -98,8 +98,8 @@ export const watchLimits = {
   /** If the backend does not end a watch, the proxy ends it this many ms after the client's deadline. */
   overdueMs: 5000,
   /**
-   * A watch that gets nothing for this many ms counts as hung: it has missed two bookmarks, which come at most 62.3 s
-   * apart (watch.md §6.3).
+   * A watch that gets nothing for this many ms counts as hung. It has then missed two bookmarks, which come at most
+   * 62.3 s apart (watch.md §6.3).
    */
   hungMs: 130_000,
   /** Ms between two searches for stalled caches (stalled-cache.ts). */
@@ -121,11 +121,14 @@ export const watchLimits = {
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
   /**
-   * Maximum number of marks (cache-progress.ts) of a resource or scope. A resource gets one mark a second, so its marks
-   * cover `caughtUpMs`. A scope gets four a second, so its marks cover `sightMs`.
+   * Maximum number of marks (cache-progress.ts) of a resource or scope. A resource gets one mark a second, so this
+   * many marks cover `caughtUpMs`. A scope gets four a second, so they cover `sightMs`.
    */
   cacheMarks: 90,
-  /** Within this many ms, each watch of a working cache gets a bookmark: one is due every 62.3 s (watch.md §6.4). */
+  /**
+   * Within this many ms, each watch of a working cache gets a bookmark, because one is due every 62.3 s (watch.md
+   * §6.4).
+   */
   caughtUpMs: 70_000,
   /**
    * Timeout in ms of a stream that the proxy opens to get one bookmark. An apiserver sends a bookmark 2 s before the
@@ -133,8 +136,8 @@ export const watchLimits = {
    */
   bookmarkRefreshMs: 3000,
   /**
-   * Ms between the streams that the proxy opens to get bookmarks for different watches: when an apiserver comes back,
-   * many watches need a bookmark at the same time.
+   * Ms between the streams that the proxy opens to get bookmarks for different watches. The pause spreads the load,
+   * because many watches need a bookmark at the same time when an apiserver comes back.
    */
   bookmarkRefreshPauseMs: 5,
   /**

@@ -84,7 +84,7 @@ export class WriteProgress {
   }
 }
 
-/** The greatest value in the present and the previous interval. An interval lasts `recentDelayMs`. */
+/** The greatest value in the present interval and the previous one. Each interval lasts `recentDelayMs`. */
 class RecentWorst {
   #since = 0;
   #present = 0;

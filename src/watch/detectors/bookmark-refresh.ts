@@ -80,8 +80,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * Called when this backend has just filled its cache of a resource. The cache has no older events, so watches on
-   * other backends need new bookmarks before they can move to it.
+   * Called when `backend` has just filled its cache of a resource. The cache has no older events, so watches on other
+   * backends need new bookmarks before they can move to it.
    */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#refreshOnOthers(backend, (watch) => watch.resource === resource);

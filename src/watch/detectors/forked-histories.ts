@@ -211,8 +211,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Makes all watches leave the backend within one turn of the event loop: an event between two turns could be of
-   * either history. `version`: newest version of the wrong history.
+   * Makes all watches leave the backend within one turn of the event loop, because an event that arrived between two
+   * turns could be of either history. `version`: newest version of the wrong history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -260,7 +260,9 @@ export class ForkedHistories extends Interval {
     this.#parts.caches.forgetSeen();
   }
 
-  /** All watches are affected: their clients have received versions that are in no backend's history any more. */
+  /**
+   * All watches are affected, because their clients have received versions that are in no backend's history any more.
+   */
   #forgetHistory(): void {
     const { clock, migrations } = this.#parts;
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));

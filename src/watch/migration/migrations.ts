@@ -117,15 +117,15 @@ export class Migrations {
 
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // The cheapest check comes first: while many watches wait, this method is called often for each.
+    // The cheapest check comes first, because this method is called often for each watch while many watches wait.
     if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // If there is no other backend, the same backend is asked on a new connection: perhaps only the present connection
-    // is faulty.
+    // If there is no other backend, the same backend is asked on a new connection, because the fault may be in the
+    // present connection only.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -213,7 +213,7 @@ export class Migrations {
     this.#log.add(reason, from, to, ms);
   }
 
-  /** Counts and journals the end of a watch. `from`: the watch's last backend. */
+  /** Counts and journals the end of a watch that the proxy has ended. `from`: the watch's last backend. */
   ended({ resource, progress }: WatchSession, reason: EndReason, from: string): void {
     this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
@@ -234,7 +234,10 @@ export class Migrations {
     this.#parked.delete(watch);
   }
 
-  /** Starts a round at the next tick: a session must not be called again from its own connection-lost callback. */
+  /**
+   * Requests streams for waiting watches (`#pump`) only at the next tick, because a session must not be called again
+   * from its own connection-lost callback.
+   */
   #pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -339,7 +342,8 @@ export class Migrations {
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
-      // Leaves later: the watch will soon have a newer version, from which more backends can continue it.
+      // Leaves the backend later, because the watch will soon have a newer version, from which more backends can
+      // continue it.
       else if (reason === "draining" && watch.state === "refreshing") this.leaveLater(watch);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });

@@ -53,7 +53,9 @@ export class TargetPicker {
     return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** True if the proxy may end a watch of a stalled cache: another backend can serve the client's next watch. */
+  /**
+   * True if the proxy may end a watch of a stalled cache, because another backend can serve the client's next watch.
+   */
   mayEnd(watch: WatchSession): boolean {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
@@ -89,7 +91,7 @@ export class TargetPicker {
 
   /**
    * Returns a backend for the watch, if possible one whose cache is not stalled. If all other backends' caches are
-   * stalled, one of them is used: its events are only late.
+   * stalled, returns one of them, because its events are late but not lost.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;

@@ -1,4 +1,7 @@
-/** The search for a watch's next backend: why and when it began, which backends have failed, and what it waits for. */
+/**
+ * The search for a watch's next backend: when and why it began, which backends have failed, and the timer or queue
+ * that it waits for.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
@@ -246,8 +249,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Does not count the latest attempt, which lost its connection: several apiservers may fail at once. Only the first
-   * `resumeLosses` losses are not counted, because the request itself may make apiservers fail.
+   * Does not count the latest attempt, which lost its connection, because several apiservers may fail at once. Only
+   * the first `resumeLosses` losses are not counted, because the request itself may make apiservers fail.
    */
   lost(): void {
     if (this.#uncountedLosses >= watchLimits.resumeLosses) return;

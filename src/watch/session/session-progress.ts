@@ -282,7 +282,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // Does not forward the event: the client would get it twice, because the other stream delivers it as well.
+    // The event is not forwarded, because the other stream delivers it as well and the client would get it twice.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -441,7 +441,10 @@ export class Reading {
   }
 }
 
-/** FNV-1a. A collision does little harm, because the hash only compares the order of one batch at two backends. */
+/**
+ * The hash is FNV-1a. A collision does little harm, because the hash only compares the order of one batch at two
+ * backends.
+ */
 function hashed(seed: number, text: string): number {
   let hash = seed ^ 0x811c9dc5;
   for (let index = 0; index < text.length; index++)

@@ -73,7 +73,10 @@ export class UpstreamMerge implements EventTaker {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
-  /** True while the second stream's events are only compared (D13): they may be of another etcd history. */
+  /**
+   * True while the second stream's events are only compared (D13). They are not forwarded, because they may be of
+   * another etcd history.
+   */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }
@@ -140,7 +143,8 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without a first stream, nothing can be compared: the second stream will replace the lost one.
+    // Without a first stream, nothing can be compared. From now on, the second stream is the one that will replace the
+    // lost one.
     this.isPosted = false;
   }
 

@@ -460,7 +460,10 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for the watch's attempts ---
 
-  /** The request for another stream. Created when it is sent, because until then events change the resume version. */
+  /**
+   * The request for another stream. It is created only when it is sent, because until then events change the version
+   * from which the watch resumes.
+   */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);

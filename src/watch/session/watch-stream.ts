@@ -23,7 +23,8 @@ export type EventTaker = {
 };
 
 /**
- * Where reading ended. all: at the end. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`.
+ * Where the reading of a chunk ended. all: at the end of the chunk. opaque: at undecodable bytes. refused, broken: at
+ * an event whose `Fate` is "refused" or "broken".
  */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
@@ -220,7 +221,10 @@ export class WatchStream {
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. Returns flow-control credit at once: the event may be larger than the window. */
+  /**
+   * Holds an incomplete event. Returns flow-control credit for it at once, because the event may be larger than the
+   * window.
+   */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
