@@ -17,7 +17,10 @@ export const overheadBounds: readonly number[] = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30,
 ];
 
-/** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
+/**
+ * Bounds in seconds for the time from the moment at which a watch's stream was lost or became suspect until the watch
+ * continued.
+ */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
 /**

@@ -56,7 +56,10 @@ export const limits = {
   discoveredBackends: 64,
   /** Maximum size in bytes of a service account's token file. A token with a dozen audiences takes 2 KiB. */
   tokenBytes: 64 * KiB,
-  /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): enough for two admin pages. */
+  /**
+   * Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview). That is enough for two admin
+   * pages.
+   */
   reviewsAtOnce: 32,
   /**
    * Maximum number of concurrent TokenReviews for one address, so that a client that guesses tokens does not block
@@ -83,8 +86,9 @@ export const limits = {
    */
   behindMs: 8_000,
   /**
-   * After a list from etcd, the backend's watch cache must reach the list's version within this many ms. With kubeadm's
-   * settings, etcd notifies every cache within 5.5 s, but skips one notification after an event.
+   * After a list that was read from etcd, the backend's watch cache must reach the list's version within this many ms.
+   * With kubeadm's settings, etcd notifies every cache within 5.5 s, but skips one notification after an event, so a
+   * cache may wait twice as long.
    */
   progressCheckMs: 12_000,
   /**
@@ -111,7 +115,10 @@ export const limits = {
   /** Milliseconds that a process with inherited sockets waits for a ready backend before it accepts clients. */
   settleMs: 5000,
 
-  /** HTTP/1.1: milliseconds for the head of a request (A22), and for the rest of a request body after the response. */
+  /**
+   * Milliseconds that an HTTP/1.1 client has for the head of a request (A22), and, after the response, for the rest of
+   * a request's body.
+   */
   h1HeadMs: 10_000,
 
   /**

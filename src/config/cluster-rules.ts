@@ -76,7 +76,8 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // Rejected, because discovery of these types opens its own connections, which have no PROXY header.
+  // These types are rejected together with `proxyProtocol`, because their discovery opens its own connections, which
+  // have no PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

@@ -56,8 +56,8 @@ export const aggregatedGroups: readonly string[] = [
 ];
 
 /**
- * Which server assigns the resource versions of an API's objects: the apiserver, from etcd, or an aggregated API server.
- * All watches of the API share one `Origin`, so that a change reaches all of them.
+ * Which server assigns the resource versions of an API's objects: the apiserver, from etcd, or an aggregated API
+ * server. All watches of the API share one `Origin`, so that a change reaches all of them.
  */
 export type Origin = {
   /** True if the versions are not etcd's, or if it is unknown which server assigns them. */

@@ -149,7 +149,7 @@ export const watchLimits = {
   sentinelLookMs: 500,
   /** Maximum number of sentinels for which one check requests a second stream. */
   sentinelsAtOnce: 100,
-  /** Maximum number of a resource's watches that one check considers as the sentinel. */
+  /** Maximum number of a resource's watches that one check considers when it chooses a sentinel. */
   sentinelTries: 500,
   /**
    * Ms until a backend that refused a sentinel's second stream is asked again. Filling a watch cache takes about a
@@ -169,7 +169,8 @@ export const watchLimits = {
    */
   historyMs: 5000,
   /**
-   * While a list that checks a backend's etcd history has no result, minimum ms until the next list from that backend.
+   * Ms after a request for a list that checks a backend's etcd history until the proxy requests the next one, if the
+   * first has brought no result by then.
    */
   historyAnswerMs: 5000,
   /**
@@ -213,8 +214,8 @@ export const watchLimits = {
   /** Maximum number of pairs of backend and resource that progress-requests.ts remembers, at 200 bytes each. */
   progressRecords: 2000,
   /**
-   * Ms between the first two attempts to find out whether a CRD or an aggregated server defines an API, doubled after
-   * each attempt: the OpenAPI document of a new CRD appears after 1 s.
+   * Ms between the first two attempts to find out whether a CRD or an aggregated server defines an API. The pause
+   * doubles after each attempt. The OpenAPI document of a new CRD appears after about 1 s.
    */
   originPauseMs: 1000,
   /**

@@ -100,7 +100,7 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if `refused` has become newer since the previous call of this method. */
+  /** True if the cache has refused (410) a newer version than ever before since the previous call of this method. */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;

@@ -177,7 +177,9 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** False if enough undelivered writes are measured. The oldest writes are kept: they show the longest delay. */
+  /**
+   * False if enough undelivered writes are measured. The oldest writes are kept, because they show the longest delay.
+   */
   #hasRoom(now: number): boolean {
     const { length } = this.#marks;
     if (length < watchLimits.writeMarksClose) return true;

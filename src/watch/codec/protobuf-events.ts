@@ -32,8 +32,8 @@ export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
   #lengthBytesLeft = lengthBytes;
   /**
-   * While the length is read: the value of its bytes so far. After that: the number of bytes of the event that have not
-   * arrived.
+   * While the length of an event is read, the value of its bytes so far. After that, the number of bytes of the event
+   * that have not arrived.
    */
   #left = 0;
   #head = anyHead;

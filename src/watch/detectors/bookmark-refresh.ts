@@ -140,7 +140,7 @@ export class BookmarkRefresher {
 
   /**
    * Tries again later, because the watch is moving or has a second stream now. The bookmark will come from the backend
-   * that the watch has by then. Gives up after `caughtUpMs`: every backend has then sent a bookmark by itself.
+   * that the watch has by then. Gives up after `caughtUpMs`, because every backend has then sent a bookmark by itself.
    */
   #postpone({ watch, since }: BookmarkRefresh): false {
     const { clock } = this.#parts;
@@ -160,8 +160,9 @@ export class BookmarkRefresher {
 
 /**
  * True if the watch needs a bookmark to cover all events up to the clock reading `at`, and can get one. `version`:
- * etcd's version at `at`; undefined: not known yet; "": cannot be known. A bookmark that came after `at` but is older
- * than `version` does not suffice: a cache that etcd does not notify sends bookmarks with old versions.
+ * etcd's version at `at`; undefined: it is not known yet; "": it cannot be found. A bookmark that came after `at` but
+ * is older than `version` does not suffice, because a cache that etcd does not notify sends bookmarks with old
+ * versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

@@ -194,7 +194,10 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. `ours` has the right history: the client got its events. */
+  /**
+   * Called if the events of two ready backends differ. The history of `ours` is the right one, because the client has
+   * received its events.
+   */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;

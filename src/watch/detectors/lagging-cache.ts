@@ -101,7 +101,10 @@ export class LaggingCacheDetector extends Interval {
     });
   }
 
-  /** Calls `visit` for the watches of the cache's resource on all backends. Each cache has one such walk at a time. */
+  /**
+   * Calls `visit` for the watches of the cache's resource on all backends. There is at most one such walk for each
+   * cache at a time.
+   */
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);

@@ -61,7 +61,10 @@ export class Migrations {
   #isLeaving = false;
   #steps = 0;
   readonly moves = new Map<AskReason, number>();
-  /** Seconds from the loss or suspicion of a watch's stream until the watch continued, by reason of the move. */
+  /**
+   * Seconds from the time at which a watch's stream was lost or became suspect until the watch continued, by reason of
+   * the move.
+   */
   readonly moveDurations = new Map<string, Histogram>();
   readonly ends = new Map<EndReason, number>();
   hedges = 0;

@@ -39,7 +39,10 @@ export class TargetPicker {
     return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
-  /** True if every backend has answered 404. An unreachable backend counts as serving: it may have a new CRD. */
+  /**
+   * True if every backend has answered 404. An unreachable backend counts as serving the resource, because it may
+   * already have a new CRD.
+   */
   isServedNowhere(notServing: readonly string[]): boolean {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }

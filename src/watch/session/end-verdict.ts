@@ -63,8 +63,8 @@ function onEnd(ending: Ending): Verdict {
   // An apiserver ends the watch of a slow client on purpose (watch.md §5.5). If the proxy resumed such a watch, the
   // slow client would stay for ever.
   if (ending.isBlocked) return end;
-  // If the backend is not draining, the cause is unknown: its cache may have been filled again, or a CRD may have
-  // changed. The proxy then tries one resume.
+  // If the backend is not draining, the cause of the end is unknown: the backend may have filled its cache again, or a
+  // CRD may have changed. The proxy then tries one resume.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;

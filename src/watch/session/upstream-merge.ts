@@ -85,7 +85,7 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Decides what happens to the second stream after `stream` has delivered something. */
+  /** Decides what happens to the second stream after bytes of `stream` have been read. */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";

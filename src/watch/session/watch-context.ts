@@ -57,8 +57,8 @@ export type WatchContext = {
 };
 
 /**
- * Names each field instead of spreading objects: V8 stores the result of a spread in two parts, and each of 50,000
- * watches keeps such a context.
+ * Names each field instead of spreading objects, because V8 stores the result of a spread in two parts and each of
+ * 50,000 watches keeps such a context.
  */
 export function watchContextOf(
   target: string,
@@ -101,10 +101,10 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
 }
 
 /**
- * Makes the proxy request bookmarks for the watch: with one bookmark a minute, the resume version never grows too old
- * (watch.md §6.5). Makes no such request to an aggregated server or for `events`, which may have no bookmarks; for
- * CBOR, from which the proxy cannot remove bookmarks; and for Tables, whose first bookmark may contain the column
- * definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
+ * Makes the proxy request bookmarks for the watch. With one bookmark a minute, the resume version never grows too old
+ * (watch.md §6.5). Three kinds of watches are left as they are. Those of aggregated servers and of `events` may have
+ * no bookmarks. From a CBOR stream, the proxy cannot remove bookmarks. The first bookmark of a Table may contain the
+ * column definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;

@@ -103,7 +103,8 @@ export class WatchStream {
   }
 
   /**
-   * True if no event of the stream is newer than `version`: all may belong to the etcd history that ends at `version`.
+   * True if no event of the stream is newer than `version`. All of them may then belong to the etcd history that ends
+   * at `version`.
    */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
