@@ -22,7 +22,7 @@ export function isIpAddress(text: string): boolean {
 export function isHost(text: string): boolean {
   if (isIpAddress(text)) return true;
   const labels = text.split(".");
-  // The last label must begin with a letter: some resolvers read "0177.1" or "0x7f.1" as an IPv4 address.
+  // The last label must begin with a letter, because some resolvers read "0177.1" or "0x7f.1" as an IPv4 address.
   return (
     text.length <= 253 &&
     /^[a-z]/i.test(labels.at(-1) ?? "") &&
@@ -49,7 +49,10 @@ export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
   return bound.address === host && (port === 0 || bound.port === port);
 }
 
-/** Parses a URL of scheme, host and port. Rejects a user, a path, and "https:10.1", which Node's `URL` accepts (A57). */
+/**
+ * Parses a URL that consists of scheme, host and port. Rejects a user, a path, and "https:10.1", which Node's `URL`
+ * accepts (A57).
+ */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
   const [, scheme, host = "", port] =
     /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?\/?$/i.exec(text) ?? [];

@@ -1,4 +1,7 @@
-/** The cause of a failure. It determines the client's response, and whether the failure counts against the backend. */
+/**
+ * Which side caused a failure. This determines the response that the client gets, and whether the failure counts
+ * against the backend.
+ */
 export type Origin = "client" | "proxy" | "backend";
 
 export type FailureCode =

@@ -9,12 +9,18 @@ export const rttBounds: readonly number[] = [0.001, 0.005, 0.02, 0.05, 0.1, 0.2,
 /** Bounds in seconds for the time until a backend is found suspect or dead (health.ping; D6, D14). */
 export const detectionBounds: readonly number[] = [0.25, 0.5, 1, 1.5, 2, 3, 5, 10, 30];
 
-/** Bounds in seconds for the time that the proxy itself adds to a request, and for the waits of requests in the proxy. */
+/**
+ * Bounds in seconds for two times: the time that the proxy itself adds to a request, and the time for which a request
+ * waits in the proxy.
+ */
 export const overheadBounds: readonly number[] = [
   0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 5, 30,
 ];
 
-/** Bounds in seconds for the time from the loss or suspicion of a watch's stream until the watch continues. */
+/**
+ * Bounds in seconds for the time from the moment at which a watch's stream was lost or became suspect until the watch
+ * continued.
+ */
 export const moveBounds: readonly number[] = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30];
 
 /**
@@ -29,7 +35,10 @@ type Exemplars = { readonly auditIds: string[]; readonly values: number[]; reado
 
 export type Exemplar = { readonly auditId: string; readonly value: number; readonly at: number };
 
-/** A histogram that another process can read. An exemplar is [bucket, audit ID, value, age in ms]: clocks differ. */
+/**
+ * A histogram that another process can read. An exemplar is [bucket, audit ID, value, age in ms]. It has an age
+ * instead of a clock reading, because the clocks of two processes differ.
+ */
 export type PlainHistogram = {
   readonly counts: readonly number[];
   readonly sum: number;
@@ -154,7 +163,7 @@ export class LatencyCounts {
   }
 }
 
-/** Returns the counts since `before`. `>>> 0` keeps the difference right after a count overflowed. */
+/** Returns the counts since `before`. `>>> 0` makes the difference correct even if a count has overflowed. */
 export function countsSince(before: ArrayLike<number> | undefined, counts: ArrayLike<number>): Uint32Array {
   return Uint32Array.from(
     { length: buckets },

@@ -22,7 +22,10 @@ export const limits = {
    * many clients share an upstream session (A7).
    */
   fieldBytes: 64 * KiB,
-  /** The proxy rewrites no request target of more bytes than this, because the result must not exceed `fieldBytes`. */
+  /**
+   * The proxy does not rewrite a request target that has more bytes than this, because the result might exceed
+   * `fieldBytes`.
+   */
   changedTargetBytes: 63 * KiB,
   /** Maximum size of a config file in bytes. 64 backends take 10 KiB. The worst file is parsed within 0.1 s. */
   configBytes: 64 * KiB,
@@ -32,7 +35,7 @@ export const limits = {
   /** Maximum number of interim (1xx) response heads before the final response head (A37). */
   interimHeads: 16,
 
-  /** While more bytes than this wait in Node until the kernel accepts them, further DATA waits in its stream. */
+  /** While more bytes than this wait in Node for the kernel to accept them, further DATA stays queued in its stream. */
   socketBacklogBytes: 512 * KiB,
 
   /** Milliseconds after which the proxy closes a session without streams, with two GOAWAYs (A25). */
@@ -53,16 +56,22 @@ export const limits = {
   discoveredBackends: 64,
   /** Maximum size in bytes of a service account's token file. A token with a dozen audiences takes 2 KiB. */
   tokenBytes: 64 * KiB,
-  /** Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview): enough for two admin pages. */
+  /**
+   * Maximum number of concurrent reviews of each kind (TokenReview, SubjectAccessReview). That is enough for two admin
+   * pages.
+   */
   reviewsAtOnce: 32,
-  /** Maximum number of concurrent TokenReviews for one address: a client that guesses tokens must not block others. */
+  /**
+   * Maximum number of concurrent TokenReviews for one address, so that a client that guesses tokens does not block
+   * others.
+   */
   tokenReviewsPerAddress: 4,
   /** Maximum number of requests that wait for one backend's connections, and of requests in the pending queue. */
   waitingExchanges: 10_000,
   /**
-   * Burst and rate of hedged requests to all backends. After a pause, a `TokenBucket` allows two bursts: enough for all
-   * requests of a failed apiserver, 400 by default (--max-requests-inflight). The rate can be low, because a suspect
-   * backend gets no new requests.
+   * Burst, and rate per second, of the token bucket for hedged requests to all backends together. After a pause, the
+   * bucket allows two bursts. That is enough for all requests of a failed apiserver, 400 by default
+   * (--max-requests-inflight). A low rate is enough, because a suspect backend gets no new requests.
    */
   hedgeBurst: 200,
   hedgesPerSecond: 100,
@@ -72,13 +81,14 @@ export const limits = {
   watchMostMs: 3_600_000,
   /**
    * If a backend has not delivered a version within this many ms after another backend, the proxy checks whether its
-   * cache is stalled (watch.md §6.3). A healthy watch cache is behind for milliseconds. The check runs every second, so
-   * the watches have moved within 10 s.
+   * cache is stalled (watch.md §6.3). A healthy watch cache is only milliseconds behind. The check runs every second,
+   * so the watches have moved within 10 s.
    */
   behindMs: 8_000,
   /**
-   * After a list from etcd, the backend's watch cache must reach the list's version within this many ms. With kubeadm's
-   * settings, etcd notifies every cache within 5.5 s, but skips one notification after an event.
+   * After a list that was read from etcd, the backend's watch cache must reach the list's version within this many ms.
+   * With kubeadm's settings, etcd notifies every cache within 5.5 s, but skips one notification after an event, so a
+   * cache may wait twice as long.
    */
   progressCheckMs: 12_000,
   /**
@@ -105,7 +115,10 @@ export const limits = {
   /** Milliseconds that a process with inherited sockets waits for a ready backend before it accepts clients. */
   settleMs: 5000,
 
-  /** HTTP/1.1: milliseconds for the head of a request (A22), and for the rest of a request body after the response. */
+  /**
+   * Milliseconds that an HTTP/1.1 client has for the head of a request (A22), and, after the response, for the rest of
+   * a request's body.
+   */
   h1HeadMs: 10_000,
 
   /**

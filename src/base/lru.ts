@@ -1,4 +1,7 @@
-/** A Map of at most `limit` entries. `set` makes its entry the newest. Above the limit, `set` drops the oldest entry. */
+/**
+ * A Map of at most `limit` entries. `set` makes its entry the newest. If there are too many entries, `set` drops the
+ * oldest one.
+ */
 export class Lru<K, V> extends Map<K, V> {
   readonly #limit: number;
 

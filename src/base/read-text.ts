@@ -4,7 +4,7 @@ import { Failure, wordsOf } from "./failure.ts";
 /** Returns a regular file's text. Never blocks. A Failure's message does not contain the file's name. */
 export function readText(file: string, limitBytes: number): string | Failure {
   try {
-    // O_NONBLOCK: otherwise opening a named pipe would block the process until another process writes to the pipe.
+    // Without O_NONBLOCK, opening a named pipe would block the process until another process writes to the pipe.
     const handle = openSync(file, constants.O_RDONLY | constants.O_NONBLOCK);
     try {
       if (!fstatSync(handle).isFile()) return new Failure("bad-file", "proxy", "is not a regular file");

@@ -25,8 +25,9 @@ export class TokenBucket {
 
   /**
    * Takes `cost` tokens and returns true. If fewer tokens are left, takes none and returns false. `bonus` counts as
-   * additional tokens in this call only. After a pause, `take` allows up to two bursts at once, because `take` refills
-   * only an empty bucket; `isOpen` always refills the bucket.
+   * additional tokens in this call only. `take` refills the bucket only when it is empty. So after a pause it allows
+   * up to two bursts at once: the tokens that were left, and those that were earned during the pause. `isOpen` always
+   * refills the bucket.
    */
   take(cost = 1, bonus = 0): boolean {
     this.#tokens -= cost;
@@ -79,7 +80,8 @@ export class TokenBucket {
     const now = this.#clock.now();
     const ms = now - this.#at;
     this.#at = now;
-    // A raised rate raises the burst by the same factor, so that a late call loses no tokens.
+    // While `scale` has raised the rate, the burst is larger by the same factor. Otherwise a bucket that is refilled
+    // late would lose tokens.
     const raise = Math.max(1, this.#perMs / Math.max(this.#fullPerMs, Number.EPSILON));
     this.#tokens = Math.min(most * raise, this.#tokens + ms * this.#perMs);
     const step = (ms * this.#fullPerMs) / recoveryMs;

@@ -9,7 +9,7 @@ import {
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import type { Placed, Written } from "./schema.ts";
 
-/** Finds an apiserver that is listed twice: probes and metrics would count it as two backends. */
+/** Finds an apiserver that is listed twice, because probes and metrics would count it as two backends. */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {
   const places = backends.map(({ url }) => {
     const address = parseBackendUrl(url);
@@ -76,7 +76,8 @@ const discoveryFields = {
 export function discoveryBreaches({ cluster: { discovery, proxyProtocol }, pointer: at }: Placed): Breach[] {
   if (discovery === undefined) return [];
   const { type, interval: _, fallback: __, ...rest } = discovery;
-  // Rejected, because discovery of these types opens its own connections, which have no PROXY header.
+  // These types are rejected together with `proxyProtocol`, because their discovery opens its own connections, which
+  // have no PROXY header.
   if (proxyProtocol !== undefined && (type === "EndpointSlice" || type === "Lease"))
     return [
       {

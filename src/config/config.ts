@@ -125,9 +125,9 @@ export function configsByCluster({ clusters, ...rest }: Config): readonly Config
 }
 
 /**
- * Returns the changed settings that take effect only after a restart. `perClient`: requests that are open at the reload
- * cannot leave their shared connections, so a reload could not isolate clients. `workers`: clients cannot move to another
- * process.
+ * Returns the changed settings that take effect only after a restart. `perClient`: requests that are open at the
+ * reload cannot leave their shared connections, so a reload could not isolate clients. `workers`: clients cannot move
+ * to another process.
  */
 export function changedParts(before: Config, after: Config): readonly string[] {
   const workers = before.workers === after.workers ? [] : ["workers"];
@@ -249,7 +249,8 @@ function configOf(written: Written, file: string): Omit<Config, "sha256"> {
 
 function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pathOf: PathOf): ListenerConfig {
   const { tls } = listener;
-  // A listener or host without `cluster` gets the first cluster. With several clusters, the rules require a name.
+  // A listener or host without `cluster` gets the only cluster. If there are several clusters, the rules require a
+  // name.
   const only = clusters[0].name;
   const { cluster = only } = listener;
   const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {
@@ -299,7 +300,7 @@ function policyOf(
   return clientCerts === "Reject" || names === undefined ? { clientCerts } : { clientCerts, names };
 }
 
-/** Returns the number of workers: for "auto", one for each core that this process may use. */
+/** Returns the number of workers. "auto" means one for each core that this process may use. */
 export function workersOf(written: Written["workers"]): number {
   return written === "auto" ? Math.min(mostWorkers, availableParallelism()) : written;
 }

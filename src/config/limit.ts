@@ -1,4 +1,4 @@
-/** Converts a limit of requests, which is an entry of `clusters[].limits` or the body of an operation of the admin API. */
+/** Converts a limit of requests: an entry of `clusters[].limits`, or the body of an operation of the admin API. */
 import { parseDuration } from "../base/duration.ts";
 import { Failure } from "../base/failure.ts";
 import type { Breach } from "./problem.ts";
@@ -70,7 +70,7 @@ export function limitBreaches({ cluster: { limits = [] }, pointer }: Placed): Br
 }
 
 /**
- * Finds limits for all replicas together in a process that knows no other replica: each process would allow the whole
+ * Finds limits for all replicas together in a process that knows no other replica. Each process would allow the whole
  * limit.
  */
 export function scopeBreaches({ cluster: { limits = [] }, pointer }: Placed, { admin }: Written): Breach[] {
@@ -81,7 +81,10 @@ export function scopeBreaches({ cluster: { limits = [] }, pointer }: Placed, { a
   );
 }
 
-/** The shortest and longest time for which an operator may limit requests. A longer limit belongs to the configuration. */
+/**
+ * Minimum and maximum duration, in ms, of a limit that an operator sets in the admin API. A limit for a longer time
+ * belongs in the configuration.
+ */
 const [leastMs, mostMs] = [1000, 86_400_000];
 
 export function limitDuration(text: string): number | Failure {

@@ -9,5 +9,5 @@ export const configLimits = {
   configProblems: 50,
 } as const;
 
-/** Most workers. Clusters that need more proxies than this are served by several machines. */
+/** Maximum number of workers: processes that serve clients. Clusters that need more are served by several machines. */
 export const mostWorkers = 64;

@@ -40,7 +40,8 @@ export function didYouMean(written: string, candidates: readonly string[]): stri
 
 /** Returns the candidate that is the fewest edits away from `written`; undefined if none is similar. */
 export function nearestOf(written: string, candidates: readonly string[]): string | undefined {
-  // Skips long texts: no known name is that long, and the time of a comparison grows with the product of both lengths.
+  // Skips long texts, because no known name is that long and the time of a comparison grows with the product of both
+  // lengths.
   if (written.length > 40) return undefined;
   const near = candidates
     .map((candidate) => ({ candidate, distance: distanceOf(written.toLowerCase(), candidate.toLowerCase()) }))

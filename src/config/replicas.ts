@@ -15,7 +15,7 @@ export type ReplicasConfig = {
 
 export type ReplicaTls = {
   readonly caFile: string;
-  /** The name in the replicas' certificates; undefined: the IP address that is connected to. */
+  /** The name that must be in the replicas' certificates; undefined: the IP address to which the proxy connects. */
   readonly serverName: string | undefined;
 };
 

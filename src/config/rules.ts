@@ -158,7 +158,10 @@ function listenerBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds listeners that accept PROXY headers but name no trusted networks: any client could then claim any address. */
+/**
+ * Finds listeners that accept PROXY headers but name no trusted networks. Any client could then claim any source
+ * address.
+ */
 function proxyProtocolBreaches({ listeners }: Written): Breach[] {
   return listeners.flatMap(({ proxyProtocol: { mode, trustedCIDRs } }, index) => {
     const pointer = `/listeners/${index}/proxyProtocol/trustedCIDRs`;

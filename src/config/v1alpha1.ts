@@ -215,7 +215,10 @@ class Conversion {
     }
   }
 
-  /** Turns the map into a list of one entry. Returns the end of the message, which mentions the name that was added. */
+  /**
+   * Turns the map into a list of one entry, and names the entry "default" if it has no name. Returns the end of the
+   * problem's message, which tells the operator this name; "" if the entry had a name.
+   */
   #list(map: Node | null): string {
     if (!isMap(map)) return "";
     const from = startOf(map);

@@ -15,7 +15,10 @@ export const originLimits = {
 
 const events = new Set(["", "events.k8s.io"]);
 
-/** True for Kubernetes events: up to a thousand expire at one version, and they have no watch cache (watch.md §5.3). */
+/**
+ * True for Kubernetes events. Up to a thousand of them expire at one version, and they have no watch cache (watch.md
+ * §5.3).
+ */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
 }
@@ -53,8 +56,8 @@ export const aggregatedGroups: readonly string[] = [
 ];
 
 /**
- * Which server assigns the resource versions of an API's objects: the apiserver, from etcd, or an aggregated API server.
- * All watches of the API share one `Origin`, so that a change reaches all of them.
+ * Which server assigns the resource versions of an API's objects: the apiserver, from etcd, or an aggregated API
+ * server. All watches of the API share one `Origin`, so that a change reaches all of them.
  */
 export type Origin = {
   /** True if the versions are not etcd's, or if it is unknown which server assigns them. */

@@ -19,8 +19,8 @@ function escapeAt(text: string, at: number): number {
 }
 
 /**
- * Decodes %XX, and `+` to `blank`. Returns undefined for an invalid %XX: net/url rejects such a path, and skips such a
- * pair of a query.
+ * Decodes %XX, and decodes `+` to `blank`. Returns undefined for an invalid %XX. Go's net/url rejects a path with an
+ * invalid %XX. In a query, it skips only the pair that contains one.
  */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;
@@ -74,7 +74,7 @@ export function flagIn(query: string, key: string): boolean | undefined {
     : value !== "0" && value.replace("\xc5\xbf", "s").toLowerCase() !== "false";
 }
 
-/** If `key` is at the position `at`, percent-encoded or not, returns the position after it; otherwise -1. */
+/** If the text at the position `at` is `key`, percent-encoded or not, returns the position after it; otherwise -1. */
 function endOfKey(query: string, at: number, key: string): number {
   let here = at;
   for (let index = 0; index < key.length; index++) {

@@ -5,7 +5,9 @@ import { limits } from "../base/limits.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
-/** How the proxy treats a request: only a plain request is hedged, and only a watch moves to another backend (D6, D7). */
+/**
+ * How the proxy treats a request. Only a plain request is hedged, and only a watch moves to another backend (D6, D7).
+ */
 export type Kind = "plain" | "watch" | "long-running";
 
 export type RequestInfo = {
@@ -34,7 +36,10 @@ const verbs = new Map([
   ["DELETE", "delete"],
 ]);
 
-/** Subresources that are long-running according to controlplane/apiserver/config.go: `log` even without `follow`. */
+/**
+ * Subresources that are long-running according to controlplane/apiserver/config.go. A request for `log` counts even
+ * without `follow`.
+ */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
 /** Maximum number of path parts: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
@@ -159,7 +164,7 @@ function verbOf(method: string, name: string, query: string): string {
 function kindOf(method: string, verb: string, subresource: string): Kind {
   if (verb === "proxy" || longRunning.has(subresource)) return "long-running";
   if (verb !== "watch") return "plain";
-  // On a deprecated watch path, the apiserver treats every method as a watch. The proxy may send a watch twice, so here
-  // a method that may have a body is no watch.
+  // On a deprecated watch path, the apiserver treats every method as a watch. The proxy treats only methods without a
+  // body as a watch here, because it may send a watch's request twice.
   return method === "GET" || method === "HEAD" ? "watch" : "long-running";
 }

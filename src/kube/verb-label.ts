@@ -1,4 +1,7 @@
-/** kube-apiserver's names of verbs in metrics and logs. Any other verb counts as "other": clients may send any text. */
+/**
+ * kube-apiserver's names of verbs in metrics and logs. Any other verb counts as "other", because clients may send any
+ * text.
+ */
 const labels = new Map([
   ["get", "GET"],
   ["head", "GET"],

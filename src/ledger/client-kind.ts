@@ -1,4 +1,7 @@
-/** Sorts callers by what they are in a cluster, as the admin page groups them. Identities are claims, not verified here. */
+/**
+ * Sorts callers by what they are in a cluster, as the admin page groups them. A caller's identity is a claim that is
+ * not verified here.
+ */
 import type { Subject } from "./subject.ts";
 
 export const clientKinds = ["node", "control-plane", "controller", "kubectl", "other"] as const;

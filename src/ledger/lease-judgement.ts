@@ -44,7 +44,8 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // Suspect only if the holder's name is that of another known pod, because other names may have any format.
+  // A renewal is suspect only if the holder's name is that of another known pod, because other names may have any
+  // format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
   const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;
@@ -76,14 +77,17 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
   return { verdict: "contested", detector: "alternation", was: other, valueMs, limitMs, reason };
 }
 
-/** Finds a client that took a lease that was neither released nor expired, and holders that take it in turn. */
+/**
+ * Finds a client that took the lease although its holder had not released it and it had not expired. Also finds two
+ * holders that take the lease from each other by turns.
+ */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;
   if (before === "" || before === holder || isCreate) return undefined;
   const last = lease.renewers.at(-1);
   const was = last === undefined ? before : textOf(last.caller);
   const valueMs = Math.round(at - lease.renewedAt);
-  // A takeover just before the expiry is allowed: clocks differ, and renewals may reach the proxy late.
+  // A takeover just before the expiry is allowed, because clocks differ and renewals may reach the proxy late.
   const limitMs = Math.round(lease.durationMs * ledgerLimits.leaseShare);
   if (valueMs < limitMs) {
     const reason = `Lease was taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;

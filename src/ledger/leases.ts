@@ -18,7 +18,10 @@ export type LeaseWrite = {
   readonly isCreate: boolean;
 };
 
-/** The namespace of the leases by which nodes report that they are alive. Nodes elect no leader. */
+/**
+ * Namespace of the leases by which nodes report that they are alive. They elect no leader, so a caller that renews one
+ * gets no higher urgency.
+ */
 const nodeLeases = "kube-node-lease";
 
 export type LeaseReport = { readonly lease: Lease; readonly judgement: Judgement };
@@ -41,7 +44,7 @@ export class Leases {
     const holder = clipped(record.holder ?? lease.holder, ledgerLimits.holderChars);
     if (record.durationMs !== undefined) lease.durationMs = record.durationMs;
     if (holder === "") return this.#released(lease, at);
-    // A write that neither renews the lease nor changes its holder is ignored: it sets labels, for example.
+    // A write that neither renews the lease nor changes its holder is ignored. For example, it may only set labels.
     if (!record.isRenewal && holder === lease.holder) return undefined;
     const renewal = { caller, session, holder, isCreate, at };
     const judgement = judgeRenewal(lease, renewal, this.pods);

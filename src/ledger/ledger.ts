@@ -1,4 +1,7 @@
-/** The recent callers, at most `ledgerLimits.callers`. A new caller evicts an idle one. */
+/**
+ * The recent callers: each is an identity that uses one program at one address. At most `ledgerLimits.callers` are
+ * kept. A new caller evicts an idle one.
+ */
 
 import { Caller, type CallerName } from "./caller.ts";
 import { ledgerLimits } from "./limits.ts";

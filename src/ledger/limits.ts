@@ -25,7 +25,10 @@ export const ledgerLimits = {
   leaseRenewers: 8,
   /** Maximum number of changes of holder that are remembered for each lease. */
   leaseHandovers: 8,
-  /** Minimum duration in milliseconds that is assumed for a lease, because its object may state none. */
+  /**
+   * Minimum duration of a lease, in milliseconds, that is assumed when two clients are found that renew it by turns
+   * under one name. A lease may state no duration.
+   */
   leaseLeastMs: 5000,
   /** A takeover is suspect if less than this share of the lease's duration has passed since the last renewal. */
   leaseShare: 0.8,
@@ -38,7 +41,8 @@ export const ledgerLimits = {
   /** Maximum number of remembered pods that sent requests, and of remembered pods that were deleted. */
   pods: 10_000,
   /**
-   * Milliseconds after a pod's deletion for which renewals by the pod are not suspect: they may have been under way.
+   * Milliseconds after a pod's deletion for which renewals by the pod are not suspect, because they may have been sent
+   * before the deletion.
    */
   podGoneMs: 1000,
   /** Maximum number of characters of a token's encoded claims. Longer claims are not read. */

@@ -1,6 +1,6 @@
 /**
  * Records which pods sent requests with their own token and which pods were deleted, as far as clients' requests show.
- * At most `ledgerLimits.pods` of each: the oldest are evicted.
+ * Remembers at most `ledgerLimits.pods` of each, and evicts the oldest.
  */
 
 import { Lru } from "../base/lru.ts";
@@ -8,7 +8,10 @@ import { ledgerLimits } from "./limits.ts";
 
 export class Pods {
   readonly #seen = new Lru<string, true>(ledgerLimits.pods);
-  /** Clock reading (ms) of each pod's deletion without grace period: by kubelet, garbage collector or forced delete. */
+  /**
+   * Clock reading (ms) at which each pod's object was deleted with grace period 0: by its kubelet, the garbage
+   * collector or a forced delete.
+   */
   readonly #deleted = new Lru<string, number>(ledgerLimits.pods);
 
   seen(namespace: string, name: string): void {

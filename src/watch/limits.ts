@@ -17,7 +17,7 @@ export const watchLimits = {
   resumeAttempts: 3,
   /**
    * Maximum number of attempts that do not count towards `resumeAttempts` because their connection was lost before a
-   * response: several backends may fail at once.
+   * response. Without this allowance, several backends that fail at once could use up all attempts.
    */
   resumeLosses: 3,
   /**
@@ -27,14 +27,14 @@ export const watchLimits = {
   /** A resume counts as successful if no ERROR event follows the response within this many ms. */
   settledMs: 1000,
   /**
-   * If a watch is resumed this many times within `noProgressMs` ms without a new event, the proxy ends the watch: no
-   * backend can serve it.
+   * If a watch is resumed this many times within `noProgressMs` ms without a new event, the proxy ends the watch,
+   * because apparently no backend can serve it.
    */
   noProgressResumes: 3,
   noProgressMs: 60_000,
   /**
-   * A resume whose stream stays open for this many ms is not counted in `noProgressResumes`: a quiet watch gets no
-   * events, and may lose its stream three times within a minute.
+   * A resume whose stream stays open for this many ms is not counted in `noProgressResumes`. A quiet watch gets no
+   * events, so it could lose its stream three times within a minute without having made progress.
    */
   servedMs: 5000,
   /** Ms that a backend has to answer a request to continue a watch. Then the proxy asks another backend. */
@@ -58,7 +58,9 @@ export const watchLimits = {
   moveBurst: 100,
   /** Initial rate in moves per second. The rate rises while backends accept moved watches promptly (move-pace.ts). */
   movesPerSecond: 1000,
-  /** Maximum rate in moves per second: a move takes 0.1 ms of CPU time, and the same core serves all other requests. */
+  /**
+   * Maximum rate in moves per second. A move takes 0.1 ms of CPU time on the core that also serves all other requests.
+   */
   movesPerSecondMost: 5000,
   /**
    * Burst of the separate token bucket for the control plane's watches. A control plane of three machines has about 400
@@ -80,8 +82,8 @@ export const watchLimits = {
   /** While the rate allows no further move, ms until the next look at the waiting watches. */
   movePauseMs: 10,
   /**
-   * Average ms between two moves that are not urgent. An apiserver with --shutdown-watch-termination-grace-period ends
-   * its watches at least as fast.
+   * Average ms between two moves that are not urgent. The rate need not be lower: an apiserver that drains with
+   * --shutdown-watch-termination-grace-period ends its watches at least as fast.
    */
   leavePauseMs: 5,
   /**
@@ -96,8 +98,8 @@ export const watchLimits = {
   /** If the backend does not end a watch, the proxy ends it this many ms after the client's deadline. */
   overdueMs: 5000,
   /**
-   * A watch that gets nothing for this many ms counts as hung: it has missed two bookmarks, which come at most 62.3 s
-   * apart (watch.md §6.3).
+   * A watch that gets nothing for this many ms counts as hung. It has then missed two bookmarks, which come at most
+   * 62.3 s apart (watch.md §6.3).
    */
   hungMs: 130_000,
   /** Ms between two searches for stalled caches (stalled-cache.ts). */
@@ -113,17 +115,20 @@ export const watchLimits = {
    */
   lagMarkMs: 250,
   /**
-   * If a cache has lagged for fewer ms than `lagMomentMs`, the search ignores it for the next `lagPauseMs`. Apiservers
-   * that lack CPU cause such short lags, and hedges would burden them further.
+   * If a cache has lagged for fewer ms than `lagMomentMs`, lagging-cache.ts ignores it for the next `lagPauseMs`. An
+   * apiserver that lacks CPU causes such short lags, and hedges would burden it further.
    */
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
   /**
-   * Maximum number of marks (cache-progress.ts) of a resource or scope. A resource gets one mark a second, so its marks
-   * cover `caughtUpMs`. A scope gets four a second, so its marks cover `sightMs`.
+   * Maximum number of marks (cache-progress.ts) of a resource or scope. A resource gets one mark a second, so this
+   * many marks cover `caughtUpMs`. A scope gets four a second, so they cover `sightMs`.
    */
   cacheMarks: 90,
-  /** Within this many ms, each watch of a working cache gets a bookmark: one is due every 62.3 s (watch.md §6.4). */
+  /**
+   * Within this many ms, each watch of a working cache gets a bookmark, because one is due every 62.3 s (watch.md
+   * §6.4).
+   */
   caughtUpMs: 70_000,
   /**
    * Timeout in ms of a stream that the proxy opens to get one bookmark. An apiserver sends a bookmark 2 s before the
@@ -131,8 +136,8 @@ export const watchLimits = {
    */
   bookmarkRefreshMs: 3000,
   /**
-   * Ms between the streams that the proxy opens to get bookmarks for different watches: when an apiserver comes back,
-   * many watches need a bookmark at the same time.
+   * Ms between the streams that the proxy opens to get bookmarks for different watches. The pause spreads the load,
+   * because many watches need a bookmark at the same time when an apiserver comes back.
    */
   bookmarkRefreshPauseMs: 5,
   /**
@@ -144,9 +149,12 @@ export const watchLimits = {
   sentinelLookMs: 500,
   /** Maximum number of sentinels for which one check requests a second stream. */
   sentinelsAtOnce: 100,
-  /** Maximum number of a resource's watches that one check considers as the sentinel. */
+  /** Maximum number of a resource's watches that one check considers when it chooses a sentinel. */
   sentinelTries: 500,
-  /** Ms until a backend that refused a sentinel's second stream is asked again: filling a cache takes a second. */
+  /**
+   * Ms until a backend that refused a sentinel's second stream is asked again. Filling a watch cache takes about a
+   * second.
+   */
   sentinelPauseMs: 1000,
   /** Maximum number of sentinels: one for each of `comparedResources`. */
   sentinels: 1000,
@@ -161,12 +169,14 @@ export const watchLimits = {
    */
   historyMs: 5000,
   /**
-   * While a list that checks a backend's etcd history has no result, minimum ms until the next list from that backend.
+   * Ms after a request for a list that checks a backend's etcd history until the proxy requests the next one, if the
+   * first has brought no result by then.
    */
   historyAnswerMs: 5000,
   /**
-   * Maximum number of resources that one check of an etcd history tries to list, and of watches that it tries for each
-   * resource: a watch's client may lack the permission.
+   * When the proxy checks a backend's etcd history: maximum number of resources that it tries to list, and maximum
+   * number of watches whose identity it tries for each resource. The client of a watch may lack the permission to
+   * list.
    */
   historyTries: 20,
   /** Ms for which the checks of etcd histories skip a resource that could not be listed. */
@@ -174,8 +184,8 @@ export const watchLimits = {
   /** Minimum ms for which a backend counts as forked (another etcd history) after its events differed from a peer's. */
   historyUnlikeMs: 300_000,
   /**
-   * If no backend with the right etcd history is ready for this many ms, the proxy accepts another history. A restart
-   * takes less time.
+   * If no backend with the right etcd history is ready for this many ms, the proxy accepts another history. The
+   * restart of an apiserver takes less time.
    */
   historyAloneMs: 30_000,
   /** An event that comes within this many ms after its stream was opened may be part of the initial state. */
@@ -188,13 +198,13 @@ export const watchLimits = {
   /** Minimum ms after which an apiserver ends a watch whose client set no timeout (--min-request-timeout). */
   watchServerMs: 1_800_000,
   /**
-   * Minimum ms between two list requests to one backend for one resource, which make the backend's watch cache follow
-   * etcd (watch.md §6.6).
+   * Minimum ms between two lists of one resource that the proxy requests from one backend to make the backend's watch
+   * cache follow etcd (watch.md §6.6).
    */
   progressRequestMs: 1000,
   /**
-   * An apiserver answers a list that makes its cache follow etcd when the cache has caught up, or after 3 s. If the
-   * answer takes more ms than this, the cache counts as stalled.
+   * The apiserver delays the response to a list that makes its cache follow etcd until the cache has caught up, but
+   * for at most 3 s. If the response takes more ms than this limit, the cache counts as stalled.
    */
   progressWaitMs: 2500,
   /** Timeout in ms of each request of list-request.ts. */
@@ -204,16 +214,19 @@ export const watchLimits = {
   /** Maximum number of pairs of backend and resource that progress-requests.ts remembers, at 200 bytes each. */
   progressRecords: 2000,
   /**
-   * Ms between the first two attempts to find out whether a CRD or an aggregated server defines an API, doubled after
-   * each attempt: the OpenAPI document of a new CRD appears after 1 s.
+   * Ms between the first two attempts to find out whether a CRD or an aggregated server defines an API. The pause
+   * doubles after each attempt. The OpenAPI document of a new CRD appears after about 1 s.
    */
   originPauseMs: 1000,
-  /** Ms until the origin of an aggregated API is checked again, because the API may become a CRD's. */
+  /**
+   * Ms until the proxy checks again whether an aggregated server serves an API. Later, a CRD may define the API
+   * instead.
+   */
   originAgainMs: 600_000,
   /**
-   * Burst, and rate per second, of the token bucket for the lists that show an upper limit of the versions of a watch's
-   * initial events (initial-events.ts). Such a list returns one object, so it costs the apiserver less than the watch,
-   * but 5,000 clients may open watches at once.
+   * Burst, and rate per second, of the token bucket for lists that show an upper limit of the versions of a watch's
+   * initial events (initial-events.ts). Such a list returns one object, so it costs the apiserver less than the watch.
+   * The bucket limits the lists when thousands of clients open watches at once.
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
@@ -236,18 +249,21 @@ export const watchLimits = {
   recentDelayMs: 10_000,
   /** Ms between two checks for backends whose watches deliver writes late (watch-delay.ts). */
   delayLookMs: 500,
-  /** A watch that delivers a write this many ms after the write's response is late. Apiservers take milliseconds. */
+  /**
+   * A watch is late if it delivers a write more than this many ms after the response to the write. A working apiserver
+   * takes milliseconds.
+   */
   lateMs: 2000,
   /** A late backend stays late until it delivers all writes in fewer ms than this. */
   stillLateMs: 1000,
   /**
-   * A backend is reported only after this many checks in a row have found it late. A garbage collection of an apiserver
-   * is shorter.
+   * A backend is reported only after this many checks in a row have found it late. The garbage collection of an
+   * apiserver takes less time than that.
    */
   lateLooks: 4,
   /** Maximum number of watches of a resource in which a check looks for proof that the backend is late. */
   delayTries: 500,
-  /** Minimum ms between two journal entries about one late backend. */
+  /** Minimum ms between two journal entries that report the same backend's watches as late. */
   lateReportMs: 5000,
   /** After a check has found that a cache did not advance within `progressCheckMs`, ms until the next check. */
   progressAgainMs: 60_000,

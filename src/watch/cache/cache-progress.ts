@@ -100,7 +100,7 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if `refused` has become newer since the previous call of this method. */
+  /** True if the cache has refused (410) a newer version than ever before since the previous call of this method. */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;
@@ -143,13 +143,16 @@ export type LagSuspicion = {
 type Threshold = {
   /** Returns the ms for which the backend's cache must have lacked an event to be suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if the cache must also have delivered nothing new in that time. */
+  /** True if, for the same time, the cache must also have delivered nothing new. */
   readonly isStill: boolean;
 };
 
 const stalling: Threshold = { afterMs: () => limits.behindMs, isStill: true };
 
-/** The caches of one resource or scope at all backends, compared by marks: versions that all of them should reach. */
+/**
+ * Compares the caches of one resource, or of one scope (`WatchContext.scope`), at all backends. A *mark* is a version
+ * that some cache has delivered and that all of them should therefore reach.
+ */
 class Peers {
   readonly caches = new Map<string, CacheProgress>();
   readonly #markIntervalMs: number;
@@ -195,12 +198,15 @@ class Peers {
     return suspicions;
   }
 
-  /** Moves the marks' times `ms` later: while the event loop was stalled, the proxy read no events. */
+  /** Moves the marks' times `ms` later, because the proxy read no events while its event loop was stalled. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }
 
-  /** Adds and drops marks. A bookmark adds none, because its version may come from a change of another resource. */
+  /**
+   * Adds a mark if one is due, and drops old marks. A bookmark adds no mark, because its version may come from a
+   * change of another resource.
+   */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
     const slowest = this.#slowestWatched;
@@ -293,7 +299,7 @@ export class CacheTracker {
     return refusing.length === 0 ? none : refusing.map(({ backend }) => backend);
   }
 
-  /** Returns the caches whose `refused` has become newer since the previous call. */
+  /** Returns the caches that, since the previous call, have refused (410) a newer version than ever before. */
   takeForgetful(): CacheProgress[] {
     const all = this.#resources.values().flatMap(({ caches }) => caches.values());
     return all.filter((cache) => cache.takeForgotten()).toArray();
@@ -453,8 +459,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // If the stream was opened at about the time of the event, its initial state may include the event. Its silence is
-    // then no evidence.
+    // A stream that was opened at about the time of the event may have delivered the event in its initial state. That
+    // the stream has delivered nothing since is then no evidence.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

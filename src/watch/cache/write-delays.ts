@@ -84,7 +84,7 @@ export class WriteProgress {
   }
 }
 
-/** The greatest value in the present and the previous interval. An interval lasts `recentDelayMs`. */
+/** The greatest value in the present interval and the previous one. Each interval lasts `recentDelayMs`. */
 class RecentWorst {
   #since = 0;
   #present = 0;
@@ -131,7 +131,7 @@ export class ResourceWrites {
     return this.#caches.values().some(({ isWatched }) => isWatched);
   }
 
-  /** Sequence number of the next write. */
+  /** Sequence number that the next measured write will get. */
   get end(): number {
     return this.#base + this.#marks.length;
   }
@@ -177,7 +177,9 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** False if enough undelivered writes are measured. The oldest writes are kept: they show the longest delay. */
+  /**
+   * False if enough undelivered writes are measured. The oldest writes are kept, because they show the longest delay.
+   */
   #hasRoom(now: number): boolean {
     const { length } = this.#marks;
     if (length < watchLimits.writeMarksClose) return true;
@@ -195,7 +197,7 @@ export class ResourceWrites {
     this.#dropDelivered();
   }
 
-  /** Moves the times of the writes `ms` later: while the event loop was stalled, the proxy read no events. */
+  /** Moves the times of the writes `ms` later, because the proxy read no events while its event loop was stalled. */
   discountStall(ms: number): void {
     this.#marks = this.#marks.map(({ version, at }) => ({ version, at: at + ms }));
   }

@@ -6,7 +6,10 @@
 export const eventLimits = {
   /** Maximum number of bytes of a watch event: client-go's own limit (D3). */
   eventBytes: 16 * 1024 * 1024,
-  /** Maximum number of bytes of an event that is parsed whole. The largest is the first bookmark of a Table: 10 KiB. */
+  /**
+   * Maximum number of bytes of an event that the decoder parses as a whole. The largest such event is the first
+   * bookmark of a Table, with 10 KiB.
+   */
   parsedEventBytes: 256 * 1024,
 } as const;
 

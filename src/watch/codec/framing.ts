@@ -8,8 +8,8 @@ import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
- * Returns undefined for an opaque response. `keepsKeys`: true if several events may share a version, so that the proxy
- * needs the objects' names to distinguish them (`WatchEvent.key`).
+ * Returns the decoder for a response; undefined if the proxy cannot decode the response. `keepsKeys`: true if several
+ * events may share a version, so that the proxy needs the objects' names to distinguish them (`WatchEvent.key`).
  */
 export function decoderFor(
   contentType: string,

@@ -42,7 +42,7 @@ const at = {
   nested: 10,
   /** After the brace that opens the metadata or a nested object. */
   members: 11,
-  /** Nothing more must be read: the version was found, or the metadata or the object has ended. */
+  /** Nothing more must be read, because the version was found, or the metadata or the object has ended. */
   over: 12,
 } as const;
 
@@ -138,7 +138,8 @@ export class JsonMetadata {
   }
 
   /**
-   * Reads complete members whose values are plain strings. The result is the same as byte by byte, but twice as fast.
+   * Reads complete members whose values are plain strings. Gives the same result as reading byte by byte, but is twice
+   * as fast.
    */
   #passMembers(bytes: Buffer, start: number, end: number): number {
     let here = start;

@@ -8,7 +8,10 @@ const KiB = 1024;
 export const objectVersionLimits = {
   /** Maximum number of protobuf bytes before the version: a name, a prefix and a namespace, of 253 bytes each. */
   protobufBytes: 1 * KiB,
-  /** Maximum number of bytes that are searched in JSON: `managedFields` precedes the version of a custom resource. */
+  /**
+   * Maximum number of bytes of JSON that are searched. In a custom resource, `managedFields`, which can be long,
+   * precedes the version.
+   */
   jsonBytes: 64 * KiB,
 } as const;
 

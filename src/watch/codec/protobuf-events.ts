@@ -32,8 +32,8 @@ export class ProtobufEvents extends DecodedEvent {
   readonly #metadata: ProtobufMetadata;
   #lengthBytesLeft = lengthBytes;
   /**
-   * While the length is read: the value of its bytes so far. After that: the number of bytes of the event that have not
-   * arrived.
+   * While the length of an event is read, the value of its bytes so far. After that, the number of bytes of the event
+   * that have not arrived.
    */
   #left = 0;
   #head = anyHead;
@@ -55,7 +55,7 @@ export class ProtobufEvents extends DecodedEvent {
     const here = this.#readLength(bytes, start, end);
     if (this.#lengthBytesLeft > 0) return needsMore;
     // An event is never empty, because it has a type. If a length exceeds the limit, the proxy no longer decodes the
-    // stream: otherwise a peer could announce an event of a gigabyte (A60).
+    // stream. Otherwise a peer could make the proxy hold an event of a gigabyte (A60).
     if (this.#left === 0 || this.#left > eventLimits.eventBytes) return isOpaque;
     const stop = Math.min(end, here + this.#left);
     const object = this.#readHead(bytes, here, stop);

@@ -97,7 +97,10 @@ export class ProtobufMetadata {
     return this.#step === atFault ? -1 : here;
   }
 
-  /** Skips complete short strings that are not needed. The result is the same as byte by byte, but twice as fast. */
+  /**
+   * Skips complete short strings that are not needed. Gives the same result as reading byte by byte, but is twice as
+   * fast.
+   */
   #passTexts(bytes: Buffer, start: number, end: number): number {
     const most = Math.min(end, start + this.#bytesLeft - this.#floor);
     let here = start;

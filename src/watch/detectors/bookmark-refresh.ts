@@ -34,11 +34,11 @@ export type BookmarkRefresherParts = {
 export class BookmarkRefresher {
   readonly #parts: BookmarkRefresherParts;
   readonly #progress: ProgressRequests;
-  /** Watches that need a new bookmark. Value: clock reading; the bookmark must cover all events before it. */
+  /** Watches that need a new bookmark. Value: clock reading up to which the bookmark must cover all events. */
   readonly #old = new Map<WatchSession, number>();
   /**
-   * Watches for which no second stream could be opened yet; they are tried again. Value: clock reading; the bookmark
-   * must cover all events before it.
+   * Watches for which no second stream could be opened yet. The proxy tries again later. Value: clock reading up to
+   * which the bookmark must cover all events.
    */
   readonly #postponed = new Map<WatchSession, number>();
   #isUnderWay = false;
@@ -74,12 +74,15 @@ export class BookmarkRefresher {
 
   /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   refused(watch: WatchSession): void {
-    // An event that arrives at `since` or later counts as a refresh. Adds 1 ms, so that the event with the refused
-    // version does not count if it has arrived in this very millisecond.
+    // Any event that arrives at `since` or later counts as a refresh. The event that gave the watch its old version
+    // must not count, and may have arrived in this very millisecond. So `since` is 1 ms later.
     this.#add([{ watch, since: this.#parts.clock.now() + 1 }]);
   }
 
-  /** Gets bookmarks for a resource's watches on other backends, because this backend has just filled its cache. */
+  /**
+   * Called when `backend` has just filled its cache of a resource. The cache has no older events, so watches on other
+   * backends need new bookmarks before they can move to it.
+   */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#refreshOnOthers(backend, (watch) => watch.resource === resource);
   }
@@ -137,7 +140,7 @@ export class BookmarkRefresher {
 
   /**
    * Tries again later, because the watch is moving or has a second stream now. The bookmark will come from the backend
-   * that the watch has by then. Gives up after `caughtUpMs`: every backend has then sent a bookmark by itself.
+   * that the watch has by then. Gives up after `caughtUpMs`, because every backend has then sent a bookmark by itself.
    */
   #postpone({ watch, since }: BookmarkRefresh): false {
     const { clock } = this.#parts;
@@ -157,8 +160,9 @@ export class BookmarkRefresher {
 
 /**
  * True if the watch needs a bookmark to cover all events up to the clock reading `at`, and can get one. `version`:
- * etcd's version at `at`; undefined: not known yet; "": cannot be known. A bookmark that came after `at` but is older
- * than `version` does not suffice: a cache that etcd does not notify sends bookmarks with old versions.
+ * etcd's version at `at`; undefined: it is not known yet; "": it cannot be found. A bookmark that came after `at` but
+ * is older than `version` does not suffice, because a cache that etcd does not notify sends bookmarks with old
+ * versions.
  */
 function isOlderThan(watch: WatchSession, at: number, version: string | undefined): boolean {
   const { lastEventAt, lastChangeAt } = watch.progress;

@@ -1,9 +1,9 @@
 /**
- * Finds a backend whose etcd has a history that differs from the one that clients have seen, for example after etcd was
- * restored from a backup. The proxy regularly requests a list of one object from each ready backend. The apiserver
+ * Finds a backend whose etcd has a history that differs from the one that clients have seen, for example after etcd
+ * was restored from a backup. The proxy regularly requests a list of one object from each ready backend. The apiserver
  * reads this list from etcd. If the list's version is older than a version that some backend delivered before the
- * request, the list's backend has another history. Events prove this, too: a stream skips an event that another backend
- * has delivered.
+ * request, the list's backend has another history. Events can prove this, too: one backend's stream skips an event
+ * that another backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
  * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
@@ -38,7 +38,7 @@ type Question = {
   readonly resource: string;
   /** Newest version of the resource that clients had received before the request. */
   readonly seen: string;
-  /** True if the resource has the newest `seen` of those that can be listed. */
+  /** True if clients have received no newer version of any other resource that can be listed. */
   readonly isNewest: boolean;
 };
 
@@ -102,9 +102,10 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list. Lists alternate between the resource with the newest version, which shows the most,
-   * and the next resource in turn, because the newest resource may be stored in an etcd of its own. A backend's first
-   * list, and lists that may refute a proof, are of the newest resource or of the proof's.
+   * Chooses the resource to list. By default, lists alternate between the resource with the newest version, which
+   * shows the most, and the other resources in turn, because the newest resource may be stored in an etcd of its own.
+   * A backend's first list is of the newest resource. If a proof against the backend must be refuted, the first lists
+   * are of the proof's resource, and the following ones of the newest.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -169,7 +170,8 @@ export class ForkedHistories extends Interval {
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
     if (isForked) this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0 });
-    // Repeated after each list: a request that was pending at the last list may have become a watch on this backend.
+    // Watches leave the backend after each list and not only after the first, because a request that was pending at
+    // the last list may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
     if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
     if (!isForked) this.#proofByBackend.delete(backend);
@@ -177,8 +179,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * True if two later lists have refuted the proof: a list of the proof's resource, and a list of the resource with the
-   * newest version.
+   * True if two later lists have refuted the proof that the backend has another history. One is a list of the resource
+   * that provided the proof. The other is a list of the resource with the newest version.
    */
   #isRefuted(backend: string, { resource, isNewest }: Question): boolean {
     const proof = this.#proofByBackend.get(backend);
@@ -192,7 +194,10 @@ export class ForkedHistories extends Interval {
     this.#proofByBackend.delete(backend);
   }
 
-  /** Called if the events of two ready backends differ. `ours` has the right history: the client got its events. */
+  /**
+   * Called if the events of two ready backends differ. The history of `ours` is the right one, because the client has
+   * received its events.
+   */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
@@ -209,8 +214,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Makes all watches leave the backend within one turn of the event loop: an event between two turns could be of
-   * either history. `version`: newest version of the wrong history.
+   * Makes all watches leave the backend within one turn of the event loop, because an event that arrived between two
+   * turns could be of either history. `version`: newest version of the wrong history.
    */
   #leave(backend: string, version: string): void {
     const { watches } = this.#parts.migrations;
@@ -241,7 +246,11 @@ export class ForkedHistories extends Interval {
     this.#forgetHistory();
   }
 
-  /** Called if another process judges: the watches of this one must leave the wrong history, or forget the right one. */
+  /**
+   * Called if another process of the proxy has judged a backend's etcd history. If the history is wrong, the watches
+   * of this process leave the backend. If the other process has accepted it as the right one, all clients of this
+   * process list again.
+   */
   judged(backend: string, { isForked, version, seen }: Extract<Evidence, { kind: "history" }>): void {
     if (isForked) this.#leave(backend, version);
     if (isForked || seen !== "") return;
@@ -254,7 +263,9 @@ export class ForkedHistories extends Interval {
     this.#parts.caches.forgetSeen();
   }
 
-  /** All watches are affected: their clients have received versions that are in no backend's history any more. */
+  /**
+   * All watches are affected, because their clients have received versions that are in no backend's history any more.
+   */
   #forgetHistory(): void {
     const { clock, migrations } = this.#parts;
     const all = Array.from(migrations.watches.resources, (name) => Array.from(migrations.watches.of(name)));

@@ -28,8 +28,8 @@ export class InitialEvents {
   }
 
   /**
-   * Requests one list whose version is an upper limit for the versions of the initial events. If the budget is used up,
-   * the next chunk of the stream tries again.
+   * Requests one list whose version is an upper limit for the versions of the initial events. If the token bucket is
+   * empty, the proxy tries again when the next bytes of the stream arrive.
    */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
     if (reading.isBoundRequested || !isNeeded(watch.asked)) return;

@@ -101,7 +101,10 @@ export class LaggingCacheDetector extends Interval {
     });
   }
 
-  /** Calls `visit` for the watches of the cache's resource on all backends. Each cache has one such walk at a time. */
+  /**
+   * Calls `visit` for the watches of the cache's resource on all backends. There is at most one such walk for each
+   * cache at a time.
+   */
   #walk(cache: Cache, visit: (watch: WatchSession) => unknown, done?: () => void): void {
     const { clock, migrations } = this.#parts;
     const name = nameOf(cache);
@@ -152,8 +155,9 @@ function isLate(
 }
 
 /**
- * Returns the first of the watch's compared streams for which `is` is true. Returns undefined if there is none, the
- * client has no complete initial state yet, or the client reads too slowly.
+ * Returns the first of `watch.compared` (the streams that show how far their caches have come) for which `is` returns
+ * true. Returns undefined if there is none, if the client does not have the complete initial state yet, or if the
+ * client reads too slowly.
  */
 export function liveStreamOf(
   watch: WatchSession,

@@ -35,7 +35,7 @@ type CacheRecord = {
   isAsked: boolean;
   /** etcd's version at `askedAt`; "" if the list did not return it. */
   version: string;
-  /** Number of lists that have failed since a newer version was needed. */
+  /** Number of lists in a row that have failed. Counted from 0 again when a refresh needs a newer version of etcd. */
   tries: number;
   /** The client whose identity the latest list carried. */
   client: Client | undefined;
@@ -239,7 +239,8 @@ export class ProgressRequests {
   }
 
   /**
-   * Called if the cache has reached `version`, or no watch lacks that version. Refreshes the remaining watches again.
+   * Called if the cache has reached etcd's version, or if no refreshed watch lacks that version. Refreshes the
+   * remaining watches again.
    */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;

@@ -22,8 +22,8 @@ type SentinelsParts = {
 };
 
 /**
- * The sentinel of one resource (D13): the watch that also has a second stream, on another backend. If no second stream
- * is open, the latest attempt to open one.
+ * State of one resource's sentinel (D13): the watch that also has a second stream, on another backend. While no second
+ * stream is open, describes the latest attempt to open one.
  */
 type SentinelState = {
   watch: WatchSession | undefined;
@@ -74,7 +74,10 @@ export class Sentinels extends Interval {
     }
   }
 
-  /** True if a backend was asked to open the second stream of a new sentinel. */
+  /**
+   * Keeps the sentinel of one resource, or finds a new one. Returns true if a backend was asked to open the second
+   * stream of a new sentinel.
+   */
   #tend(resource: string, ready: readonly string[]): boolean {
     const post = this.#posts.get(resource) ?? noSentinel();
     this.#posts.set(resource, post);
@@ -108,7 +111,7 @@ export class Sentinels extends Interval {
   #stands(post: SentinelState, watch: WatchSession, now: number): boolean {
     if (!watch.isPosted || watch.second?.attempt.backend !== post.backend) return false;
     if (watch.second.isAccepted && !post.isAccepted) this.#accepted(post, watch.resource);
-    // Waits for the backend's answer only for a limited time. Then another backend is asked.
+    // The proxy waits only `resumeAnswerMs` for the backend's answer. Then it asks another backend.
     const isWaitedFor = post.isAccepted || now - post.askedAt < watchLimits.resumeAnswerMs;
     if (!isWaitedFor) watch.dropSecond();
     return isWaitedFor;
@@ -188,7 +191,8 @@ export class Sentinels extends Interval {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // Beyond `comparedResources` resources, the proxy does not know which backends have accepted a watch.
+    // At most `comparedResources` resources are tracked. For further ones, it is unknown which backends have accepted
+    // a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

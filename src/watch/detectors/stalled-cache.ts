@@ -95,8 +95,8 @@ function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): b
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
   const { isWhole, isInjected, isRepeating, request } = watch.asked;
   const { isOurs, from } = stream.reading;
-  // If the proxy's request names no version, it repeats the client's own request, which does not ask for the bookmarks
-  // that only the proxy wants.
+  // If the request for this stream names no version, it repeats the client's own request, which does not ask for the
+  // bookmarks that only the proxy wants.
   const hasOurs = isInjected && !(isOurs && from === "");
   const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
   const coverage = { from, since: stream.acceptedAt, isWhole, hasBookmarks };

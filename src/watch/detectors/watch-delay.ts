@@ -73,7 +73,10 @@ export class WatchDelayDetector extends Interval {
     this.#report(missing, limitMs, now);
   }
 
-  /** Returns the backend's progress of each resource with a write that has been missing for at least `limitMs`. */
+  /**
+   * For each resource with a write that the backend has not delivered for at least `limitMs`, returns the backend's
+   * progress.
+   */
   #missingAt(backend: string, limitMs: number, now: number): readonly WriteProgress[] {
     const missing: WriteProgress[] = [];
     for (const { all } of this.#parts.caches.writeDelays.all)
@@ -83,7 +86,7 @@ export class WatchDelayDetector extends Interval {
     return missing;
   }
 
-  /** True if an open watch should have delivered the missing write, and if stalled-cache.ts has not reported the cache. */
+  /** True if an open watch should have delivered the missing write, and stalled-cache.ts has not reported the cache. */
   #isProven(progress: WriteProgress, now: number): boolean {
     const { caches, migrations } = this.#parts;
     const { backend, writes, next } = progress;

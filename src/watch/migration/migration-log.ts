@@ -1,6 +1,6 @@
 /**
- * Journals moves and ends of watches. All within a second that have the same reason and the same backends share one
- * entry.
+ * Journals moves and ends of watches. Those that occur within one second, for the same reason and at the same
+ * backends, share one entry.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";

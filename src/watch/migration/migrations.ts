@@ -42,7 +42,7 @@ const none: readonly string[] = [];
 export class Migrations {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
-  /** The newest versions that each backend's caches have delivered. No watch moves to a stalled cache. */
+  /** Records the newest versions that each backend's caches have delivered, and which caches are stalled. */
   readonly caches: CacheTracker;
   readonly anomalies: AnomalyLog;
   readonly lives = new WatchLives();
@@ -61,7 +61,10 @@ export class Migrations {
   #isLeaving = false;
   #steps = 0;
   readonly moves = new Map<AskReason, number>();
-  /** Seconds from the loss or suspicion of a watch's stream until the watch continued, by reason of the move. */
+  /**
+   * Seconds from the time at which a watch's stream was lost or became suspect until the watch continued, by reason of
+   * the move.
+   */
   readonly moveDurations = new Map<string, Histogram>();
   readonly ends = new Map<EndReason, number>();
   hedges = 0;
@@ -87,7 +90,7 @@ export class Migrations {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
 
-  /** Makes an accepted stream report its progress to `caches`. */
+  /** Makes an accepted stream report the versions that it delivers to the records of its backend's cache (`caches`). */
   follow(stream: WatchStream, asked: WatchContext): void {
     const { origin, resource, isWhole, scope } = asked;
     const { backend } = stream.attempt;
@@ -117,15 +120,15 @@ export class Migrations {
 
   /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
   hedge(watch: WatchSession, attempt: Attempt): void {
-    // The cheapest check comes first: while many watches wait, this method is called often for each.
+    // The cheapest check comes first, because this method is called often for each watch while many watches wait.
     if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
       ? undefined
       : this.#parts.pools.promptConnection(attempt.backend, watch.poolKey());
-    // If there is no other backend, the same backend is asked on a new connection: perhaps only the present connection
-    // is faulty.
+    // If there is no other backend, the same backend is asked on a new connection, because the fault may be in the
+    // present connection only.
     const last = isDoubtful ? undefined : attempt.backend;
     const backend =
       connection === undefined
@@ -166,9 +169,10 @@ export class Migrations {
   }
 
   /**
-   * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. A sentinel (D13)
-   * gives up its stream for comparison, because with an old version it could not move to a backend that has come back.
-   * Returns false if the watch's state allows no second stream, or its backend may be failing.
+   * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. If the watch is a
+   * sentinel (D13), its stream for comparison is dropped first. A new bookmark is more important: from an old version,
+   * the watch could not move to a backend that has just restarted. Returns false if the watch's state allows no second
+   * stream, or if its backend may be failing.
    */
   refresh(watch: WatchSession): boolean {
     const { attempt } = watch;
@@ -212,7 +216,7 @@ export class Migrations {
     this.#log.add(reason, from, to, ms);
   }
 
-  /** Counts and journals the end of a watch. `from`: the watch's last backend. */
+  /** Counts and journals the end of a watch that the proxy has ended. `from`: the watch's last backend. */
   ended({ resource, progress }: WatchSession, reason: EndReason, from: string): void {
     this.#log.end(reason, from, { resource, version: progress.resumeVersion ?? "" });
     this.ends.set(reason, (this.ends.get(reason) ?? 0) + 1);
@@ -233,7 +237,10 @@ export class Migrations {
     this.#parked.delete(watch);
   }
 
-  /** Starts a round at the next tick: a session must not be called again from its own connection-lost callback. */
+  /**
+   * Requests streams for waiting watches (`#pump`) only at the next tick, because a session must not be called again
+   * from its own connection-lost callback.
+   */
   #pumpSoon(): void {
     if (this.#isPumping) return;
     this.#isPumping = true;
@@ -338,7 +345,8 @@ export class Migrations {
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
       if (this.#isPostedWell(watch, reason)) watch.promote(reason);
-      // Leaves later: the watch will soon have a newer version, from which more backends can continue it.
+      // Leaves the backend later, because the watch will soon have a newer version, from which more backends can
+      // continue it.
       else if (reason === "draining" && watch.state === "refreshing") this.leaveLater(watch);
       else if (watch.mayHedge) this.#leave(watch, attempt.backend, reason);
     });

@@ -19,7 +19,10 @@ export class MoveQueue {
     this.#watches[watch.clientRequest.caller.urgency]?.set(watch, hasWaited);
   }
 
-  /** Removes a watch, even if its urgency has changed. Returns whether it has waited; undefined: it is not queued. */
+  /**
+   * Removes a watch from the queue, even if its urgency has changed. Returns true if the watch had already waited for
+   * a backend before it was queued; undefined if it is not in the queue.
+   */
   take(watch: WatchSession): boolean | undefined {
     for (const watches of this.#watches) {
       const hasWaited = watches.get(watch);
@@ -28,7 +31,10 @@ export class MoveQueue {
     return undefined;
   }
 
-  /** Returns the watches whose class may move now. Calls `isOpen` before each watch. */
+  /**
+   * Returns the watches whose urgency may move now. Calls `isOpen` before each watch, because each move uses up part
+   * of the rate.
+   */
   *movable(isOpen: (urgency: Urgency) => boolean): Iterable<readonly [WatchSession, Urgency]> {
     for (const urgency of urgencies)
       for (const watch of this.#watches[urgency]?.keys() ?? []) {

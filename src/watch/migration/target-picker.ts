@@ -39,21 +39,26 @@ export class TargetPicker {
     return watch.isRepeating || !this.#parts.backends.views.some(mayKnow);
   }
 
-  /** True if every backend has answered 404. An unreachable backend counts as serving: it may have a new CRD. */
+  /**
+   * True if every backend has answered 404. An unreachable backend counts as serving the resource, because it may
+   * already have a new CRD.
+   */
   isServedNowhere(notServing: readonly string[]): boolean {
     return this.#parts.backends.views.every(({ name }) => notServing.includes(name));
   }
 
   /**
-   * True if a dead backend may come back with its caches: its sockets have been silent, and only for a short time. If
-   * it refuses new connections, its process has ended, and its caches are lost.
+   * True if a dead backend may come back with its caches. That is so if the backend only stopped answering, and only a
+   * short time ago. If it refuses new connections, its process has ended, and its caches are lost.
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
     return backends.factsOf(name).fresh === "silence" && backends.stateMs(name) < watchLimits.resumeMs;
   }
 
-  /** True if the proxy may end a watch of a stalled cache: another backend can serve the client's next watch. */
+  /**
+   * True if the proxy may end a watch of a stalled cache, because another backend can serve the client's next watch.
+   */
   mayEnd(watch: WatchSession): boolean {
     return this.better(watch, watch.attempt?.backend ?? "") !== undefined;
   }
@@ -89,7 +94,7 @@ export class TargetPicker {
 
   /**
    * Returns a backend for the watch, if possible one whose cache is not stalled. If all other backends' caches are
-   * stalled, one of them is used: its events are only late.
+   * stalled, returns one of them, because its events are late but not lost.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;

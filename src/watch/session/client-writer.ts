@@ -36,8 +36,8 @@ export class ClientWriter {
   }
 
   /**
-   * Called when `count` bytes have been sent to the client. Returns for how many of them the upstream stream gets
-   * flow-control credit now.
+   * Called when `count` bytes have been sent to the client. Returns the number of bytes for which the upstream stream
+   * gets flow-control credit now: those that were not prepaid.
    */
   creditFor(count: number): number {
     if (this.#waitsSince >= 0 && this.#down.queuedBytes === 0) this.#waitsSince = -1;

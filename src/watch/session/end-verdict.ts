@@ -39,9 +39,9 @@ export type Ending = {
 };
 
 /**
- * resume: continue on another backend from a version. replay: send the client's own request again. relay: forward the
- * end as it is. end: end the client's stream between two events, after `endOf` ms. reset: reset the client's stream,
- * which is the only correct end for undecodable data.
+ * What the proxy does when a stream is over. resume: continue on another backend from a version. replay: send the
+ * client's own request again. relay: forward the end as it is. end: end the client's stream between two events, after
+ * the ms that `endOf` returns. reset: reset the client's stream, which is the only correct end for undecodable data.
  */
 export type Verdict = { readonly kind: "resume" | "replay" | "relay" | "end" | "reset" };
 
@@ -63,8 +63,8 @@ function onEnd(ending: Ending): Verdict {
   // An apiserver ends the watch of a slow client on purpose (watch.md §5.5). If the proxy resumed such a watch, the
   // slow client would stay for ever.
   if (ending.isBlocked) return end;
-  // If the backend is not draining, the cause is unknown: its cache may have been filled again, or a CRD may have
-  // changed. The proxy then tries one resume.
+  // If the backend is not draining, the cause of the end is unknown: the backend may have filled its cache again, or a
+  // CRD may have changed. The proxy then tries one resume.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;

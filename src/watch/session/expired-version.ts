@@ -26,7 +26,10 @@ type Refused = {
   readonly isRepeating: boolean;
 };
 
-/** True if this ERROR, a watch's first event, must be kept from the client: another backend may have the version. */
+/**
+ * True if this ERROR, a watch's first event, must be kept from the client, because another backend may have the
+ * version.
+ */
 export function isHeldBack({ code }: WatchEvent, { isExact, isForeign, isRepeating }: Refused): boolean {
   return code === expired && isExact && !isForeign && !isRepeating;
 }

@@ -1,4 +1,7 @@
-/** The search for a watch's next backend: why and when it began, which backends have failed, and what it waits for. */
+/**
+ * The search for a watch's next backend: when and why it began, which backends have failed, and the timer or queue
+ * that it waits for.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
 import type { AskReason, EndReason } from "./end-verdict.ts";
@@ -17,7 +20,10 @@ type RefusedStream = {
 
 export class ResumeRetry {
   readonly #clock: Clock;
-  /** A clock that stops while the event loop is stalled, so that no search ends before it could try backends. */
+  /**
+   * A clock that stops while the event loop is stalled. Otherwise, a stall could use up the time for finding a backend
+   * before the proxy has asked one.
+   */
   readonly #stallAwareClock: Clock;
   reason: AskReason = "lost";
   /** The backend that the watch has lost or should leave. */
@@ -40,7 +46,10 @@ export class ResumeRetry {
     this.#stallAwareClock = stallAwareClock;
   }
 
-  /** Begins a search. `hasOther`: true if the watch already has the stream on which it continues. */
+  /**
+   * Begins the search for a backend that continues the watch. `hasOther`: true if the watch already has the stream on
+   * which it continues.
+   */
   begin(reason: AskReason, from: string, hasOther = false): void {
     this.reason = reason;
     if (reason !== "sentinel" && reason !== "refreshed") this.#hasEnded = reason === "ended" && !hasOther;
@@ -86,7 +95,7 @@ export class ResumeRetry {
 
   /**
    * Called when the latest attempt lost its connection before any response. The first `resumeLosses` such attempts do
-   * not count.
+   * not count towards `resumeAttempts`.
    */
   lost(): void {
     this.#attempts?.lost();
@@ -189,8 +198,8 @@ export class ResumeRetry {
   }
 
   /**
-   * Calls `giveUp` if the backend does not answer the request in time. Waits longer if no other backend can be asked: a
-   * new request would cost an attempt, and this request would lose its place in the backend's queue.
+   * Calls `giveUp` if the backend does not answer the request in time. If no other backend can be asked, waits longer
+   * instead: a new request to the same backend would cost an attempt and begin at the end of the backend's queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
     this.after(watchLimits.resumeAnswerMs, () => {
@@ -206,8 +215,8 @@ export class ResumeRetry {
 }
 
 /**
- * Limits how often a watch is requested again: after each lost stream, and in all while no new event comes. At the
- * limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
+ * Limits how often a watch is requested again: the attempts after each lost stream, and the resumes in a row without a
+ * new event. At the limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
  */
 export class ResumeBudget {
   /** Clock reading at which the stream was lost; -1: no stream is lost now. */
@@ -220,7 +229,9 @@ export class ResumeBudget {
   refusedWith = 0;
   /** False from a resume until a new event or bookmark comes. */
   hasProgressed = true;
-  /** Resumes without progress, except those whose streams stayed open for `servedMs`. */
+  /**
+   * Number of resumes that brought no new event or bookmark, without those whose streams stayed open for `servedMs`.
+   */
   #resumesInVain = 0;
   #noProgressSince = 0;
 
@@ -238,8 +249,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Does not count the latest attempt, which lost its connection: several apiservers may fail at once. Only the first
-   * `resumeLosses` losses are not counted, because the request itself may make apiservers fail.
+   * Does not count the latest attempt, which lost its connection, because several apiservers may fail at once. Only
+   * the first `resumeLosses` losses are not counted, because the request itself may make apiservers fail.
    */
   lost(): void {
     if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
@@ -262,7 +273,10 @@ export class ResumeBudget {
     this.refusedWith = 0;
   }
 
-  /** Ends the loss `settledMs` after a backend has accepted the watch, and not before: an ERROR may follow at once. */
+  /**
+   * Treats the loss of the stream as over `settledMs` after a backend has accepted the watch. Waits so long because an
+   * ERROR event may follow the acceptance at once.
+   */
   #settle(now: number): void {
     const sinceAcceptedMs = this.#acceptedAt < 0 ? 0 : now - this.#acceptedAt;
     if (sinceAcceptedMs > watchLimits.settledMs) this.#lostAt = -1;
@@ -280,7 +294,7 @@ export class ResumeBudget {
   }
 
   resumed(now: number): void {
-    // A hedge can replace the stream long after the watch was resumed. The earlier loss must be over by then.
+    // A hedge can replace the stream long after the watch was resumed. The earlier loss is then settled first.
     this.#settle(now);
     this.#acceptedAt = now;
     if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {

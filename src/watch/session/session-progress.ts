@@ -64,7 +64,7 @@ export class Progress {
   #cursor: string;
   /** The previous value of `#cursor`: all events up to this version have arrived. */
   #previous = "";
-  /** True if no further event can have the version `#cursor`. */
+  /** True if no further event can have the same version as the latest event (`#cursor`). */
   #isComplete: boolean;
   #isRepeating: boolean;
   /** True after an event that is out of order, or has no version, was forwarded. The watch can then no longer move. */
@@ -175,7 +175,8 @@ export class Progress {
   }
 
   /**
-   * Records when an event came. `isRegular`: false for a bookmark after which no other one need come within a minute.
+   * Records when an event came. `isRegular`: false for a bookmark that is not part of the periodic series, so that the
+   * next bookmark need not follow within a minute.
    */
   arrived(type: EventType, now: number, isRegular: boolean): void {
     if (type === "ERROR") return;
@@ -197,10 +198,10 @@ export class Progress {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
-    // Also if the version is not trusted: the client did not request the bookmark.
+    // The client did not request this bookmark, so it is dropped even if the bookmark's version is not trusted.
     if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
     if (fate === "forward") this.#count();
-    // client-go starts its counts at this bookmark.
+    // client-go starts its own counts of events and of time at this bookmark.
     if (event.endsInitialEvents) this.#endInitialEvents(now);
     return fate;
   }
@@ -216,8 +217,9 @@ export class Progress {
   }
 
   /**
-   * True if an ERROR may answer the bookmarks that the proxy requested, and not the client's request. With initial
-   * events, an apiserver refuses bookmarks if etcd does not support progress requests (apiserver storage/cacher, Watch).
+   * True if an ERROR may refuse the bookmarks that only the proxy requested, and not the client's request. If the
+   * client wants initial events, an apiserver refuses bookmarks if etcd does not support progress requests (apiserver
+   * storage/cacher, Watch).
    */
   get #mayAnswerOurs(): boolean {
     return this.#isInjected && this.start === "state";
@@ -234,7 +236,7 @@ export class Progress {
     if (this.#tally !== undefined) this.#tally.events += 1;
   }
 
-  /** Starts the counts of live events and of live time, as client-go does (watch.md §5.1). */
+  /** Begins to count live events and live time at the same bookmark as client-go (watch.md §5.1). */
   #endInitialEvents(now: number): void {
     this.markerAt = now;
     this.liveEvents = 0;
@@ -280,7 +282,7 @@ export class Progress {
   }
 
   #lost(isMerged: boolean): Fate {
-    // Does not forward the event: the client would get it twice, because the other stream delivers it as well.
+    // The event is not forwarded, because the other stream delivers it as well and the client would get it twice.
     if (isMerged) return "broken";
     this.#isLost = true;
     if (this.phase === "opening") this.phase = this.start === "state" ? "listing" : "live";
@@ -378,7 +380,10 @@ export class Mark {
 export class Reading {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
-  /** True if the proxy requested the stream (a resume or a hedge): an ERROR does not answer the client's request. */
+  /**
+   * True if the proxy requested the stream (a resume or a hedge). An ERROR in such a stream does not answer the
+   * client's own request.
+   */
   readonly isOurs: boolean;
   readonly mark = new Mark();
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
@@ -396,12 +401,18 @@ export class Reading {
     this.isOurs = isOurs;
   }
 
-  /** True if the stream may deliver an event of this version now. Several events may share one version. */
+  /**
+   * True if an event of this version is in order: not older than the stream's latest event, and newer than its latest
+   * bookmark. Several events may share one version.
+   */
   isInOrder(version: string): boolean {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /** True if the list was requested whose version is an upper limit for the initial events (initial-events.ts). */
+  /**
+   * True if the proxy has requested the list whose version is an upper limit for the versions of the initial events
+   * (initial-events.ts).
+   */
   get isBoundRequested(): boolean {
     return this.#initialUpTo !== undefined;
   }
@@ -430,7 +441,10 @@ export class Reading {
   }
 }
 
-/** FNV-1a. A collision does little harm, because the hash only compares the order of one batch at two backends. */
+/**
+ * The hash is FNV-1a. A collision does little harm, because the hash only compares the order of one batch at two
+ * backends.
+ */
 function hashed(seed: number, text: string): number {
   let hash = seed ^ 0x811c9dc5;
   for (let index = 0; index < text.length; index++)

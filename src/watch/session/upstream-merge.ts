@@ -73,7 +73,10 @@ export class UpstreamMerge implements EventTaker {
     return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
   }
 
-  /** True while the second stream's events are only compared (D13): they may be of another etcd history. */
+  /**
+   * True while the second stream's events are only compared (D13). They are not forwarded, because they may be of
+   * another etcd history.
+   */
   get isSentinel(): boolean {
     return this.#parts.session.state === "sentinel";
   }
@@ -82,7 +85,7 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Decides what happens to the second stream after `stream` has delivered something. */
+  /** Decides what happens to the second stream after bytes of `stream` have been read. */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
@@ -140,7 +143,8 @@ export class UpstreamMerge implements EventTaker {
   dropFirst(): void {
     this.first?.cancel();
     this.first = undefined;
-    // Without a first stream, nothing can be compared: the second stream will replace the lost one.
+    // Without a first stream, nothing can be compared. From now on, the second stream is the one that will replace the
+    // lost one.
     this.isPosted = false;
   }
 
@@ -170,8 +174,9 @@ export class UpstreamMerge implements EventTaker {
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
-    // Neither the bookmark of a stream that was opened only to get it, nor the one that ends the initial events, shows
-    // that the first stream gets a bookmark every minute: the cache may stay at the same version for long (W5).
+    // Two kinds of bookmarks do not show that the first stream gets a bookmark every minute: the bookmark of a stream
+    // that was opened only to get it, and the one that ends the initial events. The first stream gets no further
+    // bookmark until its cache has moved past the version at which the stream began, and that may take long (W5).
     const isRegular = (from === this.first || !this.#isRefreshing) && !event.endsInitialEvents;
     progress.arrived(event.type, now, isRegular);
     return progress.take(event, from.reading, this.isMerged, now);
@@ -224,7 +229,10 @@ export class UpstreamMerge implements EventTaker {
       anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
-  /** A bookmark that is not forwarded also counts: all events up to its version have arrived (watch.md §5.2). */
+  /**
+   * A bookmark counts as progress even if it is not forwarded, because it shows that all events up to its version have
+   * arrived (watch.md §5.2).
+   */
   #countProgress(fate: Fate, before: string | undefined): void {
     const { progress, retry } = this.#parts;
     if (fate === "forward" || progress.cursor !== before) retry.progressed();

@@ -34,7 +34,10 @@ export type WatchContext = {
   readonly target: string;
   /** True if several events may share one version (`events`). */
   readonly isRepeating: boolean;
-  /** The server that assigns the versions. If the proxy does not know the API yet, the response shows the server. */
+  /**
+   * The server that assigns the versions of the watched objects. If it is unknown when the client sends the request,
+   * the response to the watch shows it.
+   */
   readonly origin: Origin;
   /** True if the proxy requests bookmarks that the client did not, and keeps them from the client (watch.md §6.5). */
   readonly isInjected: boolean;
@@ -42,7 +45,10 @@ export type WatchContext = {
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
-  /** Resource and namespace (empty: all namespaces) of a watch of all objects; "" with a name or a selector. */
+  /**
+   * Resource and namespace of a watch of all objects in that namespace (empty: in all namespaces). "" for a watch with
+   * a name or a selector.
+   */
   readonly scope: string;
   /** Records which versions of the resource the client received; undefined if the stale read guard does not apply. */
   readonly seenVersion: SeenVersionSink | undefined;
@@ -51,8 +57,8 @@ export type WatchContext = {
 };
 
 /**
- * Names each field instead of spreading objects: V8 stores the result of a spread in two parts, and each of 50,000
- * watches keeps such a context.
+ * Names each field instead of spreading objects, because V8 stores the result of a spread in two parts and each of
+ * 50,000 watches keeps such a context.
  */
 export function watchContextOf(
   target: string,
@@ -95,10 +101,10 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
 }
 
 /**
- * Makes the proxy request bookmarks for the watch: with one bookmark a minute, the resume version never grows too old
- * (watch.md §6.5). Makes no such request to an aggregated server or for `events`, which may have no bookmarks; for
- * CBOR, from which the proxy cannot remove bookmarks; and for Tables, whose first bookmark may contain the column
- * definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
+ * Makes the proxy request bookmarks for the watch. With one bookmark a minute, the resume version never grows too old
+ * (watch.md §6.5). Three kinds of watches are left as they are. Those of aggregated servers and of `events` may have
+ * no bookmarks. From a CBOR stream, the proxy cannot remove bookmarks. The first bookmark of a Table may contain the
+ * column definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;

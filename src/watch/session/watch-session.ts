@@ -92,7 +92,7 @@ type WatchMigrations = {
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
-/** The methods of an exchange that its watch calls. */
+/** The part of the client's exchange (one request and its response) that a watch uses. */
 export type WatchHost = {
   readonly context: RequestContext;
   readonly down: StreamWriter;
@@ -239,8 +239,8 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // A second stream on another backend is harmless. If the second stream delivers more events, the first one has
-      // hung.
+      // The watch may only be quiet. Then a second stream on another backend does no harm. If the second stream
+      // delivers more events, the first one has hung.
       const { first } = this.#merge;
       const silentMs = this.#now - this.progress.lastEventAt;
       if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
@@ -298,7 +298,10 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.tried;
   }
 
-  /** True if a second stream may be opened. Not for a slow client: backends end slow watches (watch.md §5.5). */
+  /**
+   * True if a second stream may be opened. False for a slow client, because backends end the watches of slow clients
+   * (watch.md §5.5).
+   */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
     return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
@@ -373,7 +376,10 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.isRepeating;
   }
 
-  /** The second stream, for any purpose. Without a first stream: the attempt at the next backend. */
+  /**
+   * The second stream, for any purpose. If there is no first stream, this is the attempt to continue on the next
+   * backend.
+   */
   get second(): WatchStream | undefined {
     return this.#merge.other;
   }
@@ -410,7 +416,10 @@ export class WatchSession implements AttemptOwner {
     return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
-  /** True if two bookmarks are missing although the client reads. False if none has ever come (watch.md §6.2). */
+  /**
+   * True if two bookmarks in a row are overdue although the client reads. False for a watch that has never got a
+   * bookmark (watch.md §6.2).
+   */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
     return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
@@ -451,7 +460,10 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for the watch's attempts ---
 
-  /** The request for another stream. Created when it is sent, because until then events change the resume version. */
+  /**
+   * The request for another stream. It is created only when it is sent, because until then events change the version
+   * from which the watch resumes.
+   */
   get context(): RequestContext {
     const { host, asked } = this.#parts;
     return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
@@ -631,8 +643,8 @@ export class WatchSession implements AttemptOwner {
     const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
-    // If only the stream for comparison (D13) was refused, and only temporarily, no pause begins: a hedge must be
-    // possible at once.
+    // No pause begins if only the stream for comparison (D13) was refused, and only for a temporary reason. During a
+    // pause, the watch could not be hedged.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#retry.inVain(stream.attempt.backend);
@@ -661,7 +673,10 @@ export class WatchSession implements AttemptOwner {
     this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
-  /** If the watch has no other stream, does not count an attempt that lost its connection before a response. */
+  /**
+   * If an attempt has lost its connection before a response and the watch has no other stream, does not count the
+   * attempt towards `resumeAttempts`.
+   */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
@@ -695,7 +710,10 @@ export class WatchSession implements AttemptOwner {
     this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
   }
 
-  /** If the second stream ended at the client's deadline, ends the watch, because the first one may be silent. */
+  /**
+   * If the second stream ended at the client's deadline, ends the watch without waiting for the first stream, which
+   * may be silent.
+   */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
     else if (this.#retry.reason === "draining") this.#decline(true);

@@ -88,7 +88,8 @@ const table: Record<WatchState, Transitions> = {
   // After a false alarm, a sentinel's second stream no longer hedges and is only compared again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
-  // No `lose`: before the session loses the first stream, it drops a stream that was opened for a bookmark.
+  // `lose` is impossible here: before the session loses the first stream, it drops a stream that was opened for a
+  // bookmark.
   refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
@@ -123,7 +124,7 @@ export type WatchFacts = {
   readonly second: "none" | "asked" | "answered";
   /** True if the second stream was requested for comparison (D13). */
   readonly isPosted: boolean;
-  /** True if a timer or a queue of Migrations will continue the session. */
+  /** True if a timer or one of the queues of `Migrations` will continue the session. */
   readonly isWaiting: boolean;
   readonly heldBytes: number;
 };

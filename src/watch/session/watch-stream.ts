@@ -23,7 +23,8 @@ export type EventTaker = {
 };
 
 /**
- * Where reading ended. all: at the end. opaque: at undecodable bytes. refused, broken: at an event with this `Fate`.
+ * Where the reading of a chunk ended. all: at the end of the chunk. opaque: at undecodable bytes. refused, broken: at
+ * an event whose `Fate` is "refused" or "broken".
  */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
@@ -102,7 +103,8 @@ export class WatchStream {
   }
 
   /**
-   * True if no event of the stream is newer than `version`: all may belong to the etcd history that ends at `version`.
+   * True if no event of the stream is newer than `version`. All of them may then belong to the etcd history that ends
+   * at `version`.
    */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
@@ -185,7 +187,7 @@ export class WatchStream {
     return "all";
   }
 
-  /** Keeps the bytes of an ERROR: the stream's first event, so all held bytes belong to it. */
+  /** Keeps the bytes of an ERROR. The ERROR is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
     if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
   }
@@ -220,7 +222,10 @@ export class WatchStream {
     this.attempt.up?.grant(count);
   }
 
-  /** Holds an incomplete event. Returns flow-control credit at once: the event may be larger than the window. */
+  /**
+   * Holds an incomplete event. Returns flow-control credit for it at once, because the event may be larger than the
+   * window.
+   */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
     this.#held.add(bytes, start, end);
