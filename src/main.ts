@@ -47,7 +47,7 @@ export type Running = {
    * effect only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** The limits that operators have set. They cannot change between `freeze` and `thaw`. */
+  /** `freeze` returns the limits that operators have set by command, and blocks changes to them until `thaw`. */
   readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
@@ -55,7 +55,7 @@ export type Running = {
   readonly workers: readonly Pick<Worker, "number" | "pid" | "state" | "sockets">[];
   /**
    * Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients.
-   * `times`: the times of the drain; default: those of the configuration.
+   * `times`: the delays and timeouts of the drain; default: those of the configuration.
    */
   stop(hurry: AbortSignal, isHandedOver?: boolean, times?: DrainTimes): Promise<void>;
 };
@@ -72,7 +72,10 @@ export type Surroundings = {
   /** The limits that the predecessor's operators have set; default: none. */
   readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
-  /** Set in a worker: its parent, which has the listening sockets, the admin ports and the verdicts. */
+  /**
+   * The connection to the parent process; undefined: this process is no worker. The parent has the listening sockets
+   * and the admin ports, and decides which backends are healthy.
+   */
   readonly worker?: WorkerLink;
 };
 
@@ -95,7 +98,7 @@ export async function startWatchkeeper(config: Config, around: Surroundings): Pr
   return (await proxy.start()) ?? proxy;
 }
 
-/** Returns the side of this process towards its workers; undefined: it serves all clients itself. */
+/** Returns the Parent that manages the worker processes; undefined: this process serves all clients itself. */
 function parentOf(config: Config, { journal, worker }: Surroundings): Parent | undefined {
   if (worker !== undefined || config.workers === 1) return undefined;
   const clock = guarded(wallClock, journal);
@@ -219,7 +222,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** Accepts clients as soon as possible; they wait for a worker here. */
+  /** Accepts clients at once. They wait in this process until a worker or a backend can serve them. */
   async #openFirst(): Promise<Failure | undefined> {
     const failure = await this.#listeners.reconcile(this.#config.listeners);
     if (failure !== undefined) return failure;
@@ -233,7 +236,7 @@ class Watchkeeper implements Running {
     return (await this.#around.parent?.start()) ?? this.#listeners.reconcile(this.#config.listeners);
   }
 
-  /** A worker accepts clients at once: its parent has waited for backends. */
+  /** Starts a worker. It need not wait for a ready backend, because its parent has already waited. */
   async #openWorker(): Promise<Failure | undefined> {
     const failure = await this.#clusters.load();
     if (failure !== undefined) return failure;
@@ -249,8 +252,8 @@ class Watchkeeper implements Running {
    * Opens the admin ports before the listeners, because health checks may come as soon as clients are accepted. Before
    * the first client connects, collects the 10 MB of garbage that the start leaves: V8 would keep that memory.
    *
-   * If clients already wait at a kept port, and no predecessor serves them, the listeners come first, without the
-   * collection. That saves these clients 0.2 s.
+   * If systemd keeps the listening sockets and no predecessor serves, clients may already wait for this process. The
+   * listeners are then opened first, without a collection. That saves these clients 0.2 s.
    */
   async #openPorts(isAwaited: boolean): Promise<Failure | undefined> {
     const listen = (): Promise<Failure | undefined> => (isAwaited ? this.#openLast() : this.#openFirst());
@@ -481,7 +484,7 @@ class Watchkeeper implements Running {
 
 type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers">;
 
-/** Moves a watch of a worker. Resolves with undefined if no worker has it. */
+/** Moves a worker's watch to another backend. Resolves with undefined if no worker serves the watch. */
 async function movedIn(parent: Parent, id: string): Promise<Outcome | undefined> {
   const answers = await parent.ask({ of: "move", id });
   const outcomes = answers.map((answer): Outcome => {

@@ -11,7 +11,7 @@ export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly 
 /** Maximum number of concurrent requests: the process that forwards the requests holds the responses in memory. */
 const askedAtOnce = 4;
 
-/** Calls `ask` with a client of each replica. For a replica that cannot be asked, the outcome is the reason. */
+/** Calls `ask` for each replica. If the list of replicas says that one is unreachable, its outcome is that Failure. */
 export async function fromAll<T>(
   client: AdminClient,
   ask: (client: AdminClient) => Promise<T | Failure>,

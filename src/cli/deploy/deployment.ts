@@ -1,6 +1,6 @@
 /**
  * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. The proxy
- * discovers the apiservers by the EndpointSlice of default/kubernetes, and passes bearer tokens through.
+ * discovers the apiservers through the EndpointSlice of default/kubernetes, and passes bearer tokens through.
  */
 import { shapeConfig } from "./shape-config.ts";
 

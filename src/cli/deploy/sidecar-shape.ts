@@ -41,8 +41,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver,
- * which a missing permission or a network policy may prevent.
+ * Returns the sidecar's configuration file. Until discovery finds the apiservers, the only backend is the address of
+ * the service "kubernetes". Discovery may fail because of a missing permission or a network policy.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -73,7 +73,7 @@ export type Addition = { readonly image: string; readonly port: number; readonly
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** Volumes that the application's containers mount. A second run recognises by them a container that it has changed. */
+/** Volumes that the application's containers mount. A container that mounts them was changed by an earlier run. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },

@@ -22,7 +22,10 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias would change all uses. */
+  /**
+   * Returns the first YAML alias on the path to a place; undefined: none. An edit below an alias would also change every
+   * other place that uses the same anchor.
+   */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);

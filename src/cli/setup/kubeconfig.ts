@@ -1,6 +1,6 @@
 /**
- * Reads a kubeconfig as kubectl does: of several files, the first that has an entry counts, and paths are relative to
- * the file that contains them. Keeps unknown fields, because entries are written to a new kubeconfig.
+ * Reads a kubeconfig as kubectl does: if several files contain an entry, the first file's entry is used, and paths are
+ * relative to the file that contains them. Keeps unknown fields, because entries are copied to a new kubeconfig.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";

@@ -51,7 +51,7 @@ export class Host {
     return bindLoopback(this.#server, port);
   }
 
-  /** Ends the watches between two events, and then all sockets. */
+  /** Ends each watch cleanly, after a whole event. Then closes all sockets. */
   stop(): void {
     this.#server.close();
     this.#apiserver.endWatches();

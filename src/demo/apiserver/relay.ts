@@ -72,7 +72,10 @@ export class Relay {
     from.resume();
   }
 
-  /** Calls `run` at once or, during a block, after it. In an outage, neither end gets the other's FIN or RST. */
+  /**
+   * Calls `run`, which closes or resets a connection. While the relay is blocked, waits for the end of the block: in a
+   * network outage, neither end receives the other's FIN or RST.
+   */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -12,7 +12,10 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/** Milliseconds from the last bookmark to the deadline. Thanks to it, the next watch starts from a recent version. */
+/**
+ * Milliseconds from the last bookmark to the watch's deadline. This bookmark lets the client start its next watch from
+ * a recent version.
+ */
 const lastBookmarkMs = 2_000;
 
 /** Encodes one event. The default, `encodeJson`, makes a line of JSON. */

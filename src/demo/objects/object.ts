@@ -22,7 +22,7 @@ const ownedKeys = new Set([
 /** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` is added to a generateName. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // The nesting is checked before the object is stored, because lists serialise their objects recursively.
+  // Checked before the object is stored: lists serialise objects recursively, and a deep one would overflow the stack.
   if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);

@@ -16,13 +16,16 @@ export type Change = {
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change; undefined: there was none. A watch compares it with its selector as well. */
+  /**
+   * The object before this change; undefined: there was none. A watch with a selector also needs this older object, to
+   * decide whether the client must get ADDED, MODIFIED or DELETED.
+   */
   readonly previous: KubeObject | undefined;
 };
 
-/** What reads and watches get objects from: the store itself, or the cache of one apiserver. */
+/** A source of objects for reads and watches: the store itself, or the cache of one apiserver. */
 export type Source = {
-  /** Version of the latest change, of any resource, that the source contains. */
+  /** The highest version in the source, over all resources. */
   readonly revision: number;
   /** Returns the version up to which the source contains all changes of the resource. It may be below `revision`. */
   revisionOf(resource: string): number;
