@@ -80,8 +80,8 @@ export type Surroundings = {
 };
 
 /**
- * Opens the admin ports and all listeners. If one cannot be opened, closes the others and returns a Failure. Only the
- * API's port may stay closed.
+ * Opens the admin ports and all listeners. If one cannot be opened, closes the others and returns a Failure. The port
+ * of the JSON API is an exception: the proxy also starts without it.
  */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
   const { journal, worker } = around;
@@ -119,7 +119,7 @@ class Watchkeeper implements Running {
   readonly #inherited: Descriptors;
   /** Passes sockets to other processes of this machine. Not used in a worker, whose parent does it. */
   readonly #peers: PeerSockets;
-  /** Undefined in a worker: its parent has them. */
+  /** The part of the journal that the admin ports show; undefined in a worker, because its parent has these ports. */
   readonly #records: AdminRecords | undefined;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
@@ -226,7 +226,8 @@ class Watchkeeper implements Running {
   async #openFirst(): Promise<Failure | undefined> {
     const failure = await this.#listeners.reconcile(this.#config.listeners);
     if (failure !== undefined) return failure;
-    // Backends are dialled last, because dials need the certificates, and a port in use is then reported first.
+    // Backends are dialled only now. The listeners have loaded the certificates that dials need, and a port that is
+    // already in use has been reported.
     this.#clusters.start();
     return this.#around.parent?.start();
   }
@@ -287,7 +288,7 @@ class Watchkeeper implements Running {
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
   }
 
-  /** What this worker does for its parent. */
+  /** Returns the functions with which the parent's messages control this worker. */
   #servingWorker(): ServingWorker {
     const [clusters, listeners] = [this.#clusters, this.#listeners];
     const { journal } = this.#around;
@@ -328,7 +329,10 @@ class Watchkeeper implements Running {
     return outcome;
   }
 
-  /** Applies everything except the settings of the admin ports. Clients of a new listener wait until workers know it. */
+  /**
+   * Applies everything except the settings of the admin ports. New connections to a new listener wait until the workers
+   * have the listener's settings.
+   */
   async #takeData(config: Config): Promise<readonly string[] | Failure> {
     const isOther = !isDeepStrictEqual(this.#config.listeners, config.listeners);
     const release = isOther ? this.#around.parent?.hold() : undefined;
@@ -378,7 +382,8 @@ class Watchkeeper implements Running {
     // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
     this.#peers.stop();
-    // Workers end their clients' requests with the port closed: they cannot know when the next process takes it over.
+    // With workers, the drain treats a port that systemd keeps open like any other port, because workers cannot know
+    // when the next process takes it over.
     const isPortKept = this.#inherited.areKept && this.#around.parent === undefined;
     const times = isHandedOver ? { ...given, shutdownDelayMs: 0 } : { ...given, isPortKept };
     const parts = {
@@ -439,7 +444,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** What the admin ports show of this process, or a worker tells its parent. */
+  /** Returns the data about this process that the admin ports show. A worker sends such data to its parent instead. */
   #facts(): ProcessFacts {
     const { journal, traces, parent, droppedLogLines = () => 0 } = this.#around;
     const [clusters, listeners] = [this.#clusters, this.#listeners];
@@ -469,7 +474,7 @@ class Watchkeeper implements Running {
     };
   }
 
-  /** Returns the checks of /readyz. One fails while the proxy drains, refuses new clients, or has no ready backend. */
+  /** Returns the checks of /readyz, which fails while the proxy drains, refuses clients, or has no ready backend. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;

@@ -78,8 +78,8 @@ export class BackendCourse {
   }
 
   /**
-   * Records the result of a new connection. While the backend is suspect, only such a result can show that it has
-   * failed again.
+   * Records the result of a new connection. While the backend is suspect or dead, a failure that follows a success
+   * counts as a new failure of the backend, although the backend's state does not change.
    */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;

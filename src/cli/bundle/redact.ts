@@ -32,7 +32,7 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Assigns aliases to a list's names. Call it for all lists before `rows`, because a list may name another's rows. */
+  /** Assigns aliases to the names in a list. Called for all lists before `rows`, because lists refer to each other. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }

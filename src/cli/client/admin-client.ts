@@ -43,7 +43,7 @@ export type ReplicaClient = {
 export class AdminClient {
   readonly #origin: URL;
   readonly #access: Access;
-  /** Path below /api/v1/ by which requests are forwarded to a replica; "": the process at `#origin` answers. */
+  /** Path prefix after /api/v1/ that makes `#origin` forward requests to a replica; "": `#origin` itself answers. */
   readonly #prefix: string;
 
   private constructor(origin: URL, access: Access, prefix = "") {
@@ -98,7 +98,7 @@ export class AdminClient {
     return AdminClient.#of(said(address, "WATCHKEEPER_ADMIN") || usualAddress, access);
   }
 
-  /** Returns a client of the port of metrics and probes. */
+  /** Returns a client for the port that serves metrics and probes. */
   static metricsAt(address: string | undefined): AdminClient | Failure {
     return AdminClient.#of(address ?? usualMetrics);
   }

@@ -10,7 +10,7 @@ import { nameIn } from "./next-commands.ts";
 import { operator } from "./operate.ts";
 import { answersIn, fromAll, reportFailures } from "./replicas.ts";
 
-/** The name of the request body's list to which the value of each key is added: `user=jane` is added to "users". */
+/** By key of an argument, the list of the request body that gets its value: `user=jane` adds "jane" to "users". */
 const lists: ReadonlyMap<string, string> = new Map([
   ["user", "users"],
   ["group", "groups"],

@@ -8,7 +8,7 @@ import type { Column } from "./table.ts";
 /** The result of a request to one replica. `row`: the replica's row in the list of replicas. */
 export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly outcome: T | Failure };
 
-/** Maximum number of concurrent requests: the process that forwards the requests holds the responses in memory. */
+/** Maximum number of concurrent requests. It is low, because one process forwards all and buffers the responses. */
 const askedAtOnce = 4;
 
 /** Calls `ask` for each replica. If the list of replicas says that one is unreachable, its outcome is that Failure. */

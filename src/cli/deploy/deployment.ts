@@ -12,7 +12,7 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** Directory of the certificate, outside that of the configuration: no volume can be mounted inside a ConfigMap. */
+/** Directory of the certificate. The ConfigMap has another one, because no volume can be mounted inside a ConfigMap. */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 

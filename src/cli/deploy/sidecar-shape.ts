@@ -6,7 +6,7 @@ export const usual = {
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
   /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Directory of the sidecar's certificate. It survives restarts, because the application reads the CA only once. */
+  /** Directory of the sidecar's certificate, kept across restarts, because the application reads the CA only once. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -88,7 +88,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // A volume at this path keeps the service account's admission plugin from mounting a token there.
+  // A volume at this path keeps the ServiceAccount admission plugin from mounting a token there.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {

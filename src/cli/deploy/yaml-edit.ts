@@ -23,8 +23,8 @@ export class EditedDocument {
   }
 
   /**
-   * Returns the first YAML alias on the path to a place; undefined: none. An edit below an alias would also change every
-   * other place that uses the same anchor.
+   * Returns the first YAML alias on the path to a place; undefined: none. An edit below an alias would also change
+   * every other place that uses the same anchor.
    */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {

@@ -34,7 +34,7 @@ const versionBytes = 4096;
 
 /**
  * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
- * `withinMs`. Then sends GET /version. If only this one is not answered, the version is "".
+ * `withinMs`. Then sends GET /version. If only /version gets no answer, the version is "".
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;

@@ -233,7 +233,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The warning begins as long before the expiry as the alert whose runbook is `page`.
+  // The warning begins as early as the alert CertificateExpiring, whose runbook is `page`.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,

@@ -38,7 +38,7 @@ export type HandoverParts = {
 
 const limitsVariable = "WATCHKEEPER_LIMITS";
 
-/** Returns the limits that the predecessor's operators have set, and removes the variable; "": no predecessor. */
+/** Returns the predecessor's operator limits from the environment and removes the variable; "": no predecessor. */
 export function inheritedLimits(environment = process.env): string {
   const limits = environment[limitsVariable] ?? "";
   Reflect.deleteProperty(environment, limitsVariable);

@@ -163,7 +163,7 @@ function fileOrText(fields: Row, name: string): FileOrText | undefined {
   return file === "" ? undefined : { file };
 }
 
-/** Returns the user's impersonation settings, which the client needs even if the proxy presents the certificate. */
+/** Returns the user's impersonation settings. The client sends them itself, even if the proxy has the certificate. */
 export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));

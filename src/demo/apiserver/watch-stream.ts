@@ -40,7 +40,7 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version from which the watch started. Only later changes are sent, and a bookmark only after a later change. */
+  /** Version from which the watch started. Only later changes are sent. No bookmark is sent before such a change. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();

@@ -49,7 +49,10 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** Reads the lease as kubectl would. `isHeld`: the deleted pod still renews it. `isNamed`: it has the pod's address. */
+/**
+ * Reads the lease, as kubectl would. `isHeld`: the deleted pod still renews the lease. `isNamed`: the lease contains
+ * the pod's address.
+ */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>

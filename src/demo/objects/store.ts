@@ -5,8 +5,8 @@
 import type { KubeObject } from "./json.ts";
 
 /**
- * Minimum length of a full history, in changes. Watches may start anywhere in it. The oldest changes are dropped when
- * it is twice as long. A real apiserver keeps 100 to 102,400 changes per resource.
+ * Number of latest changes that the history always keeps. A watch may start at any change in the history. When the
+ * history has twice as many, the older half is dropped. A real apiserver keeps 100 to 102,400 changes per resource.
  */
 const historyChanges = 10_000;
 
@@ -109,7 +109,10 @@ export class Store implements Source {
     return object;
   }
 
-  /** Removes objects with one common version, as an expired etcd lease does (k/k 110210). Returns how many existed. */
+  /**
+   * Removes several objects in one change, so that all these deletions have the same version. An expired etcd lease
+   * does the same (k/k 110210). Returns how many of the objects existed.
+   */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);
