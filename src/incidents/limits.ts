@@ -30,12 +30,12 @@ export const incidentLimits = {
   incidentBackends: 128,
   /**
    * Milliseconds that a backend may be in the state "suspect" before an incident is opened. Clients hardly notice this
-   * time, because requests to a suspect backend are also sent to another one.
+   * time, because reads that the backend does not answer are also sent to another backend.
    */
   doubtMs: 1500,
-  /** The same limit as `doubtMs`, for a backend to which no new connection has failed. */
+  /** Used instead of `doubtMs` if no new connection to the backend has failed, so that the backend may be healthy. */
   unprovenMs: 10_000,
-  /** Milliseconds that a backend may report "not ready" before an incident is opened: it may still be starting. */
+  /** Milliseconds that a backend may report "not ready" before an incident is opened, because it may be starting. */
   unreadyMs: 3000,
   /**
    * Milliseconds that a backend may be unavailable before an incident is opened, if it has announced its shutdown. An

@@ -11,7 +11,7 @@ export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly 
 /** Maximum number of concurrent requests. It is low, because one process forwards all and buffers the responses. */
 const askedAtOnce = 4;
 
-/** Calls `ask` for each replica. If the list of replicas says that one is unreachable, its outcome is that Failure. */
+/** Calls `ask` for each replica that is reachable. The outcome of any other replica is a Failure with the reason. */
 export async function fromAll<T>(
   client: AdminClient,
   ask: (client: AdminClient) => Promise<T | Failure>,

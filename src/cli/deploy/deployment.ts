@@ -12,7 +12,10 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** Directory of the certificate. The ConfigMap has another one, because no volume can be mounted inside a ConfigMap. */
+/**
+ * Directory of the certificate. It lies outside the configuration's directory, because that is a ConfigMap volume, in
+ * which no other volume can be mounted.
+ */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 

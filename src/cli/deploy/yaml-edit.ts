@@ -60,7 +60,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // A list written as [] is replaced, because its new items would stand on the same line.
+    // A list written as [] is replaced, because otherwise its new items would be written between these brackets.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))

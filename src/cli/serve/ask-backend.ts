@@ -13,7 +13,7 @@ export type BackendQuestion = {
   /** CA bundle in PEM that verifies the backend; undefined for a backend without TLS. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
-  /** The file with `ca`, for messages. */
+  /** Path of the file that contains `ca`, for error messages. */
   readonly caFile?: string | undefined;
   /** Version of the PROXY protocol header to send; undefined: none. */
   readonly proxyProtocol?: "V1" | "V2" | undefined;

@@ -71,7 +71,7 @@ export async function run(args: string[]): Promise<number> {
 type Wishes = {
   /** Milliseconds to wait for files that do not exist yet. */
   readonly waitMs: number;
-  /** Replaces keys of a loaded configuration by the options of the command line. */
+  /** Returns a loaded configuration with the values of the command-line options in it. */
   readonly adjust: (config: Config) => Config;
 };
 

@@ -21,6 +21,6 @@ export type Answer = {
   end(): void;
   /** Returns the number of bytes that the client has not read yet. */
   queued(): number;
-  /** Sets a callback that runs if the client disconnects before `end()`. Called at most once for a response. */
+  /** Sets the one callback that runs if the client disconnects before `end()`. May be called only once. */
   onGone(run: () => void): void;
 };

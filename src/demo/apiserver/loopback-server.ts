@@ -60,7 +60,7 @@ export async function reportToParent(outcome: Promise<number | Failure>): Promis
 
 /** Called in the child process. Afterwards, this process ends when its parent ends, and ignores SIGINT and SIGTERM. */
 export function endWithParent(): void {
-  // Exits if "disconnect" was already emitted, because the parent was killed while this process loaded its modules.
+  // "disconnect" may have been emitted already, if the parent was killed while this process loaded its modules.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
   // Ctrl-C sends SIGINT to all processes of a terminal. This process ignores it, because the parent's drain still needs

@@ -201,7 +201,7 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName. It is unique, because each creation gets a new version. */
+  /** Returns a suffix for generateName. It is made of the next version in the store, so that it is unique. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }

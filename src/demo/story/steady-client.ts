@@ -33,7 +33,7 @@ export type Seen = {
   readonly latestEventMs: number;
   /**
    * Number of events that do not continue the sequence of writes, because a write was skipped or repeated. A write that
-   * the client has seen in a list is not missed.
+   * the client has received in a list does not count as skipped.
    */
   readonly wrongEvents: number;
 };
