@@ -92,7 +92,8 @@ export class Demo {
 
   /**
    * Injects faults while one client uses watchkeeper and another a naive proxy, until all faults are over or `signal`
-   * aborts. Returns a Failure if a fault affected watchkeeper's client or could not be repaired.
+   * aborts. Returns a Failure if the naive proxy does not start, or if a fault affected watchkeeper's client or could
+   * not be repaired.
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;
