@@ -219,7 +219,10 @@ function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** True if the apiserver asks etcd for progress notifications, the default since 1.31, or its version is unknown. */
+/**
+ * True if the apiserver asks etcd for progress notifications, the default since 1.31 (watch.md §6.6), or if its version
+ * is unknown.
+ */
 function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
