@@ -47,7 +47,7 @@ export type Running = {
    * effect only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
-  /** The limits that operators have set. They cannot change between `freeze` and `thaw`. */
+  /** `freeze` returns the limits that operators have set by command, and blocks changes to them until `thaw`. */
   readonly operatorLimits: { readonly freeze: () => string; readonly thaw: () => void };
   /** The file descriptor of each listening socket, by its listener's name. A successor process inherits them. */
   readonly descriptors: ReadonlyMap<string, number>;
@@ -55,7 +55,7 @@ export type Running = {
   readonly workers: readonly Pick<Worker, "number" | "pid" | "state" | "sockets">[];
   /**
    * Drains and stops. `hurry` shortens the drain. `isHandedOver`: true if another process already accepts clients.
-   * `times`: the times of the drain; default: those of the configuration.
+   * `times`: the delays and timeouts of the drain; default: those of the configuration.
    */
   stop(hurry: AbortSignal, isHandedOver?: boolean, times?: DrainTimes): Promise<void>;
 };
@@ -72,13 +72,16 @@ export type Surroundings = {
   /** The limits that the predecessor's operators have set; default: none. */
   readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
-  /** Set in a worker: its parent, which has the listening sockets, the admin ports and the verdicts. */
+  /**
+   * The connection to the parent process; undefined: this process is no worker. The parent has the listening sockets
+   * and the admin ports, and decides which backends are healthy.
+   */
   readonly worker?: WorkerLink;
 };
 
 /**
- * Opens the admin ports and all listeners. If one cannot be opened, closes the others and returns a Failure. Only the
- * API's port may stay closed.
+ * Opens the admin ports and all listeners. If one cannot be opened, closes the others and returns a Failure. The port
+ * of the JSON API is an exception: the proxy also starts without it.
  */
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
   const { journal, worker } = around;
@@ -95,7 +98,7 @@ export async function startWatchkeeper(config: Config, around: Surroundings): Pr
   return (await proxy.start()) ?? proxy;
 }
 
-/** Returns the side of this process towards its workers; undefined: it serves all clients itself. */
+/** Returns the Parent that manages the worker processes; undefined: this process serves all clients itself. */
 function parentOf(config: Config, { journal, worker }: Surroundings): Parent | undefined {
   if (worker !== undefined || config.workers === 1) return undefined;
   const clock = guarded(wallClock, journal);
@@ -116,7 +119,7 @@ class Watchkeeper implements Running {
   readonly #inherited: Descriptors;
   /** Passes sockets to other processes of this machine. Not used in a worker, whose parent does it. */
   readonly #peers: PeerSockets;
-  /** Undefined in a worker: its parent has them. */
+  /** The part of the journal that the admin ports show; undefined in a worker, because its parent has these ports. */
   readonly #records: AdminRecords | undefined;
   readonly #intake: Intake;
   readonly #stopOverload: () => void;
@@ -219,11 +222,12 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** Accepts clients as soon as possible; they wait for a worker here. */
+  /** Accepts clients at once. They wait in this process until a worker or a backend can serve them. */
   async #openFirst(): Promise<Failure | undefined> {
     const failure = await this.#listeners.reconcile(this.#config.listeners);
     if (failure !== undefined) return failure;
-    // Backends are dialled last, because dials need the certificates, and a port in use is then reported first.
+    // Backends are dialled only now. The listeners have loaded the certificates that dials need, and a port that is
+    // already in use has been reported.
     this.#clusters.start();
     return this.#around.parent?.start();
   }
@@ -233,7 +237,7 @@ class Watchkeeper implements Running {
     return (await this.#around.parent?.start()) ?? this.#listeners.reconcile(this.#config.listeners);
   }
 
-  /** A worker accepts clients at once: its parent has waited for backends. */
+  /** Starts a worker. It need not wait for a ready backend, because its parent has already waited. */
   async #openWorker(): Promise<Failure | undefined> {
     const failure = await this.#clusters.load();
     if (failure !== undefined) return failure;
@@ -249,8 +253,8 @@ class Watchkeeper implements Running {
    * Opens the admin ports before the listeners, because health checks may come as soon as clients are accepted. Before
    * the first client connects, collects the 10 MB of garbage that the start leaves: V8 would keep that memory.
    *
-   * If clients already wait at a kept port, and no predecessor serves them, the listeners come first, without the
-   * collection. That saves these clients 0.2 s.
+   * If systemd keeps the listening sockets and no predecessor serves, clients may already wait for this process. The
+   * listeners are then opened first, without a collection. That saves these clients 0.2 s.
    */
   async #openPorts(isAwaited: boolean): Promise<Failure | undefined> {
     const listen = (): Promise<Failure | undefined> => (isAwaited ? this.#openLast() : this.#openFirst());
@@ -284,7 +288,7 @@ class Watchkeeper implements Running {
     return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
   }
 
-  /** What this worker does for its parent. */
+  /** Returns the functions with which the parent's messages control this worker. */
   #servingWorker(): ServingWorker {
     const [clusters, listeners] = [this.#clusters, this.#listeners];
     const { journal } = this.#around;
@@ -325,7 +329,10 @@ class Watchkeeper implements Running {
     return outcome;
   }
 
-  /** Applies everything except the settings of the admin ports. Clients of a new listener wait until workers know it. */
+  /**
+   * Applies everything except the settings of the admin ports. New connections to a new listener wait until the workers
+   * have the listener's settings.
+   */
   async #takeData(config: Config): Promise<readonly string[] | Failure> {
     const isOther = !isDeepStrictEqual(this.#config.listeners, config.listeners);
     const release = isOther ? this.#around.parent?.hold() : undefined;
@@ -375,7 +382,8 @@ class Watchkeeper implements Running {
     // The successor has the admin port now. A request that still reaches this process is meant for the successor.
     if (isHandedOver) await this.#servers?.close();
     this.#peers.stop();
-    // Workers end their clients' requests with the port closed: they cannot know when the next process takes it over.
+    // With workers, the drain treats a port that systemd keeps open like any other port, because workers cannot know
+    // when the next process takes it over.
     const isPortKept = this.#inherited.areKept && this.#around.parent === undefined;
     const times = isHandedOver ? { ...given, shutdownDelayMs: 0 } : { ...given, isPortKept };
     const parts = {
@@ -436,7 +444,7 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** What the admin ports show of this process, or a worker tells its parent. */
+  /** Returns the data about this process that the admin ports show. A worker sends such data to its parent instead. */
   #facts(): ProcessFacts {
     const { journal, traces, parent, droppedLogLines = () => 0 } = this.#around;
     const [clusters, listeners] = [this.#clusters, this.#listeners];
@@ -466,7 +474,7 @@ class Watchkeeper implements Running {
     };
   }
 
-  /** Returns the checks of /readyz. One fails while the proxy drains, refuses new clients, or has no ready backend. */
+  /** Returns the checks of /readyz, which fails while the proxy drains, refuses clients, or has no ready backend. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;
@@ -481,7 +489,7 @@ class Watchkeeper implements Running {
 
 type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers">;
 
-/** Moves a watch of a worker. Resolves with undefined if no worker has it. */
+/** Moves a worker's watch to another backend. Resolves with undefined if no worker serves the watch. */
 async function movedIn(parent: Parent, id: string): Promise<Outcome | undefined> {
   const answers = await parent.ask({ of: "move", id });
   const outcomes = answers.map((answer): Outcome => {

@@ -1,4 +1,4 @@
-/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. The script asks no proxy. */
+/** `watchkeeper completion SHELL`: prints a script generated from the table of commands. It sends no requests. */
 import { Failure } from "../base/failure.ts";
 import { allCommands, type CommandSpec, type Option } from "./commands/commands.ts";
 import { given } from "./commands/options.ts";

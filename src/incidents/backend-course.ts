@@ -20,8 +20,8 @@ export class BackendCourse {
   readonly cluster: string;
   state = "unknown";
   /**
-   * Clock reading (ms) at which the present silence or failure began, as its first detector measured it; -1: not
-   * suspect.
+   * Clock reading (ms) at which the backend's present silence or failure began, according to the detector that reported
+   * it first; -1: the backend is not suspect.
    */
   doubtAt = -1;
   /** Clock reading (ms) at which the suspicion becomes an incident; Infinity: no suspicion, or already an incident. */
@@ -29,7 +29,7 @@ export class BackendCourse {
   #hasAnnouncedShutdown = false;
   #detector = "";
   #probe: ProbeResult | undefined;
-  /** Clock readings (ms) at which the backend recently left ready, or failed again on a new connection. */
+  /** Clock readings (ms) at which the backend recently left the state "ready", or failed again on a new connection. */
   #falls: number[] = [];
   /** Evidence against the backend that belongs to no incident yet. */
   rows: EvidenceRow[] = [];
@@ -78,8 +78,8 @@ export class BackendCourse {
   }
 
   /**
-   * Records the result of a new connection. While the backend is suspect, only such a result can show that it has
-   * failed again.
+   * Records the result of a new connection. While the backend is suspect or dead, a failure that follows a success
+   * counts as a new failure of the backend, although the backend's state does not change.
    */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;

@@ -236,8 +236,9 @@ export class BackendFold {
   }
 
   /**
-   * Adds an effect on clients, such as a moved watch, to the backend's incident or to its suspicion. Effects of
-   * balancing, of operators, of a drain and of a removed resource do not count, because no backend caused them.
+   * Adds an effect on clients, such as a moved watch, to the backend's incident. If the backend is only suspect, keeps
+   * the effect for a later incident. Ignores effects that no backend caused: those of rebalancing, of an operator, of a
+   * drain, and of a resource that no longer exists.
    */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;

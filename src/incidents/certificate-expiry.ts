@@ -4,7 +4,7 @@ import { Interval } from "../base/interval.ts";
 import type { Journal } from "../events/journal.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** soon: expires within a week, or a month for a loopback certificate; now: within a day; over: has expired. */
+/** "soon": expires within a week, or a month for a loopback certificate. "now": within a day. "over": has expired. */
 export type ExpiryLevel = "ok" | "soon" | "now" | "over";
 
 /**

@@ -294,7 +294,7 @@ export function findingIn(entry: Entry, at: number): Finding | undefined {
   return foundBy(entry.kind, entry, at);
 }
 
-/** A function of its own, because TypeScript needs a type parameter to relate `entry` to `readers[kind]`. */
+/** This is a separate function, because TypeScript needs a type parameter to relate `entry` to `readers[kind]`. */
 function foundBy<K extends Entry["kind"]>(kind: K, entry: EntryOf<K>, at: number): Finding | undefined {
   const read: Readers[K] = readers[kind];
   return read?.(entry, at);

@@ -16,7 +16,10 @@ export type EvidenceRow = {
   readonly repeats?: number;
 };
 
-/** Number of watches, tunnels and requests that the problem affected, and the slowest watch move in milliseconds. */
+/**
+ * Number of watches, tunnels and requests that the problem affected. `slowestMoveMs`: the longest time (ms) that it
+ * took to move a watch to another backend.
+ */
 export type Impact = {
   watchesMoved: number;
   slowestMoveMs: number;
@@ -26,8 +29,8 @@ export type Impact = {
 };
 
 /**
- * The names of the first clients, and the number of all. A client whose name was not kept may be counted more than
- * once.
+ * A set of clients: the names of the first few, and the number of all. A client whose name is not in `names` may be
+ * counted more than once.
  */
 export type ClientNames = { readonly names: string[]; count: number };
 

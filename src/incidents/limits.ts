@@ -6,7 +6,10 @@ export const incidentLimits = {
    */
   expirySoonMs: 604_800_000,
   expiryNowMs: 86_400_000,
-  /** Milliseconds before expiry at which a loopback certificate is reported: only an apiserver's restart renews it. */
+  /**
+   * Milliseconds before expiry at which a loopback certificate is reported. This is longer than for other certificates,
+   * because only a restart of the apiserver renews a loopback certificate.
+   */
   loopbackExpirySoonMs: 2_592_000_000,
   /** Ms between two checks of all certificates. */
   expiryLookMs: 1000,
@@ -25,20 +28,29 @@ export const incidentLimits = {
   incidentCounts: 50,
   /** Maximum number of backends, of all clusters, whose failures are followed. */
   incidentBackends: 128,
-  /** Milliseconds that a backend may be suspect without an incident, because its requests are hedged meanwhile. */
+  /**
+   * Milliseconds that a backend may be in the state "suspect" before an incident is opened. Clients hardly notice this
+   * time, because reads that the backend does not answer are also sent to another backend.
+   */
   doubtMs: 1500,
-  /** Milliseconds that a backend may be suspect without an incident while no new connection to it has failed. */
+  /** Used instead of `doubtMs` if no new connection to the backend has failed, so that the backend may be healthy. */
   unprovenMs: 10_000,
-  /** Milliseconds that a backend may report "not ready" without an incident, because it may be starting. */
+  /** Milliseconds that a backend may report "not ready" before an incident is opened, because it may be starting. */
   unreadyMs: 3000,
-  /** Milliseconds that a backend may be away after announcing its shutdown, as in an upgrade by kubeadm. */
+  /**
+   * Milliseconds that a backend may be unavailable before an incident is opened, if it has announced its shutdown. An
+   * upgrade by kubeadm restarts an apiserver in this way.
+   */
   restartMs: 60_000,
   /** Number of failures of a backend within `flappingMs` that make the backend flapping. */
   flaps: 3,
   flappingMs: 120_000,
   /** Milliseconds without new evidence after which incidents about watches, versions or internal errors end. */
   quietMs: 300_000,
-  /** Milliseconds after a replay loop's last report until its incident ends. A lasting loop is reported each minute. */
+  /**
+   * Milliseconds after the last report of a replay loop until its incident ends. While a loop lasts, a report comes
+   * every minute, so the incident outlives one missing report.
+   */
   loopQuietMs: 150_000,
   /** Milliseconds without new evidence after which an incident about a relist storm ends. */
   stormQuietMs: 60_000,

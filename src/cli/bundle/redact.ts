@@ -23,7 +23,7 @@ const ownNames: Readonly<Record<string, string>> = { leases: "lease", replicas: 
 
 const ipv4 = /\b\d{1,3}(?:\.\d{1,3}){3}\b/g;
 
-/** The words of a limit that contain names, such as "user=jane". */
+/** Matches the parts of a limit's description that contain a name, such as "user=jane". */
 const limitWords = /\b(user|group|agent|source)=([^\s,]+)/g;
 
 const words = /[\w.:@/-]+/g;
@@ -32,7 +32,7 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Assigns aliases to a list's names. Call it for all lists before `rows`, because a list may name another's rows. */
+  /** Assigns aliases to the names in a list. Called for all lists before `rows`, because lists refer to each other. */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
@@ -65,8 +65,8 @@ export class Redactor {
   #name(kind: string, name: string): void {
     if (name === "") return;
     this.#alias(kind, name);
-    // A pod's name is "namespace/pod", a holder's "pod_uuid". A text may contain only one part, so each part gets an
-    // alias.
+    // A pod is named "namespace/pod", and the holder of a lease "pod_uuid". Each part gets an alias of its own, because
+    // a text may contain only one of them.
     const [first = "", second] = name.split("/");
     if (second !== undefined && kind === "pod") {
       this.#alias("namespace", first);
@@ -140,7 +140,10 @@ export class Redactor {
   }
 }
 
-/** True if the field's value is not a name, as in "from" and "to" of a state change, and in an incident's subject. */
+/**
+ * True if the field, which elsewhere contains a name, contains none in this row: "from" and "to" of a state change are
+ * states, and the "subject" of an incident is a text of several words.
+ */
 function isState(name: string, row: unknown): boolean {
   const fields = rowOf(row);
   if (name === "from" || name === "to") return "detector" in fields;

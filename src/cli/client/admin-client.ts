@@ -18,7 +18,7 @@ import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
 const requestTimeoutMs = 10_000;
-/** Maximum bytes of a response. A page of 500 rows of 2 KiB takes 1 MiB. */
+/** Maximum size of a response in bytes. A page of 500 rows with 2 KiB each takes only 1 MiB. */
 export const responseBytes = 16 * 1024 * 1024;
 
 /** Files with the bearer token and the CA bundle for the API; "" or undefined: no such file. */
@@ -30,7 +30,10 @@ type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
 
 type Access = { readonly token?: string; readonly ca?: string };
 
-/** A replica. `row`: its row in the list of replicas. `client`: a client of its API, or why it cannot be asked. */
+/**
+ * A replica. `row`: its row in the list of replicas. `client`: a client of the replica's API, or a Failure that says
+ * why that API cannot be reached.
+ */
 export type ReplicaClient = {
   readonly name: string;
   readonly row: Row;
@@ -40,7 +43,7 @@ export type ReplicaClient = {
 export class AdminClient {
   readonly #origin: URL;
   readonly #access: Access;
-  /** Path below /api/v1/ by which requests are forwarded to a replica; "": the process at `#origin` answers. */
+  /** Path prefix after /api/v1/ that makes `#origin` forward requests to a replica; "": `#origin` itself answers. */
   readonly #prefix: string;
 
   private constructor(origin: URL, access: Access, prefix = "") {
@@ -95,7 +98,7 @@ export class AdminClient {
     return AdminClient.#of(said(address, "WATCHKEEPER_ADMIN") || usualAddress, access);
   }
 
-  /** Returns a client of the port of metrics and probes. */
+  /** Returns a client for the port that serves metrics and probes. */
   static metricsAt(address: string | undefined): AdminClient | Failure {
     return AdminClient.#of(address ?? usualMetrics);
   }
@@ -326,7 +329,7 @@ export class SseReader {
   }
 }
 
-/** Ignores comments and unknown fields. */
+/** Parses one event of a server-sent event stream. Ignores comments and unknown fields. */
 function eventIn(block: string): ServerSentEvent {
   const fields = new Map<string, string>();
   for (const line of block.split("\n")) {

@@ -18,7 +18,7 @@ type GetRequest = {
   readonly query: Record<string, string>;
 };
 
-/** A list. `report` prints the replicas that have not answered, and returns the exit code. */
+/** The list to print. `report` prints an error for each replica that has not answered, and returns the exit code. */
 type Lists = {
   readonly list: RowList & { readonly unreachable?: ReturnType<typeof failuresIn> };
   readonly report: () => number;
@@ -75,7 +75,7 @@ async function listsOf(
 
 function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
-  // The default is never used, because `given` has rejected unknown kinds.
+  // The default only satisfies the type checker: the parser of arguments has already rejected unknown kinds.
   const known = kinds.find((one) => one === kind) ?? "backends";
   const names = rest.filter((word) => !word.includes("="));
   if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
@@ -101,7 +101,7 @@ function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const all = options.has("all-replicas") ? [replicaColumn, ...columns] : columns;
   if (list.items.length > 0) screen.print(tableOf(all, list.items, look));
   const { matching, items } = list;
-  // Written to stderr, so that `wc -l` counts only rows.
+  // These messages go to stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);
   else if (matching > items.length) screen.complain(`${items.length} of ${matching}: --limit shows more\n`);
 }

@@ -10,7 +10,7 @@ import { nameIn } from "./next-commands.ts";
 import { operator } from "./operate.ts";
 import { answersIn, fromAll, reportFailures } from "./replicas.ts";
 
-/** The name of the request body's list to which the value of each key is added: `user=jane` is added to "users". */
+/** Maps an argument's key to the list in the request body that gets the value: `user=jane` adds "jane" to "users". */
 const lists: ReadonlyMap<string, string> = new Map([
   ["user", "users"],
   ["group", "groups"],

@@ -51,7 +51,10 @@ function certificateCommands(incident: Row): readonly string[] {
   return [`watchkeeper get certificates purpose=${nameIn(purpose)} ${nameIn(name)} -o wide`];
 }
 
-/** `summary`: such as `kube: Cannot use "/etc/tls.crt" with "/etc/tls.key": ...`. */
+/**
+ * Returns commands that show a certificate and its key. `summary`: the incident's summary, which contains both paths:
+ * `kube: Cannot use "/etc/tls.crt" with "/etc/tls.key": ...`.
+ */
 function compareFiles(summary: string): readonly string[] {
   const [, certificate, key] = /"([^"]+)" with "([^"]+)"/.exec(summary) ?? [];
   if (certificate === undefined || key === undefined) return [];
@@ -81,7 +84,7 @@ function originCommands(incident: Row): readonly string[] {
     );
 }
 
-/** Returns a name as one word for a shell. */
+/** Returns a name, in quotes if a shell would otherwise split or interpret it. */
 export function nameIn(text: string): string {
   const plain = shown(text);
   return /^[\w./:@-]+$/.test(plain) ? plain : `'${plain.replaceAll("'", "'\\''")}'`;

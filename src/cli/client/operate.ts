@@ -37,7 +37,7 @@ export function operator(): string {
   try {
     name = userInfo().username;
   } catch {
-    // The name stays "unknown", because in many containers the user id has no entry in /etc/passwd.
+    // In many containers, the user id has no entry in /etc/passwd. The name then stays "unknown".
   }
   const plain = `${name} (watchkeeper CLI)`.replaceAll(/[^\x20-\x7e]/g, "?");
   return plain.slice(0, adminLimits.operatorChars);

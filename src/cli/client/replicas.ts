@@ -8,10 +8,10 @@ import type { Column } from "./table.ts";
 /** The result of a request to one replica. `row`: the replica's row in the list of replicas. */
 export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly outcome: T | Failure };
 
-/** Maximum number of concurrent requests: the process that forwards the requests holds the responses in memory. */
+/** Maximum number of concurrent requests. It is low, because one process forwards all and buffers the responses. */
 const askedAtOnce = 4;
 
-/** Calls `ask` with a client of each replica. For a replica that cannot be asked, the outcome is the reason. */
+/** Calls `ask` for each replica that is reachable. The outcome of any other replica is a Failure with the reason. */
 export async function fromAll<T>(
   client: AdminClient,
   ask: (client: AdminClient) => Promise<T | Failure>,

@@ -9,7 +9,10 @@ import { answersIn, failuresIn, fromAll, type OfReplica, replicaColumn, reportFa
 import { type Column, tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
-/** The lists that `status` reads: path, query, and maximum number of rows (1 if only the number of rows matters). */
+/**
+ * The lists of the API that `status` reads: path, query, and maximum number of rows to read. This maximum is 1 if
+ * `status` needs only the list's total.
+ */
 const lists = {
   backends: ["backends", {}, adminLimits.apiPageMost],
   incidents: ["incidents", { state: "active" }, adminLimits.apiPageMost],
@@ -169,7 +172,7 @@ function countsOf({ watches, hung, clients, leases, certificates }: StatusParts)
   ].join("   ");
 }
 
-/** `replica`: the name of the replica that reports the incident; "": there is only one replica to report it. */
+/** Returns the lines about an incident. `replica`: name of the replica that reports it; "": only one was asked. */
 function incidentLines(incident: Row, replica = ""): string {
   const text = (path: string): string => shown(textAt(incident, path));
   const what = `${text("kind")} ${text("subject")}`.trimEnd();

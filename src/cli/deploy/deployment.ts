@@ -1,6 +1,6 @@
 /**
  * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. The proxy
- * discovers the apiservers by the EndpointSlice of default/kubernetes, and passes bearer tokens through.
+ * discovers the apiservers through the EndpointSlice of default/kubernetes, and passes bearer tokens through.
  */
 import { shapeConfig } from "./shape-config.ts";
 
@@ -12,7 +12,10 @@ export type DeploymentWishes = {
 
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
-/** Directory of the certificate, outside that of the configuration: no volume can be mounted inside a ConfigMap. */
+/**
+ * Directory of the certificate. It lies outside the configuration's directory, because that is a ConfigMap volume, in
+ * which no other volume can be mounted.
+ */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
 

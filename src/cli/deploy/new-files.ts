@@ -17,7 +17,10 @@ export function makeDirectory(path: string): void {
   mkdirSync(path, 0o700);
 }
 
-/** Writes the files and makes missing directories. If it returns a Failure, it has written no file. */
+/**
+ * Writes the files and makes missing directories. If one file cannot be written, removes those already written and
+ * returns a Failure.
+ */
 export function writeNewFiles(files: readonly NewFile[]): Failure | undefined {
   const taken = files.filter(({ path }) => existsSync(path)).map(({ path }) => quote(path));
   if (taken.length > 0)

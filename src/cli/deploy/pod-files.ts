@@ -109,7 +109,10 @@ function linkedTo(link: string): string | undefined {
   }
 }
 
-/** Writes ca.crt for clients, with the cluster's CAs in it: clients that use the service's name bypass the sidecar. */
+/**
+ * Writes ca.crt for clients, with the sidecar's CA and the cluster's CAs. Clients need the latter too, because those
+ * that use the service's name bypass the sidecar.
+ */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
   if (cluster instanceof Failure) return cluster;

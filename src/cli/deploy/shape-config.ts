@@ -52,7 +52,7 @@ ${wishes.reusesPort === true ? drainLines : ""}admin:
 `;
 }
 
-/** Where the two pods of a node pass sockets to each other. */
+/** Directory of the Unix socket through which one pod passes its listening sockets to the other pod of the node. */
 export const handoverDirectory = "/var/lib/watchkeeper";
 
 const drainLines = `drain:

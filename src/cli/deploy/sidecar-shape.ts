@@ -6,7 +6,7 @@ export const usual = {
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
   /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Directory of the sidecar's certificate. It survives restarts, because the application reads the CA only once. */
+  /** Directory of the sidecar's certificate, kept across restarts, because the application reads the CA only once. */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -41,8 +41,8 @@ export function stateFiles(state: string): {
 }
 
 /**
- * Returns the sidecar's configuration file. The backend is the service's address until discovery finds an apiserver,
- * which a missing permission or a network policy may prevent.
+ * Returns the sidecar's configuration file. Until discovery finds the apiservers, the only backend is the address of
+ * the service "kubernetes". Discovery may fail because of a missing permission or a network policy.
  */
 export function sidecarConfig({ direct, state, port, metricsPort, service }: Shape): string {
   const { cert, key } = stateFiles(state);
@@ -73,7 +73,7 @@ export type Addition = { readonly image: string; readonly port: number; readonly
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** Volumes that the application's containers mount. A second run recognises by them a container that it has changed. */
+/** Volumes that the application's containers mount. A container that mounts them was changed by an earlier run. */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },
@@ -88,7 +88,7 @@ export function clientEnv({ port }: Addition): readonly { readonly name: string;
 }
 
 export const podVolumes = [
-  // A volume at this path keeps the service account's admission plugin from mounting a token there.
+  // A volume at this path keeps the ServiceAccount admission plugin from mounting a token there.
   { name: volumes.shared, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   { name: volumes.state, emptyDir: { medium: "Memory", sizeLimit: "1Mi" } },
   {

@@ -22,7 +22,10 @@ export class EditedDocument {
     return isScalar(node) ? node.value : undefined;
   }
 
-  /** Returns the first alias on the path to a place; undefined: none. An edit below an alias would change all uses. */
+  /**
+   * Returns the first YAML alias on the path to a place; undefined: none. An edit below an alias would also change
+   * every other place that uses the same anchor.
+   */
   aliasOn(place: Place): string | undefined {
     for (let length = 1; length <= place.length; length++) {
       const node: unknown = this.#document.getIn(place.slice(0, length), true);
@@ -57,7 +60,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // A list written as [] is replaced, because its new items would stand on the same line.
+    // A list written as [] is replaced, because otherwise its new items would be written between these brackets.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))

@@ -13,7 +13,7 @@ export type BackendQuestion = {
   /** CA bundle in PEM that verifies the backend; undefined for a backend without TLS. */
   readonly ca: string | undefined;
   readonly serverName: string | undefined;
-  /** The file with `ca`, for messages. */
+  /** Path of the file that contains `ca`, for error messages. */
   readonly caFile?: string | undefined;
   /** Version of the PROXY protocol header to send; undefined: none. */
   readonly proxyProtocol?: "V1" | "V2" | undefined;
@@ -34,7 +34,7 @@ const versionBytes = 4096;
 
 /**
  * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
- * `withinMs`. Then sends GET /version. If only this one is not answered, the version is "".
+ * `withinMs`. Then sends GET /version. If only /version gets no answer, the version is "".
  */
 export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
   const { backend, clock, withinMs } = question;

@@ -219,7 +219,10 @@ function isAlive({ status }: BackendAnswer): boolean {
   return [200, 401, 403].includes(status);
 }
 
-/** True if the apiserver asks etcd for progress (watch.md §6.6): by default since 1.31. True for an unknown version. */
+/**
+ * True if the apiserver asks etcd for progress notifications, the default since 1.31 (watch.md §6.6), or if its version
+ * is unknown.
+ */
 function asksForProgress({ version }: BackendAnswer): boolean {
   const [, major, minor] = /^v(\d+)\.(\d+)/.exec(version) ?? [];
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
@@ -233,7 +236,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The warning begins as long before the expiry as the alert whose runbook is `page`.
+  // The warning begins as early as the alert CertificateExpiring, whose runbook is `page`.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,

@@ -38,7 +38,7 @@ export type HandoverParts = {
 
 const limitsVariable = "WATCHKEEPER_LIMITS";
 
-/** Returns the limits that the predecessor's operators have set, and removes the variable; "": no predecessor. */
+/** Returns the predecessor's operator limits from the environment and removes the variable; "": no predecessor. */
 export function inheritedLimits(environment = process.env): string {
   const limits = environment[limitsVariable] ?? "";
   Reflect.deleteProperty(environment, limitsVariable);
@@ -69,7 +69,7 @@ export class Handover {
     process.on("SIGUSR2", this.#onSignal);
   }
 
-  /** `freeze` returns the sockets to hand over. Before this call, SIGUSR2 has no effect. */
+  /** Makes SIGUSR2 start a successor. Before this call, the signal has no effect. */
   apply(freeze: Freeze): void {
     this.#freeze = freeze;
   }
@@ -117,7 +117,7 @@ export class Handover {
         child.on("error", () => {});
         if (outcome instanceof Failure) child.kill("SIGKILL");
         this.#child = undefined;
-        // Without the disconnection and `unref`, this process would not exit before its successor.
+        // Without `disconnect` and `unref`, the child would keep this process running until the child itself exits.
         if (child.connected) child.disconnect();
         child.unref();
         resolve(outcome);

@@ -1,6 +1,6 @@
 /**
- * `watchkeeper incident NUMBER`: plays one of the five incidents with watchkeeper and with a naive proxy, and prints
- * what happens. It uses embedded apiservers and real sockets, so it needs neither a cluster nor root.
+ * `watchkeeper incident NUMBER`: replays one of the five incidents with watchkeeper and with a naive proxy, and prints
+ * what happens. The command uses embedded apiservers and real sockets, so it needs neither a cluster nor root.
  */
 import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
@@ -13,14 +13,17 @@ import { docsPage } from "../../program/docs.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
-/** Event-loop delay (ms) above which a hint is printed: half of the silence that makes a backend suspect. */
+/**
+ * Event-loop delay (ms) of this process above which it prints that the machine is too slow for the measurement. A
+ * backend becomes suspect after twice this time without a response.
+ */
 const tellsLateMs = 250;
 
 const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 /**
- * Plays the incident. `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it failed
- * one or the incident could not be played, 2 usage error.
+ * Replays the incident. `settings`: which apiservers to use. Exit codes: 0 watchkeeper met all expectations, 1 it
+ * failed one or the incident could not be replayed, 2 usage error.
  */
 export async function incident(args: string[], settings: Settings = embeddedSettings): Promise<number> {
   const options = given("incident", args);

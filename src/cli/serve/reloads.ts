@@ -17,7 +17,7 @@ export class Reloads {
   #last: Promise<void> = Promise.resolve();
   #reread: ReloadOutcome = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
-  /** A configuration that was read while the proxy was still starting; undefined: none. */
+  /** The latest result of loading the file while the proxy was still starting; undefined: none. Used by `apply`. */
   #early: Config | readonly Problem[] | undefined;
 
   /** Begins to watch the file. `adjust` is applied to each valid configuration before it takes effect. */

@@ -71,7 +71,7 @@ export async function run(args: string[]): Promise<number> {
 type Wishes = {
   /** Milliseconds to wait for files that do not exist yet. */
   readonly waitMs: number;
-  /** Replaces keys of a loaded configuration by the options of the command line. */
+  /** Returns a loaded configuration with the values of the command-line options in it. */
   readonly adjust: (config: Config) => Config;
 };
 
@@ -91,7 +91,7 @@ function wishesOf(options: Given): Wishes | Failure {
   return { waitMs, adjust };
 }
 
-/** A change of a configuration that an option asks for. */
+/** Returns the configuration with the value of one command-line option in it. */
 type Change = (config: Config) => Config;
 
 const noChange: Change = (config) => config;
@@ -136,7 +136,7 @@ function writePid(file: string, journal: Journal): void {
   }
 }
 
-/** Removes the file, unless a successor has overwritten it with its own id. */
+/** Removes the PID file, unless a successor has already written its own process id to it. */
 function removePid(file: string): void {
   if (readText(file, 32) === `${process.pid}\n`) rmSync(file, { force: true });
 }

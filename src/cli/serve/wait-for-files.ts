@@ -1,7 +1,7 @@
 /**
  * `run --wait-for-files`: loads the configuration when its file and all files that it names exist. A static pod or a
- * systemd unit may start before kubeadm or cert-manager has written the files. If the process exited, the kubelet would
- * back off.
+ * systemd unit may start before kubeadm or cert-manager has written the files. The process waits instead of exiting,
+ * because the kubelet delays each further restart of a container that exits.
  */
 import { existsSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
@@ -40,8 +40,8 @@ function missingFiles(file: string, loaded: Config | readonly Problem[]): readon
 }
 
 /**
- * Ends the process at SIGTERM or SIGINT; returns a function that stops this. For process 1, the kernel ignores signals
- * without a handler, so that a container could not be stopped while it waits.
+ * Handles SIGTERM and SIGINT: both end the process. Returns a function that removes the handlers. Without them, a
+ * container that waits for files could not be stopped, because for process 1 the kernel ignores unhandled signals.
  */
 function leaveOnSignal(): () => void {
   process.on("SIGTERM", leave);

@@ -17,11 +17,12 @@ containFaults(journal, () => {
   link.send({ kind: "leaving" });
   faulty.abort();
 });
-// The parent decides about these: a terminal sends SIGINT, and a supervisor may send SIGTERM, to all processes.
+// Ignored, because a terminal or a supervisor may send these signals to all processes. The parent handles them, and
+// tells its workers what to do.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"]) process.on(signal, () => {});
 process.on("message", (message: unknown, handle: unknown) => {
   if (!isRecord(message) || typeof handle !== "object" || handle === null) return;
-  // A handle is no documented option of a socket: Node itself makes sockets of those that it receives in this way.
+  // The option `handle` of a socket is undocumented. Node itself uses it for sockets that it receives over IPC.
   const socket: unknown = Reflect.construct(Socket, [{ handle, readable: true, writable: true }]);
   if (!(socket instanceof Socket)) return;
   socket.setNoDelay(true);

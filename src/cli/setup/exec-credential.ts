@@ -44,8 +44,8 @@ function refuse(command: string, why: string): Failure {
 async function ask(name: string, exec: Context["user"]): Promise<Pair | undefined> {
   const config = new KubeConfig();
   const cluster = { name, server: "https://kubernetes.default.svc", skipTLSVerify: false };
-  // Sets the variable KUBERNETES_EXEC_INFO, as kubectl always does. Newer plugins need it, and the npm package omits
-  // it.
+  // Sets the variable KUBERNETES_EXEC_INFO, as kubectl always does. Newer plugins need this variable, and the npm
+  // package @kubernetes/client-node does not set it.
   const info = {
     apiVersion: exec["apiVersion"] ?? "client.authentication.k8s.io/v1",
     kind: "ExecCredential",

@@ -54,7 +54,7 @@ function backendsOf(cluster: unknown, { document, pointer }: ClusterPlace): Name
   return distinct(backends);
 }
 
-/** Adds a number to each repeated name, because two ports of one host have the same name. */
+/** Adds a number to each repeated name. A backend is named after its host, so two ports of a host share one name. */
 function distinct(backends: readonly NamedBackend[]): NamedBackend[] {
   const isTaken = (name: string, index: number): boolean =>
     backends.slice(0, index).some((one) => one.name === name);

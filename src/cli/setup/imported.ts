@@ -31,7 +31,10 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
   );
 }
 
-/** Returns a configuration that passes TLS through, as the imported load balancer does. It needs no key. */
+/**
+ * Returns a configuration that passes TLS through, as the load balancer does. With TLS passthrough, watchkeeper needs
+ * no certificate and no key.
+ */
 export function configOf(
   { name, backends, address = ":8443", caFile = usualCa }: Group,
   file: string,

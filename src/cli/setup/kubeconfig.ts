@@ -1,6 +1,6 @@
 /**
- * Reads a kubeconfig as kubectl does: of several files, the first that has an entry counts, and paths are relative to
- * the file that contains them. Keeps unknown fields, because entries are written to a new kubeconfig.
+ * Reads a kubeconfig as kubectl does: if several files contain an entry, the first file's entry is used, and paths are
+ * relative to the file that contains them. Keeps unknown fields, because entries are copied to a new kubeconfig.
  */
 import { homedir } from "node:os";
 import { delimiter, dirname, isAbsolute, join, resolve } from "node:path";
@@ -163,7 +163,7 @@ function fileOrText(fields: Row, name: string): FileOrText | undefined {
   return file === "" ? undefined : { file };
 }
 
-/** Returns the user's impersonation settings, which the client needs even if the proxy presents the certificate. */
+/** Returns the user's impersonation settings. The client sends them itself, even if the proxy has the certificate. */
 export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));

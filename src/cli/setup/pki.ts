@@ -21,7 +21,10 @@ type PkiOptions = {
 
 type Described = NewFile & { readonly purpose: string };
 
-/** Names in the proxy's certificate: those of this machine, and the apiserver's name inside a cluster. */
+/**
+ * Names that every serving certificate of the proxy contains: those of this machine, and the name under which pods
+ * reach the apiserver.
+ */
 const usualHosts = ["localhost", "127.0.0.1", "::1", "kubernetes.default.svc"];
 
 /** Exit codes: 0 written, 1 nothing was written, 2 usage error. */

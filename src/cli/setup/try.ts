@@ -16,7 +16,7 @@ import { beginServing, exitCode, exitSoon } from "../serve/signals.ts";
 import { accessOf, type Context, kindOf, kubeconfigFiles, pairOf, readContext } from "./kubeconfig.ts";
 import { TryFiles, type TryOptions } from "./try-files.ts";
 
-/** Minimum ms between two runs of the credential plugin, after a failure or for a short-lived certificate. */
+/** Minimum ms between two runs of the credential plugin, even if a run fails or its certificate expires sooner. */
 const pluginRetryMs = 30_000;
 
 const usualPort = 7443;

@@ -29,7 +29,7 @@ const watchFloorMs = 1_800_000;
 
 type ApiserverOptions = {
   readonly store: Store;
-  /** This apiserver's cache, which may contain less than the store; default: the store itself. */
+  /** This apiserver's cache, which may lag behind the store; default: the store itself. */
   readonly cache?: Source;
   /** Resources whose watches bypass the cache, as those of `events` do in a real apiserver; default: none. */
   readonly uncached?: ReadonlySet<string>;
@@ -133,7 +133,7 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // A real apiserver chooses a random duration. This one is in the same range, but is the same in every run.
+    // A real apiserver chooses a random duration. Here, the duration is in the same range, but equal in every run.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(

@@ -2,7 +2,10 @@
 /** Maximum size of a request body, as in a real apiserver (k8s.io/apiserver pkg/server/config.go). */
 export const bodyBytes = 3 * 1024 * 1024;
 
-/** A complete request. The host cuts a body off soon after `bodyBytes`, and the apiserver rejects such a request. */
+/**
+ * A complete request. Of a body longer than `bodyBytes`, the host passes on only the beginning, slightly more than
+ * `bodyBytes`. The apiserver rejects such a request.
+ */
 export type Ask = {
   readonly method: string;
   /** Path and query of the request, as received. */
@@ -11,13 +14,13 @@ export type Ask = {
   readonly body: Buffer;
 };
 
-/** Takes the response. No method may be called after `end()`, or after the client's disconnection. */
+/** Sends the response. No method may be called after `end()`, or after the client has disconnected. */
 export type Answer = {
   head(status: number, fields: readonly (readonly [string, string])[]): void;
   write(bytes: Buffer): void;
   end(): void;
   /** Returns the number of bytes that the client has not read yet. */
   queued(): number;
-  /** Sets the only callback, which runs if the client disconnects before `end()`. */
+  /** Sets the one callback that runs if the client disconnects before `end()`. May be called only once. */
   onGone(run: () => void): void;
 };

@@ -26,7 +26,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Returns one document for each value of `keyOf`. `document` makes it of all resources with this value. */
+/** Groups the resources by `keyOf`. Returns, for each group, the key and the document that `document` makes of it. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,

@@ -1,4 +1,4 @@
-/** Serves an embedded apiserver over TLS with HTTP/2 and HTTP/1.1, by Node's own implementations of both. */
+/** Serves an embedded apiserver over TLS, with Node's own implementations of HTTP/2 and HTTP/1.1. */
 import http from "node:http";
 import http2 from "node:http2";
 import tls from "node:tls";
@@ -11,7 +11,7 @@ import { bindLoopback } from "./loopback-server.ts";
 
 /** Maximum number of streams on a connection, as in kube-apiserver (k8s.io/apiserver pkg/server/secure_serving.go). */
 const maxConcurrentStreams = 100;
-/** Milliseconds from the end of the watches to the end of the sockets, in which clients receive a watch's end. */
+/** Milliseconds from the end of the watches until the sockets are closed, so that clients receive each watch's end. */
 const flushMs = 50;
 
 export type HostOptions = Pair & {
@@ -51,7 +51,7 @@ export class Host {
     return bindLoopback(this.#server, port);
   }
 
-  /** Ends the watches between two events, and then all sockets. */
+  /** Ends each watch cleanly, after a whole event. Then closes all sockets. */
   stop(): void {
     this.#server.close();
     this.#apiserver.endWatches();

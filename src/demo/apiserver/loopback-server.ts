@@ -35,7 +35,7 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   child.stderr?.on("data", (chunk: Buffer) => (stderr = (stderr + chunk.toString()).slice(-keptStderrChars)));
   const ended = new Promise<string>((resolve) => {
     child.on("error", ({ message }) => resolve(message));
-    // Waits for "close", which follows the end of the child's stderr. "exit" may come before that end.
+    // Waits for "close" and not for "exit", because only "close" means that the child's stderr was read to its end.
     child.on("close", (code, signal) =>
       resolve(/^\w*Error: .*$/m.exec(stderr)?.[0] ?? signal ?? `exit code ${code}`),
     );
@@ -54,16 +54,17 @@ export function startServerProcess(file: string, order: object): ServerProcess {
 /** Called in the child process. Sends its port, or the reason why it has none, to the parent process. */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
-  // The callback ignores an error. Without it, Node would print the error if the parent has been killed.
+  // Sending fails if the parent has been killed. The empty callback keeps Node from printing this error.
   if (process.connected) process.send?.(bound instanceof Failure ? bound.message : bound, () => {});
 }
 
 /** Called in the child process. Afterwards, this process ends when its parent ends, and ignores SIGINT and SIGTERM. */
 export function endWithParent(): void {
-  // Exits if "disconnect" was already emitted, because the parent was killed while this process loaded its modules.
+  // "disconnect" may have been emitted already, if the parent was killed while this process loaded its modules.
   if (!process.connected) process.exit();
   process.on("disconnect", () => process.exit());
-  // Ctrl-C sends SIGINT to all processes of a terminal. It is ignored, because the parent drains through this process.
+  // Ctrl-C sends SIGINT to all processes of a terminal. This process ignores it, because the parent's drain still needs
+  // this server.
   process.on("SIGINT", () => {});
   process.on("SIGTERM", () => {});
 }

@@ -10,7 +10,7 @@ export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
   readonly #acceptedWhileBlocked = new Set<net.Socket>();
-  /** Functions that close sockets whose other end was lost during the block. They run after the block. */
+  /** Functions that run after a block. Each closes a connection whose opposite connection was lost during the block. */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;
@@ -50,8 +50,8 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // The client's connection to the relay is already open. If the apiserver refuses the relay's, the client's is
-    // reset.
+    // If the apiserver refuses the relay's connection, the client's connection is reset, because it is already open and
+    // can no longer be refused.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -72,7 +72,10 @@ export class Relay {
     from.resume();
   }
 
-  /** Calls `run` at once or, during a block, after it. In an outage, neither end gets the other's FIN or RST. */
+  /**
+   * Calls `run`, which closes or resets a connection. While the relay is blocked, waits for the end of the block: in a
+   * network outage, neither end receives the other's FIN or RST.
+   */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);
     else run();

@@ -1,4 +1,4 @@
-/** Executes requests for objects, which have a target, a query and a body. Returns a result or a Refusal. */
+/** Reads and writes objects for requests to the embedded apiserver. Returns a result or a Refusal. */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import {
   type Json,
@@ -65,7 +65,7 @@ export class Rest {
   answer(request: ObjectRequest): Result | Refusal {
     const { method, target, query } = request;
     if (query.has("dryRun")) return badRequest("the demo apiserver does no dry runs");
-    // Rejected: only a GET for a namespaced resource may omit the namespace.
+    // Only a GET may omit the namespace of a namespaced resource: it then reads all namespaces.
     if (method !== "GET" && target.resource.isNamespaced && target.namespace === undefined)
       return methodNotAllowed();
     const verb = `${method} ${target.name === undefined ? "collection" : "object"}`;
@@ -201,7 +201,7 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName. It is unique, because each creation gets a new version. */
+  /** Returns a suffix for generateName. It is made of the next version in the store, so that it is unique. */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }

@@ -12,7 +12,10 @@ import type { Answer } from "./ask.ts";
 import type { WatchRequest } from "./watch-request.ts";
 
 const bookmarkMs = 60_000;
-/** Milliseconds from the last bookmark to the deadline. Thanks to it, the next watch starts from a recent version. */
+/**
+ * Milliseconds from the last bookmark to the watch's deadline. This bookmark lets the client start its next watch from
+ * a recent version.
+ */
 const lastBookmarkMs = 2_000;
 
 /** Encodes one event. The default, `encodeJson`, makes a line of JSON. */
@@ -37,7 +40,7 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version from which the watch started. Only later changes are sent, and a bookmark only after a later change. */
+  /** Version from which the watch started. Only later changes are sent. No bookmark is sent before such a change. */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();

@@ -1,4 +1,4 @@
-/** Incident 000: one invalid secret of one host stops the whole ingress. */
+/** Incident 000: one Secret with an invalid certificate, used for one host only, stops the whole ingress. */
 import { writeFileSync } from "node:fs";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";

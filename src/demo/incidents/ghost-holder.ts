@@ -19,7 +19,7 @@ export async function play(scene: Scene): Promise<Outcome> {
   const spec = { containers: [{ name: "nginx", image: "nginx" }] };
   await admin.ask(`POST ${pods}`, { metadata: { name: pod }, spec });
   const token = await scene.setting.podToken(pod);
-  // Each of the two proxies gets its own lease, so that a finding of one proxy does not help the other.
+  // Each proxy gets a lease of its own, so that the two results are independent.
   for (const side of ["watchkeeper", "naive proxy"] as const) await haunt(scene, side, token);
   await scene.pause(2 * renewMs);
   scene.begin();
@@ -49,7 +49,10 @@ export async function play(scene: Scene): Promise<Outcome> {
   };
 }
 
-/** Reads the lease as kubectl would. `isHeld`: the deleted pod still renews it. `isNamed`: it has the pod's address. */
+/**
+ * Reads the lease, as kubectl would. `isHeld`: the deleted pod still renews the lease. `isNamed`: the lease contains
+ * the pod's address.
+ */
 async function lookedAt(scene: Scene): Promise<{ readonly isHeld: boolean; readonly isNamed: boolean }> {
   const kubectl = scene.client("naive proxy");
   const look = async (): Promise<string> =>
@@ -70,7 +73,7 @@ function lockOf(side: Contender): string {
   return side === "watchkeeper" ? "leader" : "leader-elsewhere";
 }
 
-/** Plays the process of the deleted pod. It renews the lease until the end of the scene. */
+/** Acts as the process of the deleted pod: renews the lease until the replay of the incident ends. */
 async function haunt(scene: Scene, side: Contender, token: string): Promise<void> {
   const fields = { authorization: `Bearer ${token}`, "user-agent": "nginx-controller/v1" };
   const connected = (): DemoClient => scene.client(side, { fields, localAddress: ghostAt });

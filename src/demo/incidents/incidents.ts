@@ -1,5 +1,5 @@
 /**
- * The five incidents for which watchkeeper was made. Each can be played with embedded or real apiservers.
+ * The five incidents for which watchkeeper was made. Each can be replayed with embedded or real apiservers.
  * docs/incidents has a page for each.
  */
 import type { Failure } from "../../base/failure.ts";

@@ -1,12 +1,12 @@
 /**
- * The outcome of an incident that was played: the measurements with the naive proxy and with watchkeeper, and the
- * expectations that watchkeeper failed.
+ * The outcome of a replayed incident: the measurements with the naive proxy and with watchkeeper, and the expectations
+ * that watchkeeper did not meet.
  */
 export type Comparison = { readonly what: string; readonly without: string; readonly with: string };
 
 export type Outcome = {
   readonly rows: readonly Comparison[];
-  /** The expectations about watchkeeper that failed, each as a sentence; empty: none failed. */
+  /** The expectations that watchkeeper did not meet, each as a sentence; empty: watchkeeper met all. */
   readonly broken: readonly string[];
 };
 

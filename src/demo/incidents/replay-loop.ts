@@ -67,7 +67,7 @@ class Loop {
     this.#from = from;
   }
 
-  /** Opens the first watch, which is correct until the DELETED event. */
+  /** Opens the loop's first watch. All its events are correct until the DELETED event with an old version. */
   static async begin(scene: Scene, side: Contender, from: string): Promise<Loop> {
     await scene.client(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);

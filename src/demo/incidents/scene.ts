@@ -1,5 +1,5 @@
 /**
- * The scene in which an incident is played: two apiservers, watchkeeper and the naive proxy in front of both, and
+ * The scene in which an incident is replayed: two apiservers, watchkeeper and the naive proxy in front of both, and
  * clients of either proxy. Prints what happens, with the time since `begin`.
  */
 import { wallClock } from "../../base/clock.ts";
@@ -131,7 +131,10 @@ export class Scene {
     void this.latenessMs(); // Resets the measurement, because earlier delays do not matter.
   }
 
-  /** Resolves with the longest event-loop delay (ms) since the previous call. All actors run in this process. */
+  /**
+   * Resolves with the longest event-loop delay (ms) since the previous call. Such a delay distorts all measurements,
+   * because the proxies and clients run in this process.
+   */
   async latenessMs(): Promise<number> {
     const { eventLoopDelayMs } = await this.#api("stats");
     return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
@@ -147,7 +150,7 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(actorColumnChars)}  ${what}`);
   }
 
-  /** Resolves after `ms`. Never resolves after the end of the scene, so that the actors do not continue. */
+  /** Resolves after `ms`, but never once the scene has ended, so that loops of simulated clients stop there. */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;

@@ -1,14 +1,17 @@
-/** The apiservers with which an incident is played: embedded ones (embedded-setting.ts) or real ones. */
+/** The apiservers with which an incident is replayed: embedded ones (embedded-setting.ts) or real ones. */
 import type { Failure } from "../../base/failure.ts";
 import type { Pair } from "../../pki/pki.ts";
 import type { WriteBeat } from "../story/beat.ts";
 import type { DemoBackend, DemoFiles } from "../story/files.ts";
 
-/** What this incident needs in addition to the scene, which is the same for all incidents. */
+/** What one incident needs in addition to the `Scene` of apiservers, proxies and clients that all incidents share. */
 export type Wishes = {
   /** True if deletions must be sent with an old version, as some releases of Kubernetes did; default: false. */
   readonly tellsOldVersions?: boolean;
-  /** Makes the loopback certificate of apiserver-2; default: none. Real apiservers create their own. */
+  /**
+   * Makes the certificate that apiserver-2 uses for connections to itself; default: none. Not called for real
+   * apiservers, because they create their own.
+   */
   readonly loopback?: (files: DemoFiles) => Pair;
   /** Returns additional configuration lines for watchkeeper's listener; default: none. */
   readonly listener?: (files: DemoFiles) => string;
@@ -20,7 +23,7 @@ export type Setting = {
   readonly ca: string;
   readonly token: string;
   readonly writeBeat: WriteBeat;
-  /** Describes, for the output, the old version with which a deletion is reported. */
+  /** Text for the output: the old version that the apiserver puts into a DELETED event, such as "version 1". */
   readonly oldVersion: string;
   /** Kind of the incident that watchkeeper must report when an apiserver stops answering. */
   readonly silentKind: string;

@@ -55,7 +55,7 @@ export function mapOf(value: Json | undefined): JsonMap {
   return isMap(value) ? value : {};
 }
 
-/** Returns JSON with the keys in the order of Go servers, in which resourceVersion precedes any long text. */
+/** Returns JSON with its keys in the same order as those of a real apiserver. */
 export function jsonOf(object: KubeObject): JsonMap {
   return { kind: object.kind, apiVersion: object.apiVersion, metadata: metadataOf(object), ...object.fields };
 }

@@ -22,7 +22,8 @@ const ownedKeys = new Set([
 /** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` is added to a generateName. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // The nesting is checked before the object is stored, because lists serialise their objects recursively.
+  // The nesting is checked before the object is stored. Otherwise a list, which serialises its objects recursively,
+  // could overflow the stack later.
   if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);
@@ -48,7 +49,7 @@ export function readObject(body: Json | undefined, target: Target, suffix: strin
   );
 }
 
-/** Returns kind and version of the object. A body may omit them, because the path names both. */
+/** Returns kind and version of the object. A body may omit them, because the request's path contains both. */
 function typeOf(body: JsonMap, resource: Resource): { kind: string; apiVersion: string } {
   return {
     kind: textOf(body["kind"]) || resource.kind,

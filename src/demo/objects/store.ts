@@ -5,8 +5,8 @@
 import type { KubeObject } from "./json.ts";
 
 /**
- * Minimum length of a full history, in changes. Watches may start anywhere in it. The oldest changes are dropped when
- * it is twice as long. A real apiserver keeps 100 to 102,400 changes per resource.
+ * Number of latest changes that the history always keeps. A watch may start at any change in the history. When the
+ * history has twice as many, the older half is dropped. A real apiserver keeps 100 to 102,400 changes per resource.
  */
 const historyChanges = 10_000;
 
@@ -16,13 +16,16 @@ export type Change = {
   readonly resource: string;
   readonly version: number;
   readonly object: KubeObject;
-  /** The object before this change; undefined: there was none. A watch compares it with its selector as well. */
+  /**
+   * The object before this change; undefined: there was none. A watch with a selector also needs this older object, to
+   * decide whether the client must get ADDED, MODIFIED or DELETED.
+   */
   readonly previous: KubeObject | undefined;
 };
 
-/** What reads and watches get objects from: the store itself, or the cache of one apiserver. */
+/** A source of objects for reads and watches: the store itself, or the cache of one apiserver. */
 export type Source = {
-  /** Version of the latest change, of any resource, that the source contains. */
+  /** The highest version in the source, over all resources. */
   readonly revision: number;
   /** Returns the version up to which the source contains all changes of the resource. It may be below `revision`. */
   revisionOf(resource: string): number;
@@ -106,7 +109,10 @@ export class Store implements Source {
     return object;
   }
 
-  /** Removes objects with one common version, as an expired etcd lease does (k/k 110210). Returns how many existed. */
+  /**
+   * Removes several objects in one change, so that all these deletions have the same version. An expired etcd lease
+   * does the same (k/k 110210). Returns how many of the objects existed.
+   */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
       const previous = this.get(resource, namespace, name);

@@ -59,7 +59,7 @@ export class Beat {
  */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
-/** Returns a function that makes each write in the store of embedded apiservers. */
+/** Returns a function that makes each write directly in the store that embedded apiservers share. */
 export function beatInto(store: Store, clock: Clock): WriteBeat {
   return (count) => {
     const metadata = {

@@ -93,7 +93,7 @@ export class DemoClient {
 
   /**
    * Opens a watch. Resolves when the response has begun or the watch has ended. Without a watcher, `events` collects
-   * the events. If the status is not 200, there are no events and no clean end.
+   * the events. A response whose status is not 200 has no events, and counts as a watch that was cut off.
    */
   async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
     const events: Json[] = [];

@@ -1,6 +1,6 @@
 /**
  * The demo: two embedded apiservers with a common store, each behind a relay in a separate process, and the real proxy
- * in front of them in this process. The faults are also played with a naive proxy.
+ * in front of them in this process. A naive proxy gets the same faults, for comparison (naive-proxy.ts).
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -91,8 +91,9 @@ export class Demo {
   }
 
   /**
-   * Plays faults with watchkeeper and with a naive proxy, until all are over or `signal` aborts. Returns a Failure if a
-   * fault affected watchkeeper's client or could not be played.
+   * Injects faults while one client uses watchkeeper and another a naive proxy, until all faults are over or `signal`
+   * aborts. Returns a Failure if the naive proxy does not start, or if a fault affected watchkeeper's client or could
+   * not be repaired.
    */
   async playFaults({ faults, faultMs, say, signal }: FaultsRequest): Promise<Failure | undefined> {
     const { apiservers, files, store, journal } = this.#parts;

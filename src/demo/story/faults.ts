@@ -1,5 +1,5 @@
 /**
- * Plays faults: cuts off, freezes and restarts apiservers, each time the one with the most watches. Two equal clients
+ * Injects faults: cuts off, freezes or restarts the apiserver that has the most watches at that time. Two equal clients
  * measure the effects, one through watchkeeper and one through a naive proxy.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -10,11 +10,11 @@ import { Pause } from "./pause.ts";
 import type { Seen, SteadyClient } from "./steady-client.ts";
 
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
-/** Milliseconds before the first fault, in which clients open watches and watchkeeper measures round-trip times. */
+/** Pause before the first fault in milliseconds. Meanwhile, watchkeeper measures round-trip times. */
 const warmMs = 1_000;
 /** Milliseconds within which a repaired backend must become ready. Otherwise `play` returns a Failure. */
 const returnMs = 20_000;
-/** Milliseconds after each fault, in which delayed responses arrive and backends' health states change. */
+/** Pause after each fault in milliseconds. Meanwhile, delayed responses arrive and backends' states change. */
 const calmMs = 500;
 const lookMs = 20;
 
@@ -51,7 +51,7 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
-  /** Plays the faults in this order. Returns a Failure if a fault affected watchkeeper's client, or did not heal. */
+  /** Injects the faults in this order. Returns a Failure if one affected watchkeeper's client or was not repaired. */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
@@ -113,7 +113,7 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The remaining faults are played nevertheless, because their results are valid.
+    // The Failure is returned only after the remaining faults, because their results are still valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;

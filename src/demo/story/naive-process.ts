@@ -35,7 +35,7 @@ export class NaiveProcess {
     this.#onEnd = onEnd;
   }
 
-  /** Starts the process. Returns its loopback port, which stays the same over restarts. */
+  /** Starts the process. Returns its loopback port, which stays the same across restarts. */
   async start(): Promise<number | Failure> {
     const order: NaiveOrder = { ...this.#order, port: this.#port };
     const { child, port, ended } = startServerProcess(childFile, order);

@@ -85,7 +85,7 @@ export class NaiveProxy {
       request.pipe(stream);
     });
     request.on("error", () => fail(stream));
-    stream.on("error", () => {}); // The client has ended the stream; "close" follows.
+    stream.on("error", () => {}); // Ignored, because "close" follows.
     stream.on("close", () => request.close(http2.constants.NGHTTP2_CANCEL));
   }
 
@@ -161,7 +161,7 @@ class NaiveBackend {
       this.#learn(outcome === "ok", outcome);
     });
     const request = session.request({ ":path": "/readyz" });
-    request.on("error", () => {}); // Ignored, because the session's "close" follows and decides.
+    request.on("error", () => {}); // Ignored, because the session's "close" reports the outcome.
     request.on("response", ({ ":status": status }) => {
       outcome = status === 200 ? "ok" : `/readyz: ${status ?? 0}`;
       session.destroy();

@@ -31,7 +31,10 @@ export type Seen = {
   readonly hung: number;
   /** Longest time from a write to its event, in milliseconds. */
   readonly latestEventMs: number;
-  /** Number of events that were skipped or repeated, unless a list in between explains it. */
+  /**
+   * Number of events that do not continue the sequence of writes, because a write was skipped or repeated. A write that
+   * the client has received in a list does not count as skipped.
+   */
   readonly wrongEvents: number;
 };
 
@@ -130,7 +133,7 @@ class SteadyWatch {
   readonly #open: () => DemoClient;
   readonly #parts: SteadyClientParts;
   #version = "";
-  /** Count of the latest write in an event or a list; 0: none was received yet. */
+  /** Number of the latest write that the client has received, in an event or a list; 0: none yet. */
   #count = 0;
   /** True if the client must list first, because the server cannot continue the watch from the client's version. */
   #mustList = false;

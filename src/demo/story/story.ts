@@ -1,4 +1,4 @@
-/** The demo's client: writes and watches a ConfigMap through the proxy. Prints how long events come after writes. */
+/** The demo's client: writes and watches a ConfigMap through the proxy. Prints the delay of each event. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";
