@@ -102,7 +102,7 @@ export const commands = {
     exits: "1: the demo could not run, or a fault affected the client behind watchkeeper",
   },
   incident: {
-    summary: "replay one of five incidents: clients run through watchkeeper and through a naive proxy",
+    summary: "replay one of five incidents, with clients behind watchkeeper and behind a naive proxy",
     words: "000|001|002|003|004",
     choices: ["000", "001", "002", "003", "004"],
     options: [],
@@ -359,7 +359,7 @@ export const commands = {
     summary: "end a limit that an operator has set",
     words: "NUMBER",
     options: [...apiOptions, replica, reason],
-    exits: "1: no limit of an operator has the given number",
+    exits: "1: no operator's limit has the given number",
   },
   reload: {
     summary: "reload the configuration",

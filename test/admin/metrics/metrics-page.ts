@@ -34,7 +34,7 @@ The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_o
 request in the bucket. The access log and the audit log of kube-apiserver contain the same Audit-ID. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is
 written as a floating-point number (\`le="1.0"\` instead of \`le="1"\`).
 
-\`watchkeeper_request_overhead_seconds\` measures until watchkeeper has written the header fields to the socket. It does not include the time for which a request waits in the kernel because the process is busy;
+The time in \`watchkeeper_request_overhead_seconds\` ends when watchkeeper has written the header fields to the socket. This time does not include the wait of a request in the kernel while the process is busy;
 \`nodejs_eventloop_lag_seconds\` shows such waits.
 
 | metric | type | labels | at most | meaning |

@@ -14,7 +14,7 @@ This page is generated from the table of commands by \`node test/cli/commands/cl
 The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process at the address in \`--admin\`, in
 \`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The JSON API listens on loopback by default: to reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
 \`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API.
-With \`--replica NAME\` or \`--all-replicas\`, the process at this address [forwards the command's requests](admin-api.md#replicas): to the replica NAME, or to every replica. \`watchkeeper get replicas\` lists the replicas. A replica that does not answer is a line on stderr.
+With \`--replica NAME\` or \`--all-replicas\`, the process at this address [forwards the command's requests](admin-api.md#replicas): to the replica NAME, or to every replica. \`watchkeeper get replicas\` lists the replicas. If a replica does not answer, the command prints a line about it to stderr.
 In text that clients have sent, commands escape terminal control characters.
 
 The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
