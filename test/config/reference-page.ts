@@ -104,7 +104,7 @@ function textOf(value: unknown): string {
 
 const head = `# The configuration, key by key
 
-This page is generated from \`config/schema/watchkeeper.v1alpha2.json\` by \`node test/config/reference-page.test.ts --write\`. Editors can validate configurations with the same schema. \`watchkeeper config\` prints a commented
+This page is generated from \`config/schema/watchkeeper.v1alpha2.json\` by \`node test/config/reference-page.test.ts --write\`. Editors can validate configurations with this schema file. \`watchkeeper config\` prints a commented
 sample configuration. \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error. watchkeeper refuses a configuration of the older version v1alpha1, and names the
 replacement for each key; \`watchkeeper config --convert FILE\` prints a v1alpha1 configuration as v1alpha2.
 
