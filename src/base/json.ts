@@ -22,3 +22,53 @@ export function textAt(parent: JsonRecord | undefined, key: string): string {
   const value = parent?.[key];
   return typeof value === "string" ? value : "";
 }
+
+const lineFeed = 0x0a;
+
+/** Cuts a stream of bytes into lines, each of which is a JSON object. */
+export class JsonLines {
+  readonly #mostBytes: number;
+  #pieces: Buffer[] = [];
+  #pendingBytes = 0;
+
+  /** `mostBytes`: maximum length of a line. Bytes of a longer line are not kept. */
+  constructor(mostBytes: number) {
+    this.#mostBytes = mostBytes;
+  }
+
+  /** Number of bytes of the last line, whose end has not arrived yet. */
+  get pendingBytes(): number {
+    return this.#pendingBytes;
+  }
+
+  /**
+   * Adds bytes, and calls `each` for every line that they complete, with undefined for a line that is no JSON object.
+   * Stops when `each` returns false. Returns false if a line is too long; no line may be read after that.
+   */
+  take(bytes: Buffer, each: (message: JsonRecord | undefined) => boolean): boolean {
+    let start = 0;
+    for (let end = bytes.indexOf(lineFeed); end >= 0; end = bytes.indexOf(lineFeed, start)) {
+      if (!this.#add(bytes.subarray(start, end))) return false;
+      start = end + 1;
+      if (!each(this.#message())) return true;
+    }
+    return this.#add(bytes.subarray(start));
+  }
+
+  #add(bytes: Buffer): boolean {
+    this.#pendingBytes += bytes.length;
+    if (this.#pendingBytes > this.#mostBytes) {
+      this.#pieces = [];
+      return false;
+    }
+    if (bytes.length > 0) this.#pieces.push(bytes);
+    return true;
+  }
+
+  #message(): JsonRecord | undefined {
+    const message = parseJson(Buffer.concat(this.#pieces).toString());
+    this.#pieces = [];
+    this.#pendingBytes = 0;
+    return isRecord(message) ? message : undefined;
+  }
+}

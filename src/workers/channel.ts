@@ -1,7 +1,7 @@
 /** Exchanges messages with another process of the same proxy: JSON objects, one per line, over a byte stream. */
 import type { Duplex } from "node:stream";
 import { wordsOf } from "../base/failure.ts";
-import { isRecord, type JsonRecord, parseJson } from "../base/json.ts";
+import { JsonLines, type JsonRecord } from "../base/json.ts";
 import { workerLimits } from "./limits.ts";
 
 export type ChannelOwner = {
@@ -14,13 +14,10 @@ export type ChannelOwner = {
   closed(breach: string): void;
 };
 
-const newline = 0x0a;
-
 export class Channel {
   readonly #stream: Duplex;
   readonly #owner: ChannelOwner;
-  #pieces: Buffer[] = [];
-  #length = 0;
+  readonly #lines = new JsonLines(workerLimits.messageBytes);
   #isClosed = false;
 
   constructor(stream: Duplex, owner: ChannelOwner) {
@@ -46,29 +43,12 @@ export class Channel {
   }
 
   #take(bytes: Buffer): void {
-    let start = 0;
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, start)) {
-      if (this.#isClosed) return;
-      this.#add(bytes.subarray(start, end));
-      this.#line();
-      start = end + 1;
-    }
-    this.#add(bytes.subarray(start));
-  }
-
-  #add(bytes: Buffer): void {
-    this.#length += bytes.length;
-    if (this.#length > workerLimits.messageBytes) this.#close("its message is too long");
-    else if (bytes.length > 0) this.#pieces.push(bytes);
-  }
-
-  #line(): void {
     if (this.#isClosed) return;
-    const line = Buffer.concat(this.#pieces).toString();
-    this.#pieces = [];
-    this.#length = 0;
-    const message = parseJson(line);
-    if (!isRecord(message) || !this.#isTaken(message)) this.#close("it sent an unknown message");
+    const isFit = this.#lines.take(bytes, (message) => {
+      if (message === undefined || !this.#isTaken(message)) this.#close("it sent an unknown message");
+      return !this.#isClosed;
+    });
+    if (!isFit) this.#close("its message is too long");
   }
 
   /**
@@ -87,7 +67,6 @@ export class Channel {
   #close(breach: string): void {
     if (this.#isClosed) return;
     this.close();
-    this.#pieces = [];
     this.#owner.closed(breach);
   }
 }

@@ -10,7 +10,7 @@ import net from "node:net";
 import os from "node:os";
 import { getSystemErrorName } from "node:util";
 import { Failure, failureFrom } from "../../base/failure.ts";
-import { isRecord, parseJson } from "../../base/json.ts";
+import { JsonLines, type JsonRecord } from "../../base/json.ts";
 
 /** Longest line in bytes. A message names one connection, so a longer line is no message of watchkeeper. */
 export const mostLineBytes = 16_384;
@@ -163,7 +163,7 @@ export class HandleChannel {
   readonly #owner: ChannelOwner;
   /** Sockets that have arrived, but whose messages are still incomplete. */
   readonly #handles: PassedHandle[] = [];
-  #line = Buffer.alloc(0);
+  readonly #lines = new JsonLines(mostLineBytes);
   #isOver = false;
 
   constructor(pipe: Pipe, node: Internals, owner: ChannelOwner) {
@@ -211,22 +211,18 @@ export class HandleChannel {
     if (this.#isOver) return handle?.close();
     if (handle) this.#handles.push(handle);
     if (chunk === undefined) return this.close();
-    this.#line = Buffer.concat([this.#line, Buffer.from(chunk)]);
-    for (let end = this.#line.indexOf(10); end >= 0; end = this.#line.indexOf(10)) {
-      const text = this.#line.toString("utf8", 0, end);
-      this.#line = this.#line.subarray(end + 1);
-      this.#take(text);
-    }
+    const isFit = this.#lines.take(Buffer.from(chunk), (message) => {
+      this.#take(message);
+      return !this.#isOver;
+    });
     // The kernel delivers a socket with the first byte of its line, so at most the present line has one.
-    const mostHandles = this.#line.length > 0 ? 1 : 0;
-    if (this.#line.length > mostLineBytes || this.#handles.length > mostHandles) this.close();
+    const mostHandles = this.#lines.pendingBytes > 0 ? 1 : 0;
+    if (!isFit || this.#handles.length > mostHandles) this.close();
   }
 
-  #take(text: string): void {
-    if (this.#isOver) return;
-    const message = messageIn(text);
+  #take(message: JsonRecord | undefined): void {
     if (message === undefined) return this.close();
-    const { hasHandle, ...rest } = message;
+    const { hasHandle, ...rest } = messageIn(message);
     // A message is useless without its socket, which may be missing because this process has no free descriptor. The
     // channel is then closed.
     const handle = hasHandle === undefined ? undefined : this.#handles.shift();
@@ -235,9 +231,7 @@ export class HandleChannel {
   }
 }
 
-function messageIn(text: string): Message | undefined {
-  const value = parseJson(text);
-  if (!isRecord(value)) return undefined;
+function messageIn(value: JsonRecord): Message {
   const entries = Object.entries(value).filter(
     (entry): entry is [string, string | number] =>
       typeof entry[1] === "string" || typeof entry[1] === "number",
