@@ -1,3 +1,3 @@
 #!/usr/bin/env node
-// `kubectl watchkeeper status`: kubectl runs what has this name on the PATH. It is the same program.
+// The kubectl plugin: for `kubectl watchkeeper status`, kubectl runs the program of this name on the PATH.
 import "./watchkeeper.js";

@@ -1,24 +1,25 @@
 #!/usr/bin/env node
-// Finds a Node that can run watchkeeper and hands over to it. Plain JavaScript that works on Node >= 18, because
-// `npm i -g` and a direct call run it with whatever Node the machine has (package.json "engines" names the floor).
+// Runs watchkeeper with a Node version that it supports (package.json, "engines"), and with V8's options for it. This
+// file is plain JavaScript for Node >= 18, because after `npm i -g` the machine's own Node runs it.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
-// The package has no src. Where there is one it is what counts: dist may be from an older build there.
+// The npm package contains dist and no src. A checkout contains src, and its dist may be from an older build.
 const source = new URL("../src/cli/cli.ts", import.meta.url);
 const entry = existsSync(source) ? source : new URL("../dist/cli/cli.js", import.meta.url);
 
 /**
- * Nearly all that the path makes is gone within milliseconds, and halves of 8 MiB hold it as well as the 32 MiB to which
- * V8 would let them grow while watches are opened: those are resident for nothing, 2.4 KB for each of 5,000 watches.
+ * Semi-spaces of 8 MiB are large enough, because nearly all objects of a request are garbage within milliseconds. By
+ * default, V8 grows the semi-spaces to 32 MiB while watches open. That would take 2.4 KB more for each of 5,000 watches.
  */
 const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
 
 /**
- * glibc keeps what was freed for the next time, in as many heaps as there are threads, and what it had to map once it takes
- * from a heap ever after: 20 MiB that a proxy at rest does not need, and 60 after an attack. See mallopt(3); musl does not look.
+ * Makes glibc return freed memory to the kernel (mallopt(3)); musl ignores these variables. By default, glibc keeps a heap
+ * for each thread, and raises its threshold for mmap after a large allocation was freed. That would keep 20 MiB in an
+ * idle proxy, and 60 MiB after an attack.
  */
 const allocator = {
   MALLOC_ARENA_MAX: "2",
@@ -27,8 +28,9 @@ const allocator = {
 };
 
 /**
- * Only a process that begins takes such flags. Whoever gave it others has its reasons; a parent's channel would be lost,
- * and so would sockets that systemd passed: Node has marked them to be closed then.
+ * True if this process can execute Node once more, with `flags`: V8 takes them only when a process starts. False if the
+ * user has set the size of the semi-spaces. False also if execve would close a descriptor that this process needs: the
+ * channel to its parent, or the sockets that systemd passed, which Node has marked close-on-exec.
  */
 function mayBeginAnew() {
   if (process.env.LISTEN_PID !== undefined) return false;
@@ -37,14 +39,14 @@ function mayBeginAnew() {
 }
 
 /**
- * Where execve fails Node ends the process, and that cannot be caught: what AppArmor, Landlock or a binary that was
- * replaced meanwhile would make of it is found out by a child first, which takes some 4 ms.
+ * Tests in a child process, in about 4 ms, that the Node binary can be executed. AppArmor, Landlock or a binary that was
+ * replaced since the start may prevent it. If process.execve fails, Node aborts the process, and no code can catch that.
  */
 function mayExecve() {
   return "execve" in process && spawnSync(process.execPath, ["--version"], { stdio: "ignore" }).status === 0;
 }
 
-/** Whoever has set something of it has its reasons. */
+/** The environment with `allocator`. A variable that the user has set keeps its value. */
 function environment() {
   return { ...allocator, ...process.env };
 }
@@ -62,13 +64,13 @@ function pinnedNode() {
       .replace(/package\.json$/, "bin/node");
     return existsSync(path) ? path : undefined;
   } catch {
-    return undefined; // no pinned Node for this platform: the message below says what to do
+    return undefined; // no npm package of Node for this platform; the message below says what to do
   }
 }
 
 const words = [...flags, fileURLToPath(entry), ...process.argv.slice(2)];
 if (isNewEnough(process.versions.node)) {
-  // The same process, from its beginning: its id, its descriptors and who waits for it stay.
+  // execve keeps the process ID, the parent and the open descriptors.
   if (mayBeginAnew())
     process.execve(process.execPath, [process.execPath, ...process.execArgv, ...words], environment());
   await import(entry.href);
@@ -80,7 +82,8 @@ if (isNewEnough(process.versions.node)) {
     );
     process.exit(2);
   }
-  // Listening sockets that systemd passed to this process (sd_listen_fds(3)) are for the child, at the same places.
+  // The child inherits the listening sockets that systemd passed to this process (sd_listen_fds(3)), with the same
+  // descriptor numbers.
   const passed = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) || 0 : 0;
   if (passed > 0) {
     delete process.env.LISTEN_PID;
@@ -88,7 +91,7 @@ if (isNewEnough(process.versions.node)) {
   }
   const child = spawn(node, words, {
     env: environment(),
-    // The channel carries nothing: its end tells the child that this process is gone, even by SIGKILL.
+    // No message is sent over the IPC channel. The child notices by its end that this process has ended, even by SIGKILL.
     stdio: [
       "inherit",
       "inherit",
