@@ -95,7 +95,7 @@ export class Redactor {
     // Redacts the whole text, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
-    // A text without an alias of its own may be a sentence that contains names, such as an incident's subject.
+    // A text that is no known name may be a sentence that contains names, such as an incident's subject.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);
@@ -124,7 +124,7 @@ export class Redactor {
     );
   }
 
-  /** Returns a name's alias. Names of one or two characters have none, because they may be ordinary words. */
+  /** Returns a name's alias. A name of one or two characters is not replaced, because it may be an ordinary word. */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }
@@ -141,7 +141,7 @@ export class Redactor {
 }
 
 /**
- * True if the field, which elsewhere contains a name, contains none in this row: "from" and "to" of a state change are
+ * True if the field contains no name in this row, although it does in other rows: "from" and "to" of a state change are
  * states, and the "subject" of an incident is a text of several words.
  */
 function isState(name: string, row: unknown): boolean {

@@ -41,7 +41,10 @@ function linesOf(problems: readonly Problem[]): string {
   return problems.map(lineOf).join("\n");
 }
 
-/** Returns the sample with this installation's path of the schema, and the configuration file's usual name. */
+/**
+ * Returns the sample after replacing two values: the schema's path becomes the path in this installation, and the
+ * configuration file gets its usual name.
+ */
 function printed(sample: string): string {
   const schemas = ownFile("../config/schema");
   return sample

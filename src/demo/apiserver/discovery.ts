@@ -93,8 +93,9 @@ function schemaOf(rows: readonly Resource[]): JsonMap {
 }
 
 /**
- * Returns the OpenAPI of a PATCH with the parameter `fieldValidation`. If kubectl finds this parameter, it leaves the
- * validation to the server (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
+ * Returns an entry of the OpenAPI document: the PATCH of a resource, with the parameter `fieldValidation`. If kubectl
+ * finds this parameter, it leaves the validation to the server (k8s.io/cli-runtime
+ * pkg/resource/query_param_verifier_v3.go).
  */
 function patchPath(resource: Resource): [string, JsonMap] {
   const { group, version, kind, plural, isNamespaced } = resource;
