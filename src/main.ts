@@ -120,7 +120,10 @@ class Watchkeeper implements Running {
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #inherited: Descriptors;
-  /** Passes sockets to other processes of this machine. Not used in a worker, whose parent does it. */
+  /**
+   * Passes sockets to other watchkeeper processes on this machine. Unused in a worker, because its parent passes the
+   * sockets.
+   */
   readonly #peers: PeerSockets;
   /** The part of the journal that the admin ports show; undefined in a worker, because its parent has these ports. */
   readonly #records: AdminRecords | undefined;
@@ -228,7 +231,10 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** Accepts clients at once. They wait in this process until a worker or a backend can serve them. */
+  /**
+   * Opens the listeners before any backend is ready. Clients wait in this process until a worker or a backend can serve
+   * them.
+   */
   async #openFirst(): Promise<Failure | undefined> {
     const failure = await this.#listeners.reconcile(this.#config.listeners);
     if (failure !== undefined) return failure;
@@ -238,7 +244,7 @@ class Watchkeeper implements Running {
     return this.#around.parent?.start();
   }
 
-  /** Accepts clients only when they can be served, because another process may serve them until then. */
+  /** Opens the listeners only when clients can be served, because another process may serve them until then. */
   async #openLast(): Promise<Failure | undefined> {
     return (await this.#around.parent?.start()) ?? this.#listeners.reconcile(this.#config.listeners);
   }

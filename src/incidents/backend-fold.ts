@@ -25,7 +25,9 @@ type Named = { readonly backend: string; readonly cluster?: string };
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** The resources whose watch caches have a problem, by kind of incident and then by backend. */
+  /**
+   * The resources whose watch cache at a backend has a problem. The key is the kind of incident, and then the backend.
+   */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
     "cache-progress-delayed": new Map<string, Set<string>>(),

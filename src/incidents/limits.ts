@@ -27,7 +27,7 @@ export const incidentLimits = {
    * further incidents are counted by kind only.
    */
   incidentCounts: 50,
-  /** Maximum number of backends, of all clusters, whose failures are followed. */
+  /** Maximum number of backends whose failures are followed. The backends of all clusters count. */
   incidentBackends: 128,
   /**
    * Milliseconds that a backend may be in the state "suspect" before an incident is opened. Clients hardly notice this

@@ -32,7 +32,10 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Assigns aliases to the names in a list. Called for all lists before `rows`, because lists refer to each other. */
+  /**
+   * Assigns aliases to the names in a list. Must be called for all lists before `rows`, because a list contains names
+   * that belong to other lists.
+   */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }

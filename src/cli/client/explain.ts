@@ -25,7 +25,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   return 0;
 });
 
-/** What to explain: the incident with this number, or else the newest incident that matches the query. */
+/** What to explain: the incident with this number; undefined: the newest incident that matches the query. */
 type Asked = { readonly number: string | undefined; readonly query: Record<string, string> };
 
 function askedIn(options: Given): Asked | Failure {

@@ -1,4 +1,4 @@
-/** Formats rows as kubectl does: columns as wide as their values, with two spaces between them. */
+/** Formats rows as kubectl does: each column is as wide as its longest value, with two spaces between columns. */
 import { type Row, shown } from "../commands/rows.ts";
 
 export type Column = {

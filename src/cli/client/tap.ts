@@ -50,7 +50,9 @@ async function follow(
   return new Failure("backend-lost", "backend", `Connection to the proxy at ${client.address} lost`);
 }
 
-/** Returns an event as one line: `07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"`. */
+/**
+ * Returns an event as one line, such as `07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"`.
+ */
 function lineOf({ name, data }: ServerSentEvent): string {
   if (name === "gap") return "... events missed: too many in between, or the proxy was restarted\n";
   const { at: _at, kind: _kind, ...fields } = parsed(data);

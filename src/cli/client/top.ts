@@ -1,4 +1,7 @@
-/** `watchkeeper top [watches|clients]`: prints rates, which are the differences between two reads of the API. */
+/**
+ * `watchkeeper top [watches|clients]`: prints rates, which it computes from the difference between two reads of the
+ * API.
+ */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Given } from "../commands/options.ts";

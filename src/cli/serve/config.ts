@@ -10,7 +10,10 @@ import { ownFile } from "../../program/own-files.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 
-/** `watchkeeper config`: prints a sample configuration; with --convert, prints a file in the current version. */
+/**
+ * `watchkeeper config`: prints a sample configuration. With --convert, converts a file to the current version of the
+ * format, and prints the result.
+ */
 export function config(args: string[]): Promise<number> {
   const options = given("config", args);
   if (options instanceof Failure) return Promise.resolve(failed(options));

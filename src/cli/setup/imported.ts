@@ -65,7 +65,7 @@ export function nameOf(text: string): string {
   return name.slice(0, 63) || "backend";
 }
 
-/** Returns a URL such as "https://10.0.0.11:6443"; undefined: it is not valid. */
+/** Returns a URL such as "https://10.0.0.11:6443"; undefined: the host or the port is invalid. */
 export function urlOf(host: string, port: string): string | undefined {
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
   const url = `https://${bracketed}:${port}`;

@@ -14,7 +14,7 @@ import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml } from "../../config/yaml-document.ts";
 import { type Row, rowOf, rowsAt } from "../commands/rows.ts";
 
-/** A context with its cluster and user. All paths in both are absolute. */
+/** A context with its cluster and user. All file paths in the cluster and the user are absolute. */
 export type Context = {
   readonly name: string;
   readonly namespace: string | undefined;

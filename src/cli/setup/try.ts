@@ -45,7 +45,10 @@ export async function tryOut(args: string[]): Promise<number> {
   return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
-/** Runs the user's credential plugin, if there is one. Only then loads the code for it, which takes 85 MB. */
+/**
+ * Runs the user's credential plugin, if there is one. The code for this takes 85 MB of memory, so it is loaded only if
+ * it is needed.
+ */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");

@@ -96,7 +96,7 @@ export class Apiserver {
     }
   }
 
-  /** Returns the response; undefined if it is a watch stream. */
+  /** Returns the response; undefined: the response is a watch stream, which this method has started. */
   #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);

@@ -26,7 +26,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Groups the resources by `keyOf`. Returns, for each group, the key and the document that `document` makes of it. */
+/** Groups the resources by `keyOf`. Returns each group's key, and the document that `document` makes from the group. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,

@@ -9,11 +9,11 @@ import type { DemoClient } from "./client.ts";
 
 const getPeriodMs = 50;
 const watchCount = 4;
-/** Delay of an event in milliseconds above which its watch counts as hung. */
+/** A watch counts as hung if one of its events is more than this many milliseconds late. */
 const hungMs = 1_000;
 /** Milliseconds from the end of a watch that was rejected or cut off to the next list request. */
 const backoffMs = 100;
-/** Milliseconds between the end of a watch and the start of the next one: as short as in client-go. */
+/** Milliseconds between the end of a watch and the start of the next one. The pause is as short as in client-go. */
 const rewatchMs = 10;
 
 /** The measurements of one client since the latest `reset`. All times are in milliseconds. */

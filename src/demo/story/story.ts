@@ -39,7 +39,10 @@ export class Story {
     this.#pause = new Pause(parts.clock);
   }
 
-  /** Makes the first writes, and prints a line for each. Returns a Failure if the list, a write or an event fails. */
+  /**
+   * Makes the first writes, and prints a line for each. Returns a Failure if the list or a write fails, or if an event
+   * does not arrive.
+   */
   async begin(): Promise<Failure | undefined> {
     const list = await this.#parts.client.read(`GET ${configmaps}`);
     if (list.status === 0) return new Failure("backend-lost", "proxy", list.problem);
