@@ -26,7 +26,8 @@ export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
   /**
-   * The resources whose watch cache at a backend has a problem. The key is the kind of incident, and then the backend.
+   * The resources whose watch cache at a backend has a problem. The first key is the kind of incident, and the second
+   * is the backend.
    */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),

@@ -4,7 +4,7 @@ import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
 /**
- * One piece of evidence: a measurement, the detector that made it, and the limit that it exceeded. If nothing was
+ * One piece of evidence: a measurement, the detector that made it, and the limit of this detector. If nothing was
  * measured, `unit` is "", and `value` and `threshold` are 0.
  */
 export type EvidenceRow = {

@@ -127,7 +127,10 @@ export class Redactor {
     );
   }
 
-  /** Returns a name's alias. A name of one or two characters is not replaced, because it may be an ordinary word. */
+  /**
+   * Returns a name's alias; undefined: none is known, or the name has only one or two characters and may be an ordinary
+   * word.
+   */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }

@@ -87,8 +87,8 @@ export class AdminClient {
   }
 
   /**
-   * Returns a client for the API at `address`, which is "host:port" or a URL. An environment variable replaces an
-   * undefined address or file.
+   * Returns a client for the API at `address`, which is "host:port" or a URL. If the address or a file is undefined, an
+   * environment variable supplies it.
    */
   static at(
     address: string | undefined,

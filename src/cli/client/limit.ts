@@ -34,8 +34,8 @@ export const limit = apiCommand("limit", async ({ options, client, screen }) => 
 });
 
 /**
- * Sets a limit at every replica. The replicas share the limit, so it applies to their total. A replica that starts
- * later does not get it.
+ * Sets a limit at every replica. The replicas divide the limit among themselves. A replica that starts later does not
+ * get the limit.
  */
 async function limitAll(client: AdminClient, body: object, screen: Screen): Promise<number | Failure> {
   const shared = { ...body, scope: "AllReplicas" };

@@ -46,8 +46,7 @@ export function nextCommands(incident: Row): string {
 }
 
 function certificateCommands(incident: Row): readonly string[] {
-  // The subject is, for example, "serving kube". With several clusters, the name of the cluster comes first: "eu:
-  // serving kube".
+  // An example of the subject is "serving kube" or, with several clusters, "eu: serving kube".
   const [, purpose = "", name = ""] = /^(?:\S+: )?(\S+) (.*)$/.exec(textAt(incident, "subject")) ?? [];
   return [`watchkeeper get certificates purpose=${nameIn(purpose)} ${nameIn(name)} -o wide`];
 }

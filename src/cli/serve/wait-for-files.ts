@@ -33,9 +33,7 @@ export async function loadWhenComplete(file: string, waitMs: number): Promise<Co
 
 const leave = (): void => process.exit(0);
 
-/**
- * Returns the missing files. Only for those does the command wait, because waiting does not correct an invalid file.
- */
+/** Returns the missing files. An invalid file is not returned, because waiting does not correct it. */
 function missingFiles(file: string, loaded: Config | readonly Problem[]): readonly string[] {
   const files = isProblems(loaded) ? [file] : loaded.files;
   return files.filter((one) => !existsSync(one));

@@ -1,7 +1,7 @@
 /**
  * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy itself must present this
- * certificate to the apiserver, because the client's TLS connection ends at the proxy. Tokens need no plugin run here,
- * because they pass through the proxy.
+ * certificate to the apiserver, because the client's TLS connection ends at the proxy. A token from the plugin is not
+ * used, because the client's own tokens pass through the proxy.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";

@@ -137,7 +137,8 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // A real apiserver chooses a random duration. Here, the duration is in the same range, but the same in every run.
+    // A real apiserver chooses a random duration. Here, the duration is from the same range, but does not differ
+    // between runs.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(

@@ -53,8 +53,8 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // If the apiserver refuses the relay's connection, the relay resets the client's connection. It can no longer
-    // refuse the client's connection, because it has already accepted it.
+    // If the apiserver refuses the relay's connection, the relay resets the client's connection. The client's
+    // connection can no longer be refused, because the relay has already accepted it.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);

@@ -99,7 +99,7 @@ export class Faults {
 
   /**
    * Waits until the backend is ready and every request has been answered or has timed out, but no longer than
-   * `returnMs`. Returns false if `end` was called meanwhile, otherwise true, even if the wait was too short.
+   * `returnMs`. Returns false if `end` was called meanwhile. Otherwise returns true, even if `returnMs` has elapsed.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
