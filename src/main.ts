@@ -43,8 +43,8 @@ export type Running = {
   readonly apiAddress: string;
   readonly exchanges: LiveRequests;
   /**
-   * Applies another configuration as a whole, or nothing of it. Returns the names of the changed settings that take
-   * effect only after a restart. `loaded`: undefined if the file could not be loaded.
+   * Applies another configuration completely or not at all. Returns the names of the changed settings that take effect
+   * only after a restart. `loaded`: undefined if the file could not be loaded.
    */
   reload(loaded: Config | undefined): Promise<readonly string[] | Failure>;
   /** `freeze` returns the limits that operators have set by command, and blocks changes to them until `thaw`. */
@@ -69,7 +69,7 @@ export type Surroundings = {
   readonly inherited?: Descriptors;
   /** True if another process serves until this one is ready. Without a ready backend, the start then fails. */
   readonly isSuccessor?: boolean;
-  /** The limits that the predecessor's operators have set; default: none. */
+  /** The limits that operators had set in the predecessor process; default: none. */
   readonly inheritedLimits?: string;
   readonly readAgain?: () => Promise<ReloadOutcome>;
   /**
@@ -98,7 +98,10 @@ export async function startWatchkeeper(config: Config, around: Surroundings): Pr
   return (await proxy.start()) ?? proxy;
 }
 
-/** Returns the Parent that manages the worker processes; undefined: this process serves all clients itself. */
+/**
+ * Returns the Parent that manages the worker processes. Returns undefined if this process serves clients itself, either
+ * as a worker or as the only process.
+ */
 function parentOf(config: Config, { journal, worker }: Surroundings): Parent | undefined {
   if (worker !== undefined || config.workers === 1) return undefined;
   const clock = guarded(wallClock, journal);
@@ -117,7 +120,10 @@ class Watchkeeper implements Running {
   readonly #clusters: Clusters;
   readonly #listeners: Listeners;
   readonly #inherited: Descriptors;
-  /** Passes sockets to other processes of this machine. Not used in a worker, whose parent does it. */
+  /**
+   * Passes sockets to other watchkeeper processes on this machine. Unused in a worker, because its parent passes the
+   * sockets.
+   */
   readonly #peers: PeerSockets;
   /** The part of the journal that the admin ports show; undefined in a worker, because its parent has these ports. */
   readonly #records: AdminRecords | undefined;
@@ -126,7 +132,10 @@ class Watchkeeper implements Running {
   readonly #intervals: readonly Interval[];
   #servers: AdminServers | undefined;
   #isDraining = false;
-  /** True while the start has not opened the listeners, and no other process accepts their clients. */
+  /**
+   * True during the start until the listeners are open, if this process inherited no sockets. /readyz fails meanwhile.
+   * (On an inherited socket, a predecessor or the kernel accepts connections even during the start.)
+   */
   #isClosed = false;
   #configState = { isGood: true, loadedAtMs: wallClock.wall(), waiting: [] as readonly string[] };
 
@@ -222,22 +231,27 @@ class Watchkeeper implements Running {
     return undefined;
   }
 
-  /** Accepts clients at once. They wait in this process until a worker or a backend can serve them. */
+  /**
+   * Opens the listeners before any backend is ready. Clients wait in this process until a worker or a backend can serve
+   * them.
+   */
   async #openFirst(): Promise<Failure | undefined> {
     const failure = await this.#listeners.reconcile(this.#config.listeners);
     if (failure !== undefined) return failure;
-    // Backends are dialled only now. The listeners have loaded the certificates that dials need, and a port that is
-    // already in use has been reported.
+    // Backends are dialled only after the listeners are open, for two reasons. Opening the listeners loads the
+    // certificates that dials need. It also fails before the first dial if a port is already in use.
     this.#clusters.start();
     return this.#around.parent?.start();
   }
 
-  /** Accepts clients only when they can be served, because another process may serve them until then. */
+  /** Opens the listeners only when clients can be served, because another process may serve them until then. */
   async #openLast(): Promise<Failure | undefined> {
     return (await this.#around.parent?.start()) ?? this.#listeners.reconcile(this.#config.listeners);
   }
 
-  /** Starts a worker. It need not wait for a ready backend, because its parent has already waited. */
+  /**
+   * Starts this process as a worker. A worker need not wait for a ready backend, because its parent has already waited.
+   */
   async #openWorker(): Promise<Failure | undefined> {
     const failure = await this.#clusters.load();
     if (failure !== undefined) return failure;
@@ -250,11 +264,11 @@ class Watchkeeper implements Running {
   }
 
   /**
-   * Opens the admin ports before the listeners, because health checks may come as soon as clients are accepted. Before
-   * the first client connects, collects the 10 MB of garbage that the start leaves: V8 would keep that memory.
+   * Opens the admin ports before the listeners, because health checks may come as soon as clients are accepted. Between
+   * the two steps, runs a garbage collection, because the start leaves 10 MB of garbage that V8 would otherwise keep.
    *
    * If systemd keeps the listening sockets and no predecessor serves, clients may already wait for this process. The
-   * listeners are then opened first, without a collection. That saves these clients 0.2 s.
+   * listeners are then opened first, without a garbage collection. That saves these clients 0.2 s.
    */
   async #openPorts(isAwaited: boolean): Promise<Failure | undefined> {
     const listen = (): Promise<Failure | undefined> => (isAwaited ? this.#openLast() : this.#openFirst());
@@ -272,9 +286,9 @@ class Watchkeeper implements Running {
   }
 
   /**
-   * True if the proxy waits for a ready backend before it accepts clients. Otherwise it would accept clients that it
-   * cannot serve yet: those in the accept queues of inherited sockets, and on a shared port those that another process
-   * could serve.
+   * True if the proxy waits for a ready backend before it accepts clients. On inherited sockets, clients may already be
+   * in the accept queue, and the proxy could not serve them yet. On a shared port, it would take clients that another
+   * process could serve.
    */
   get #awaitsBackends(): boolean {
     const isShared = this.#config.listeners.some(({ reusePort }) => reusePort);
@@ -379,11 +393,11 @@ class Watchkeeper implements Running {
     given: DrainTimes = this.#config.drain,
   ): Promise<void> {
     this.#isDraining = true;
-    // The successor has the admin port now. A request that still reaches this process is meant for the successor.
+    // A successor now serves the admin port, so requests must no longer reach this process.
     if (isHandedOver) await this.#servers?.close();
     this.#peers.stop();
-    // With workers, the drain treats a port that systemd keeps open like any other port, because workers cannot know
-    // when the next process takes it over.
+    // With workers, a port that systemd keeps open is drained like any other port, because workers cannot know when the
+    // next process takes the port over.
     const isPortKept = this.#inherited.areKept && this.#around.parent === undefined;
     const times = isHandedOver ? { ...given, shutdownDelayMs: 0 } : { ...given, isPortKept };
     const parts = {
@@ -474,7 +488,7 @@ class Watchkeeper implements Running {
     };
   }
 
-  /** Returns the checks of /readyz, which fails while the proxy drains, refuses clients, or has no ready backend. */
+  /** Returns the checks of /readyz. It fails while the proxy drains, refuses clients, or has no ready backend. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;
@@ -489,7 +503,7 @@ class Watchkeeper implements Running {
 
 type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers">;
 
-/** Moves a worker's watch to another backend. Resolves with undefined if no worker serves the watch. */
+/** Asks the workers to move a watch to another backend. Resolves with undefined if no worker serves the watch. */
 async function movedIn(parent: Parent, id: string): Promise<Outcome | undefined> {
   const answers = await parent.ask({ of: "move", id });
   const outcomes = answers.map((answer): Outcome => {

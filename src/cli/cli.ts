@@ -51,7 +51,8 @@ async function runCommand(name: CommandName, args: string[]): Promise<number> {
   try {
     return await runs[name](args);
   } catch (reason) {
-    // For invalid usage, parseArgs' message names the option. Any other error is a bug, so Node prints its stack.
+    // After invalid usage, the message of parseArgs names the option. Any other error is a bug, so Node prints its
+    // stack.
     const isUsage =
       reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
     if (!isUsage) throw reason;
@@ -71,8 +72,8 @@ function main([name = "", ...args]: string[]): Promise<number> {
 }
 
 process.channel?.unref();
-// With an older Node, bin/watchkeeper.js starts this process and passes signals on to it. If that parent exits, no more
-// signals come, so this process ends. Only a successor outlives its parent.
+// If Node is too old, bin/watchkeeper.js starts this process with a newer Node and passes signals on to it. Once that
+// parent has exited, no more signals arrive, so this process ends. Only a successor outlives its parent.
 if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "SIGTERM"));
 
 // Without this listener, `get watches | head` would end with an error when `head` closes the pipe.

@@ -1,6 +1,6 @@
 /**
- * Reads the journal entries about one backend and decides when its failure becomes an incident. A short suspicion is no
- * incident, and an announced restart is one only if it takes too long. No I/O.
+ * Reads the journal entries about one backend and decides when its failure becomes an incident. A short suspicion is
+ * not an incident. An announced restart becomes an incident only if it takes too long. No I/O.
  */
 
 import { limits } from "../base/limits.ts";
@@ -78,8 +78,8 @@ export class BackendCourse {
   }
 
   /**
-   * Records the result of a new connection. While the backend is suspect or dead, a failure that follows a success
-   * counts as a new failure of the backend, although the backend's state does not change.
+   * Records the outcome of a new connection to the backend. While the backend is suspect or dead, a failed connection
+   * after a successful one counts as a new failure of the backend, although the backend's state does not change.
    */
   met(entry: Probed, at: number): void {
     const { met, reached, ms } = entry;
@@ -97,7 +97,7 @@ export class BackendCourse {
     if (client !== "" && this.clients.length < limits.incidentClients) this.clients.push(client);
   }
 
-  /** Clears the evidence, which now belongs to an incident. */
+  /** Clears the evidence and the effects on clients, because an incident has taken them over. */
   handOver(): void {
     this.dueAt = Number.POSITIVE_INFINITY;
     this.rows = [];
@@ -112,7 +112,7 @@ export class BackendCourse {
     if (met === "refusal") return "backend-dead";
     if (met === "silence") return reached === "" ? "backend-blackholed" : "backend-frozen";
     if (this.#detector === "readyz") return "backend-unready";
-    // No new connection has failed, so only older connections have a problem.
+    // No new connection has failed, so only existing connections have a problem.
     return this.state === "dead" ? "backend-dead" : "backend-blackholed";
   }
 

@@ -25,7 +25,10 @@ type Named = { readonly backend: string; readonly cluster?: string };
 export class BackendFold {
   readonly #store: IncidentStore;
   readonly #courses = new Map<string, BackendCourse>();
-  /** The resources whose watch caches have a problem, by kind of incident and then by backend. */
+  /**
+   * The resources whose watch cache at a backend has a problem. The first key is the kind of incident, and the second
+   * is the backend.
+   */
   readonly #caches = {
     "backend-stale": new Map<string, Set<string>>(),
     "cache-progress-delayed": new Map<string, Set<string>>(),
@@ -43,8 +46,8 @@ export class BackendFold {
   }
 
   take(entry: Entry, at: number): void {
-    // Records a backend even before its state is known. Otherwise the known backends could count as all backends, and
-    // "all-backends-down" would be opened too early.
+    // A backend is recorded even before its state is known. Otherwise the known backends could count as all backends,
+    // and "all-backends-down" would be opened too early.
     if (entry.kind === "backend.added") this.#courseOf(entry);
     else if (entry.kind === "backend.changed") this.#changed(entry, at);
     else if (entry.kind === "backend.probed") this.#met(entry, at);
@@ -131,7 +134,10 @@ export class BackendFold {
     );
   }
 
-  /** Opens or ends "all-backends-down" for one cluster. Backends of other clusters cannot serve its clients. */
+  /**
+   * Opens or ends the incident "all-backends-down" of one cluster. Only the cluster's own backends count, because those
+   * of other clusters cannot serve its clients.
+   */
   #judgeAll(cluster: string, at: number): void {
     const courses = [...this.#courses.values()].filter((course) => course.cluster === cluster);
     const kind = "all-backends-down";
@@ -237,8 +243,8 @@ export class BackendFold {
 
   /**
    * Adds an effect on clients, such as a moved watch, to the backend's incident. If the backend is only suspect, keeps
-   * the effect for a later incident. Ignores effects that no backend caused: those of rebalancing, of an operator, of a
-   * drain, and of a resource that no longer exists.
+   * the effect for an incident that may follow. Ignores effects that no backend caused, such as a watch that was moved
+   * by rebalancing, by an operator or by a drain, or that ended because its resource no longer exists.
    */
   #charge(backend: string, impact: Partial<Impact>, client: string, reason: string): void {
     if (backend === "" || ["rebalance", "operator", "drained", "not_found"].includes(reason)) return;

@@ -8,8 +8,8 @@ import { incidentLimits } from "./limits.ts";
 export type ExpiryLevel = "ok" | "soon" | "now" | "over";
 
 /**
- * Returns the level of a certificate that expires in `leftMs`. A loopback certificate becomes "soon" earlier, because
- * only a restart of its apiserver renews it.
+ * Returns the level of a certificate that expires in `leftMs` milliseconds. A loopback certificate becomes "soon"
+ * earlier, because only a restart of its apiserver renews it.
  */
 export function levelOf(leftMs: number, purpose: string): ExpiryLevel {
   if (leftMs <= 0) return "over";

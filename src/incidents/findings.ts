@@ -1,4 +1,4 @@
-/** Decides for a journal entry whether it opens or continues an incident, or ends one. No I/O. */
+/** Decides whether a journal entry opens an incident, adds evidence to one, or ends one. No I/O. */
 
 import { limits } from "../base/limits.ts";
 import type { Entry, EntryOf } from "../events/journal.ts";

@@ -55,8 +55,8 @@ export class Fold {
 type About = { readonly subject: string };
 
 /**
- * Returns an incident's subject with the name of its cluster, so that the same problem in two clusters makes two
- * incidents. The name of a backend contains its cluster already.
+ * Returns an incident's subject, preceded by the name of its cluster, so that the same problem in two clusters makes
+ * two incidents. A backend's name already contains the name of its cluster.
  */
 function subjectIn(cluster: string, { subject }: About): string {
   if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
@@ -75,8 +75,8 @@ function withCluster(cluster: string, finding: Finding): Finding {
 }
 
 /**
- * Finds clients that get stale responses repeatedly. One stale response after a failover does no harm. A second one
- * within `quietMs` means that the client keeps an old state. No I/O.
+ * Finds clients that repeatedly get stale responses. One stale response after a failover does no harm. A second one
+ * within `quietMs` means that the client works with an outdated state. No I/O.
  */
 export class StaleResponses {
   readonly #latest = new Lru<string, number>(limits.anomalies);

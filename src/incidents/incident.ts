@@ -3,7 +3,10 @@ import { limits } from "../base/limits.ts";
 import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** One measurement with its detector and limit. If there is no number, `unit` is "" and both numbers are 0. */
+/**
+ * One piece of evidence: a measurement, the detector that made it, and the limit of this detector. If nothing was
+ * measured, `unit` is "", and `value` and `threshold` are 0.
+ */
 export type EvidenceRow = {
   readonly at: number;
   readonly detector: string;
@@ -12,7 +15,7 @@ export type EvidenceRow = {
   readonly unit: "" | "ms" | "times" | "backends";
   readonly text: string;
   readonly auditId?: string;
-  /** Number of earlier rows with the same finding that this row replaces; default: 0. */
+  /** Number of earlier rows with the same finding that were replaced by this row; default: 0. */
   readonly repeats?: number;
 };
 
@@ -37,7 +40,10 @@ export type ClientNames = { readonly names: string[]; count: number };
 export type Incident = {
   readonly id: number;
   readonly kind: IncidentKind;
-  /** What the incident is about: a backend, a client with its watch, a lease, a certificate, or a file. */
+  /**
+   * What the incident is about, such as a backend, a client and the resource that it watches, a lease, a certificate,
+   * or a file.
+   */
   readonly subject: string;
   /** Name of the backend that the incident concerns; "": none. */
   readonly backend: string;
@@ -50,7 +56,7 @@ export type Incident = {
   readonly impact: Impact;
   /** Clients that the problem harms. */
   readonly affected: ClientNames;
-  /** Clients that are the problem, such as the client that replays history. */
+  /** Clients that cause the problem, such as a client that replays history. */
   readonly causedBy: ClientNames;
   lastSeenAt: number;
   /** Clock reading (ms) at which the incident ended; -1: it is still active. */
@@ -71,8 +77,8 @@ export function addImpact(impact: Impact, more: Partial<Impact>): void {
 }
 
 /**
- * Counts a client. Truncates the client's name, because the name contains the User-Agent, which a client chooses
- * itself.
+ * Adds a client to the set. Cuts the client's name at the length limit, because the name contains the client's
+ * User-Agent header, which can have any length.
  */
 export function addClient(clients: ClientNames, name: string): void {
   const clipped = name.slice(0, incidentLimits.nameChars);
@@ -87,7 +93,8 @@ export function noClients(): ClientNames {
 
 /**
  * Adds a row of evidence. Of consecutive rows with the same finding, only the first and the latest stay. If there are
- * too many rows, removes one in the middle: the first rows prove the incident, and the last show its present state.
+ * too many rows, removes one from the middle, because the first rows prove the incident and the last rows show its
+ * present state.
  */
 export function addEvidence(incident: Incident, row: EvidenceRow): void {
   const { evidence } = incident;

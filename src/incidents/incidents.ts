@@ -32,7 +32,7 @@ export class Incidents {
   }
 
   #take(entry: Entry, at: number): void {
-    // Ignored, because an incident is never the cause of another incident.
+    // Entries about incidents are ignored, because an incident is never the cause of another incident.
     if (entry.kind === "incident.opened" || entry.kind === "incident.ended") return;
     this.#fold.take(entry, at);
     this.#schedule();

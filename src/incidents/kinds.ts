@@ -2,10 +2,16 @@
 import { limits } from "../base/limits.ts";
 import { incidentLimits } from "./limits.ts";
 
-/** The severity of the kind's alert (admin/monitoring/alerts.ts): "critical" only if clients get no service. */
+/**
+ * The severity of the alert for this kind (admin/monitoring/alerts.ts). It is "critical" only if clients get no
+ * service.
+ */
 export type Severity = "critical" | "warning";
 
-/** Properties of a kind. `calmMs`: ms without new evidence until the incident ends; 0: only a journal entry ends it. */
+/**
+ * Properties of an incident kind. `calmMs`: an incident of this kind ends after this many milliseconds without new
+ * evidence; 0: it ends only when a journal entry reports the end of the problem.
+ */
 export type KindRow = { readonly severity: Severity; readonly calmMs: number; readonly about: string };
 
 export const incidentKinds = {

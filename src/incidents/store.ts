@@ -1,4 +1,4 @@
-/** The active incidents by kind and subject, and the latest of those that have ended. Limited in size. No I/O. */
+/** The active incidents by kind and subject, and the most recently ended ones. Their number is limited. No I/O. */
 import { addClient, addEvidence, type EvidenceRow, type Incident, noClients, noImpact } from "./incident.ts";
 import { type IncidentKind, incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";

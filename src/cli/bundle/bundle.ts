@@ -50,7 +50,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   for (const kind of kinds) {
     // Reads one list after another, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
-    // A proxy of an older version has no list of replicas. The bundle is then written without this list.
+    // A proxy of an older version has no list of replicas. The bundle is then written without it.
     if (list instanceof Failure && kind === "replicas" && list.code === "backend-refused") continue;
     if (list instanceof Failure) return list;
     lists.set(kind, list);
@@ -137,7 +137,7 @@ function headOf(name: string, size: number, wallMs: number): Buffer {
   octal(0, 116, 8);
   octal(size, 124, 12);
   octal(Math.floor(wallMs / 1000), 136, 12);
-  // The checksum is computed over the header, with eight spaces in the place of the checksum itself.
+  // The checksum is computed over the header, in which eight spaces stand in place of the checksum itself.
   head.write(" ".repeat(8), 148);
   head.write("0", 156);
   head.write("ustar\u000000", 257);

@@ -32,7 +32,10 @@ export class Redactor {
   readonly #aliases = new Map<string, string>();
   readonly #counts = new Map<string, number>();
 
-  /** Assigns aliases to the names in a list. Called for all lists before `rows`, because lists refer to each other. */
+  /**
+   * Assigns aliases to the names in a list. Must be called for all lists before `rows`, because a list contains names
+   * that belong to other lists.
+   */
   learn(list: string, rows: readonly Row[]): void {
     for (const row of rows) this.#learn(row, ownNames[list]);
   }
@@ -95,7 +98,7 @@ export class Redactor {
     // Redacts the whole text, because a path contains namespaces, names and selectors.
     if (field === "path") return "[redacted]";
     const kind = aliasKinds[field] ?? (field === "name" ? own : undefined);
-    // A text without an alias of its own may be a sentence that contains names, such as an incident's subject.
+    // A text that is no known name may be a sentence that contains names, such as an incident's subject.
     const known = this.#aliases.get(text);
     if (known !== undefined && kind !== undefined) return known;
     return this.#sentence(text);
@@ -124,7 +127,10 @@ export class Redactor {
     );
   }
 
-  /** Returns a name's alias. Names of one or two characters have none, because they may be ordinary words. */
+  /**
+   * Returns a name's alias; undefined: none is known, or the name has only one or two characters and may be an ordinary
+   * word.
+   */
   #known(word: string): string | undefined {
     return word.length < 3 ? undefined : this.#aliases.get(word);
   }
@@ -141,7 +147,7 @@ export class Redactor {
 }
 
 /**
- * True if the field, which elsewhere contains a name, contains none in this row: "from" and "to" of a state change are
+ * True if the field contains no name in this row, although it does in other rows: "from" and "to" of a state change are
  * states, and the "subject" of an incident is a text of several words.
  */
 function isState(name: string, row: unknown): boolean {

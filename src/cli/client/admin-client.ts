@@ -1,4 +1,4 @@
-/** The CLI's client of the JSON API of a running proxy. */
+/** The CLI's client for the JSON API of a running proxy. */
 import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
 import { request as httpsRequest, type RequestOptions } from "node:https";
 import { StringDecoder } from "node:string_decoder";
@@ -18,7 +18,7 @@ import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 const usualAddress = "127.0.0.1:7480";
 const usualMetrics = "127.0.0.1:7481";
 const requestTimeoutMs = 10_000;
-/** Maximum size of a response in bytes. A page of 500 rows with 2 KiB each takes only 1 MiB. */
+/** Maximum size of a response in bytes. The largest page is smaller: 500 rows of 2 KiB each make about 1 MiB. */
 export const responseBytes = 16 * 1024 * 1024;
 
 /** Files with the bearer token and the CA bundle for the API; "" or undefined: no such file. */
@@ -52,14 +52,17 @@ export class AdminClient {
     this.#prefix = prefix;
   }
 
-  /** Returns a client for each replica that the process at `#origin` knows. That process forwards the requests. */
+  /**
+   * Returns an API client for each replica in the list of the process at `#origin`. That process forwards the requests
+   * of these clients to the replicas.
+   */
   async replicas(): Promise<readonly ReplicaClient[] | Failure> {
     const list = await this.list("replicas", {}, adminLimits.apiPageMost);
     if (list instanceof Failure) return list;
     return list.items.map((row) => ({ name: textAt(row, "name"), row, client: this.#replica(row) }));
   }
 
-  /** Returns a client for the replica of this name or address. */
+  /** Returns a client for the replica that has this name or address. */
   async replica(name: string): Promise<AdminClient | Failure> {
     const all = await this.replicas();
     if (all instanceof Failure) return all;
@@ -83,7 +86,10 @@ export class AdminClient {
     return new Failure("backend-lost", "backend", `Replica ${name} has ${since}${why}`);
   }
 
-  /** Returns a client of the API at "host:port" or a URL. Undefined values are taken from environment variables. */
+  /**
+   * Returns a client for the API at `address`, which is "host:port" or a URL. If the address or a file is undefined, an
+   * environment variable supplies it.
+   */
   static at(
     address: string | undefined,
     env: NodeJS.ProcessEnv,
@@ -111,7 +117,7 @@ export class AdminClient {
         "client",
         `${quote(address)} must be host:port or an http:// or https:// URL`,
       );
-    // Never sends a token over plain HTTP to another machine, because it could be read on the network.
+    // A token is never sent over plain HTTP to another machine, because it could be read on the network.
     if (access.token !== undefined && url.protocol === "http:" && !isLocalHost(url.host))
       return new Failure(
         "bad-request",
@@ -131,7 +137,10 @@ export class AdminClient {
     return answer instanceof Failure ? answer : rowOf(answer);
   }
 
-  /** Reads at most `most` rows, page by page. If the list changes in between, a row may be missing or appear twice. */
+  /**
+   * Reads at most `most` rows, page by page. If the list changes between two pages, a row may be missing or appear
+   * twice.
+   */
   async list(
     name: string,
     query: Readonly<Record<string, string>>,
@@ -207,7 +216,7 @@ export class AdminClient {
     return promise;
   }
 
-  /** Sends the request without an HTTP agent, whose kept-alive socket would keep this process running. */
+  /** Sends the request without an HTTP agent, because an agent's kept-alive socket would keep this process running. */
   #request(path: string, options: RequestParts): ClientRequest {
     const { token, ca } = this.#access;
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
@@ -224,7 +233,7 @@ export class AdminClient {
     const body = parseJson(text);
     const message = body === undefined ? "" : rowOf(body)["message"];
     const reason = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
-    // Status 502: the process at `#origin` was to forward the request, and the replica does not answer.
+    // Status 502 means that the process at `#origin` forwarded the request, but the replica did not answer.
     const code = status === 400 ? "bad-request" : status === 502 ? "backend-lost" : "backend-refused";
     return new Failure(code, "backend", `${reason || "no reason given"} (${status} from ${this.address})`);
   }

@@ -25,7 +25,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
   return 0;
 });
 
-/** What to explain: the incident with this number, or else the newest incident that matches the query. */
+/** What to explain: the incident with this number; undefined: the newest incident that matches the query. */
 type Asked = { readonly number: string | undefined; readonly query: Record<string, string> };
 
 function askedIn(options: Given): Asked | Failure {
@@ -57,7 +57,7 @@ async function explainAll(
       answers.map(({ name, answer }) => `REPLICA ${shown(name)}\n${explained(answer)}`).join("\n"),
     );
   const code = reportFailures(all, screen);
-  // A replica without an incident is no failure if another replica has one.
+  // A replica without an incident does not count as failed if another replica has one.
   return code === 1 && answers.length > 0 ? 0 : code;
 }
 
@@ -106,7 +106,7 @@ function head(incident: Row): string {
 }
 
 /**
- * Returns a text with the time when the incident began. For some incidents, such as those about an expiring
+ * Returns a text with the time at which the incident's cause began. For some incidents, such as those about an expiring
  * certificate, only the time of the detection is known.
  */
 function beginning(incident: Row): string {
@@ -159,7 +159,10 @@ function measured(path: string): (row: Row) => string {
   };
 }
 
-/** Returns a short time in milliseconds. A long one, such as the time until an expiry, is in hours or days. */
+/**
+ * Returns a duration as text: a short one in milliseconds, and a long one, such as the time until an expiry, in hours
+ * or days.
+ */
 function measuredTime(ms: number): string {
   const isLong = Math.abs(ms) >= longMs;
   return isLong ? `${ms < 0 ? "-" : ""}${age(Math.abs(ms))}` : `${Math.round(ms)}ms`;

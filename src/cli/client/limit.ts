@@ -1,4 +1,4 @@
-/** `watchkeeper limit KEY=VALUE...`: limits requests for a time, through the API of a running proxy. */
+/** `watchkeeper limit KEY=VALUE...`: limits requests for a given time, through the API of a running proxy. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type Given, usage } from "../commands/options.ts";
@@ -22,7 +22,7 @@ const lists: ReadonlyMap<string, string> = new Map([
 
 const mostCount = 100_000;
 
-/** Exit codes: 0 in force, 1 refused, 2 usage error, 3 the API or a replica is unreachable. */
+/** Exit codes: 0 the limit is in force, 1 refused, 2 usage error, 3 the API or a replica is unreachable. */
 export const limit = apiCommand("limit", async ({ options, client, screen }) => {
   const body = bodyOf(options);
   if (body instanceof Failure) return body;
@@ -33,7 +33,10 @@ export const limit = apiCommand("limit", async ({ options, client, screen }) => 
   return 0;
 });
 
-/** Sets a limit that the replicas share. A replica that starts later does not get the limit. */
+/**
+ * Sets a limit at every replica. The replicas divide the limit among themselves. A replica that starts later does not
+ * get the limit.
+ */
 async function limitAll(client: AdminClient, body: object, screen: Screen): Promise<number | Failure> {
   const shared = { ...body, scope: "AllReplicas" };
   const all = await fromAll(client, (one) => one.post("limits", shared, operator()));
@@ -51,7 +54,10 @@ async function limitAll(client: AdminClient, body: object, screen: Screen): Prom
   );
 }
 
-/** After a timeout, returns a Failure that says that the limit may be in force: the replica may have set it. */
+/**
+ * Returns the outcome unchanged, unless the request timed out. After a timeout, returns a Failure that says that the
+ * limit may be in force, because the replica may have received the request.
+ */
 function unconfirmed(outcome: Row | Failure): Row | Failure {
   if (!(outcome instanceof Failure) || !/no answer in \d/.test(outcome.message)) return outcome;
   const { code, origin, message } = outcome;
@@ -70,7 +76,7 @@ function bodyOf(options: Given): Record<string, unknown> | Failure {
   for (const one of [burst, maxInFlight]) if (one instanceof Failure) return one;
   return {
     ...matched,
-    // An undefined value is no problem, because JSON omits it.
+    // JSON.stringify omits undefined values, so an option that is not given does not reach the API.
     burst,
     maxInFlight,
     rate: options.text("rate"),
@@ -91,7 +97,7 @@ function matchesIn(words: readonly string[]): Record<string, readonly string[]> 
   return matched;
 }
 
-/** Returns the network of a single address: "10.0.0.1/32". */
+/** Returns a network in CIDR notation: "10.0.0.1" becomes "10.0.0.1/32". */
 function networkOf(text: string): string {
   if (text.includes("/")) return text;
   return `${text}/${text.includes(":") ? 128 : 32}`;

@@ -46,7 +46,7 @@ export function nextCommands(incident: Row): string {
 }
 
 function certificateCommands(incident: Row): readonly string[] {
-  // The subject is "serving kube" or, with several clusters, "eu: serving kube".
+  // An example of the subject is "serving kube" or, with several clusters, "eu: serving kube".
   const [, purpose = "", name = ""] = /^(?:\S+: )?(\S+) (.*)$/.exec(textAt(incident, "subject")) ?? [];
   return [`watchkeeper get certificates purpose=${nameIn(purpose)} ${nameIn(name)} -o wide`];
 }
@@ -69,10 +69,10 @@ function leaseCommands(incident: Row): readonly string[] {
   return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident)];
 }
 
-/** Maximum number of addresses, so that the commands fit on one screen. */
+/** Maximum number of client addresses for which commands are printed, so that the commands fit on one screen. */
 const mostAddresses = 3;
 
-/** Returns commands that find the process, pod or node of each client that causes the incident. */
+/** Returns commands that find the process, pod or node of each client that caused the incident. */
 function originCommands(incident: Row): readonly string[] {
   const addresses = wordsAt(incident, "causedBy.names").map((name) => name.split(" ")[0] ?? "");
   return [...new Set(addresses)]

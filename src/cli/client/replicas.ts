@@ -8,10 +8,15 @@ import type { Column } from "./table.ts";
 /** The result of a request to one replica. `row`: the replica's row in the list of replicas. */
 export type OfReplica<T> = { readonly name: string; readonly row: Row; readonly outcome: T | Failure };
 
-/** Maximum number of concurrent requests. It is low, because one process forwards all and buffers the responses. */
+/**
+ * Maximum number of concurrent requests. It is low, because a single process forwards all requests and buffers the
+ * responses.
+ */
 const askedAtOnce = 4;
 
-/** Calls `ask` for each replica that is reachable. The outcome of any other replica is a Failure with the reason. */
+/**
+ * Calls `ask` for each replica that can be reached. For every other replica, the outcome is a Failure with the reason.
+ */
 export async function fromAll<T>(
   client: AdminClient,
   ask: (client: AdminClient) => Promise<T | Failure>,
@@ -49,8 +54,8 @@ export function failuresIn(
 }
 
 /**
- * Prints a line for each replica that failed. Returns the exit code: 3 if one did not answer, 2 if one found the
- * request invalid, 1 after any other failure, 0 without a failure.
+ * Prints a line for each replica that failed. Returns the exit code: 3 if a replica did not answer, else 2 if a replica
+ * found the request invalid, else 1 if a replica failed, else 0.
  */
 export function reportFailures(
   all: readonly OfReplica<unknown>[],

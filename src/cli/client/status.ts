@@ -10,8 +10,8 @@ import { type Column, tableOf } from "./table.ts";
 import { age, amount, counted, marked } from "./words.ts";
 
 /**
- * The lists of the API that `status` reads: path, query, and maximum number of rows to read. This maximum is 1 if
- * `status` needs only the list's total.
+ * The lists that `status` reads from the API: path, query, and maximum number of rows. The maximum is 1 if `status`
+ * needs only the total number of rows.
  */
 const lists = {
   backends: ["backends", {}, adminLimits.apiPageMost],
@@ -38,7 +38,7 @@ export const status = apiCommand("status", async ({ options, client, screen }) =
   return isWell(known) ? 0 : 1;
 });
 
-/** Prints a line for each replica, and the incidents of all of them. */
+/** Prints a line for each replica, and then the incidents of all replicas. */
 async function statusOfAll(client: AdminClient, isJson: boolean, screen: Screen): Promise<number | Failure> {
   const all = await fromAll(client, readAll);
   if (all instanceof Failure) return all;
@@ -68,7 +68,7 @@ const replicaColumns: readonly Column[] = [
   { head: "REASON", of: (row) => textAt(row, "reason") },
 ];
 
-/** Returns a replica's line of the table. If the replica does not answer, the line has the reason. */
+/** Returns the table row of a replica. If the replica did not answer, the row shows the reason. */
 function lineOf({ name, row, outcome }: OfReplica<StatusParts>): Row {
   const { state, version } = row;
   const known = { replica: name, state, version };
@@ -172,7 +172,10 @@ function countsOf({ watches, hung, clients, leases, certificates }: StatusParts)
   ].join("   ");
 }
 
-/** Returns the lines about an incident. `replica`: name of the replica that reports it; "": only one was asked. */
+/**
+ * Returns the lines about an incident. `replica`: name of the replica that reports the incident; "": only one replica
+ * was asked.
+ */
 function incidentLines(incident: Row, replica = ""): string {
   const text = (path: string): string => shown(textAt(incident, path));
   const what = `${text("kind")} ${text("subject")}`.trimEnd();

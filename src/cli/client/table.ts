@@ -1,4 +1,4 @@
-/** Formats rows as kubectl does: columns as wide as their values, with two spaces between them. */
+/** Formats rows as kubectl does: each column is as wide as its longest value, with two spaces between columns. */
 import { type Row, shown } from "../commands/rows.ts";
 
 export type Column = {
@@ -15,7 +15,7 @@ const cellChars = 60;
 
 export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolean };
 
-/** Returns the table, which ends with a line break; "" without rows and headings. */
+/** Returns the table, which ends with a line break; "": there are neither rows nor headings. */
 export function tableOf(columns: readonly Column[], rows: readonly Row[], options: TableOptions): string {
   const wanted = columns.filter(
     ({ isWide = false, isRare = false, of }) =>
@@ -41,7 +41,7 @@ function cell(text: string, isWide: boolean): string {
         .join("")}…`;
 }
 
-/** Returns the number of code points, which is nearly always the width in a terminal. */
+/** Returns the number of code points, which is nearly always the width of the text in a terminal. */
 function widthOf(text: string): number {
   return Array.from(text).length;
 }

@@ -4,7 +4,10 @@ import { Failure } from "../../base/failure.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
-/** Number of attempts to reconnect, and the ms between two of them: enough for a restart of the proxy. */
+/**
+ * Number of attempts to reconnect, and the pause in ms before each. Together, the pauses outlast a restart of the
+ * proxy.
+ */
 const attempts = 10;
 const retryMs = 1000;
 
@@ -38,7 +41,7 @@ async function follow(
       show(told);
     });
     if (stop.aborted) return undefined;
-    // Does not reconnect if no event has come yet, because the address is probably wrong.
+    // If no event has come yet, the address is probably wrong, so the command does not reconnect.
     if (ended.code !== "backend-lost" || (lastId === "" && failures === 0)) return ended;
     await new Promise<void>((resolve) => {
       clock.after(retryMs, resolve);
@@ -47,7 +50,9 @@ async function follow(
   return new Failure("backend-lost", "backend", `Connection to the proxy at ${client.address} lost`);
 }
 
-/** Returns an event as one line: `07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"`. */
+/**
+ * Returns an event as one line, such as `07:48:01.123 backend.changed backend=b to=suspect reason="PING unanswered"`.
+ */
 function lineOf({ name, data }: ServerSentEvent): string {
   if (name === "gap") return "... events missed: too many in between, or the proxy was restarted\n";
   const { at: _at, kind: _kind, ...fields } = parsed(data);

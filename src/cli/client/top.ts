@@ -1,4 +1,7 @@
-/** `watchkeeper top [watches|clients]`: prints rates, which are the differences between two reads of the API. */
+/**
+ * `watchkeeper top [watches|clients]`: prints rates, which it computes from the difference between two reads of the
+ * API.
+ */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Given } from "../commands/options.ts";
@@ -26,7 +29,10 @@ type TopOptions = {
 /** One read of the API: the rows with the highest counters, and the counters of the whole proxy. */
 type Reading = { readonly rows: readonly Row[]; readonly figures: Row };
 
-/** Prints until a signal, or once. Exit codes: 0 printed once, 2 usage error, 3 the API is unreachable. */
+/**
+ * Prints a table every few seconds until a signal, or only once. Exit codes: 0 printed once, 2 usage error, 3 the API
+ * is unreachable.
+ */
 export const top = apiCommand("top", async ({ options: given, client, screen, clock }) => {
   const options = optionsIn(given, screen);
   if (options instanceof Failure) return options;
@@ -54,7 +60,7 @@ function optionsIn(given: Given, screen: Screen): TopOptions | Failure {
     everyMs: seconds * 1000,
     rows,
     isJson: given.text("output") === "json",
-    // Prints only one measurement to a file or a pipe, because a file must not grow without limit.
+    // For a file or a pipe, prints only one measurement, because a file must not grow without limit.
     isOnce: given.has("once") || screen.lines === 0,
   };
 }

@@ -5,11 +5,11 @@ import { docsPage } from "../../program/docs.ts";
 export type Option = {
   readonly name: string;
   readonly short?: string;
-  /** Placeholder of the option's value in a usage text; default: none, because the option is a flag. */
+  /** Placeholder of the option's value in a usage text; default: none, which means that the option is a flag. */
   readonly value?: string;
   readonly isRequired?: boolean;
   readonly isMultiple?: boolean;
-  /** The values of the command's first argument for which the option is valid; default: all. */
+  /** The option is valid only if the command's first argument has one of these values; default: any value. */
   readonly only?: readonly string[];
   /** All valid values; default: any value is valid. */
   readonly choices?: readonly string[];

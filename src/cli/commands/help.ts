@@ -22,7 +22,7 @@ export function usageLine(name: string, spec: CommandSpec): string {
   return `usage: watchkeeper ${name} ${usageOf(spec)}`.trimEnd();
 }
 
-/** Returns the arguments and options after a command's name: "KIND [NAME] [--admin ADDRESS]". */
+/** Returns the text that follows the command's name in a usage line, such as "KIND [NAME] [--admin ADDRESS]". */
 export function usageOf({ words, options }: CommandSpec): string {
   const parts = options.map((option) => {
     const { isRequired = false, isMultiple = false } = option;

@@ -13,8 +13,8 @@ export type DeploymentWishes = {
 const name = "watchkeeper";
 const labels = `app.kubernetes.io/name: ${name}`;
 /**
- * Directory of the certificate. It lies outside the configuration's directory, because that is a ConfigMap volume, in
- * which no other volume can be mounted.
+ * Directory of the certificate. It must not lie in the configuration's directory, because that is a read-only ConfigMap
+ * volume, below which no other volume can be mounted.
  */
 const served = `/var/run/secrets/${name}-tls`;
 const ports = { kube: 8443, metrics: 7481 };
@@ -34,7 +34,7 @@ export function deploymentConfig(): string {
   });
 }
 
-/** Returns the YAML documents, by their file names in deploy/deployment. */
+/** Returns the YAML documents. The key of each is its file name in deploy/deployment, without the extension. */
 export function deploymentParts(wishes: DeploymentWishes): Readonly<Record<string, string>> {
   const { namespace } = wishes;
   return {

@@ -27,7 +27,10 @@ export type Patched = {
   readonly remarks: readonly string[];
 };
 
-/** Adds the sidecar to each workload. Returns a Failure if `text` has none. `file`: the file's name in messages. */
+/**
+ * Adds the sidecar to each workload in `text`. Returns a Failure if `text` contains no workload. `file`: the file's
+ * name in messages.
+ */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   const others: string[] = [];
   const remarks: string[] = [];

@@ -25,9 +25,12 @@ export type PodDirectories = {
   readonly state: string;
 };
 
-/** Validity of the certificate in ms: longer than any pod lives, because without the CA's key it cannot be renewed. */
+/**
+ * Validity of the certificate in milliseconds. The certificate cannot be renewed without the CA's key, so it is valid
+ * for longer than any pod lives.
+ */
 const certificateMs = 10 * 365 * 86_400_000;
-/** A certificate that is valid for fewer milliseconds than this is replaced. */
+/** The certificate is replaced if its remaining validity is shorter than this many milliseconds. */
 const leastLeftMs = 30 * 86_400_000;
 
 /** Writes all files. Resolves with undefined when they are complete, or with a Failure. */
@@ -56,8 +59,8 @@ function refuse(message: string): Failure {
 }
 
 /**
- * Makes a CA and one certificate. Discards the CA's key, because the application trusts every certificate that it
- * signs. CA and certificate survive a restart of the sidecar, because clients read ca.crt only once.
+ * Makes a CA and one certificate. Discards the CA's key, because the application trusts every certificate that is
+ * signed with this key. CA and certificate survive a restart of the sidecar, because clients read ca.crt only once.
  */
 async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const files = stateFiles(state);
@@ -68,7 +71,8 @@ async function ensureCertificate(state: string, clock: Clock): Promise<void> {
   const { certificate, key } = authority.issue({ name: "watchkeeper", hosts: sidecarHosts, notAfter });
   replace(files.key, key, 0o600);
   replace(files.cert, certificate, 0o600);
-  // The CA is written last. If it is missing at the next start, all files are written again.
+  // The CA file is written last, so that its presence proves that the other files are complete. If it is missing at the
+  // next start, all files are written again.
   replace(files.ca, authority.certificate, 0o644);
 }
 
@@ -88,7 +92,7 @@ function asList<T>(outcome: readonly T[] | Failure): readonly T[] {
   return outcome instanceof Failure ? [] : outcome;
 }
 
-/** Creates links to the kubelet's files, so that clients get renewed tokens even while the sidecar is down. */
+/** Creates links to the kubelet's files, so that clients get renewed tokens even while the sidecar does not run. */
 function linkTo(direct: string, shared: string): void {
   for (const name of ["token", "namespace"]) {
     const target = join(direct, name);
@@ -110,8 +114,8 @@ function linkedTo(link: string): string | undefined {
 }
 
 /**
- * Writes ca.crt for clients, with the sidecar's CA and the cluster's CAs. Clients need the latter too, because those
- * that use the service's name bypass the sidecar.
+ * Writes ca.crt for clients, with the sidecar's CA and the cluster's CAs. Clients also need the cluster's CAs, because
+ * a client that connects to the service's name bypasses the sidecar.
  */
 function writeCa({ direct, shared, state }: PodDirectories): Failure | undefined {
   const cluster = loadCa(join(direct, "ca.crt"));
@@ -130,7 +134,10 @@ function replace(path: string, text: string, mode: number): void {
   renameSync(`${path}.new`, path);
 }
 
-/** Writes ca.crt again whenever the cluster's CA changes, and calls `onChange`. Returns a function that stops this. */
+/**
+ * Writes ca.crt again whenever the cluster's CA changes, and then calls `onChange` with the outcome. Returns a function
+ * that stops this.
+ */
 export function followCa(
   directories: PodDirectories,
   parts: { readonly clock: Clock; readonly onChange: (failure: Failure | undefined) => void },

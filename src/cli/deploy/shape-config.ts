@@ -4,7 +4,7 @@ import { docsPage } from "../../program/docs.ts";
 export type NamedBackend = {
   readonly name: string;
   readonly url: string;
-  /** Share of the load compared with other backends; default: 1. */
+  /** The backend's share of the load, relative to the weights of the other backends; default: 1. */
   readonly weight?: number;
 };
 
@@ -13,7 +13,7 @@ export type ConfigWishes = {
   readonly about: readonly string[];
   readonly name: string;
   readonly address: string;
-  /** True if two pods of a node listen on the same port. */
+  /** True if two pods on the same node listen on the same port (SO_REUSEPORT); default: false. */
   readonly reusesPort?: boolean;
   /** Certificate and key of the proxy; default: none, so that the proxy passes TLS through to the apiservers. */
   readonly serving?: ServingFiles;

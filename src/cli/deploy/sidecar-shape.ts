@@ -6,7 +6,9 @@ export const usual = {
   shared: "/var/run/secrets/kubernetes.io/serviceaccount",
   /** Directory in which the kubelet puts the token, the cluster's CA and the namespace. */
   direct: "/var/run/secrets/watchkeeper",
-  /** Directory of the sidecar's certificate, kept across restarts, because the application reads the CA only once. */
+  /**
+   * Directory of the sidecar's certificate. It is kept across restarts, because the application reads the CA only once.
+   */
   state: "/var/run/watchkeeper",
   port: 7443,
   metricsPort: 7481,
@@ -73,7 +75,9 @@ export type Addition = { readonly image: string; readonly port: number; readonly
 export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
-/** Volumes that the application's containers mount. A container that mounts them was changed by an earlier run. */
+/**
+ * Volumes that the application's containers mount. If a container mounts them already, an earlier run has changed it.
+ */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },
   { name: volumes.direct, mountPath: usual.direct, readOnly: true },

@@ -64,7 +64,10 @@ async function serve(config: Config, directories: PodDirectories): Promise<numbe
 
 type Followed = { readonly config: Config; readonly directories: PodDirectories; readonly journal: Journal };
 
-/** Reloads the cluster's CA for upstream connections when it changes. Keeps the old CA if the new one is unreadable. */
+/**
+ * Reloads the cluster's CA for upstream connections whenever its file changes. Keeps the old CA if the new one is
+ * unreadable.
+ */
 function follow(running: Running, { config, directories, journal }: Followed): () => void {
   const file = `${directories.direct}/ca.crt`;
   const report = (outcome: readonly string[] | Failure): void => {

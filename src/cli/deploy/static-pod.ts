@@ -10,7 +10,7 @@ export type StaticPodWishes = {
   readonly metricsPort: number;
   /** True if TLS passes through to the apiservers. The proxy then needs no key, but cannot move watches. */
   readonly isPassthrough: boolean;
-  /** True for the second pod of a node, which serves while the first is replaced. */
+  /** True for the second of two pods on a node. Each serves while the other is replaced. */
   readonly isSecond: boolean;
   readonly backends: readonly NamedBackend[];
 };
@@ -55,7 +55,10 @@ export function staticPodConfig({
   });
 }
 
-/** Returns the files of kubeadm that the pod mounts. The pod does not mount their directory, which has the CA's key. */
+/**
+ * Returns the kubeadm files that the pod mounts. The pod does not mount their directory, because the directory also
+ * contains the CA's key.
+ */
 function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
   if (isPassthrough) return ["ca.crt"];
   return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];

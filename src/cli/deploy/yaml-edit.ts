@@ -35,7 +35,8 @@ export class EditedDocument {
   }
 
   /**
-   * Puts `item` into the list at `place`: replaces the item with the same `key`. If there is none, adds it at `end`.
+   * Puts `item` into the list at `place`. Replaces the item with the same value of `key`. If there is no such item,
+   * adds `item` at the list's `end`.
    */
   put(
     place: Place,
@@ -60,7 +61,7 @@ export class EditedDocument {
   #listAt(place: Place): YAMLSeq {
     const there: unknown = this.#document.getIn(place, true);
     if (isSeq(there) && there.items.length > 0) return there;
-    // A list written as [] is replaced, because otherwise its new items would be written between these brackets.
+    // An empty list written as [] is replaced, because otherwise new items would be written between these brackets.
     const list = new YAMLSeq(this.#document.schema);
     const parent: unknown = this.#document.getIn(place.slice(0, -1), true);
     if (!(parent instanceof YAMLMap))

@@ -140,7 +140,7 @@ function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
   if (certificates instanceof Failure)
     return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
-  // The latest expiry counts, because a bundle may contain an old CA besides its successor.
+  // The latest expiry is reported, because a bundle may contain an old CA besides its successor.
   return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
 }
 
@@ -150,7 +150,7 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
 }
 
-/** Loads the certificate as the proxy would, which includes a TLS handshake of the proxy with itself. */
+/** Loads the certificate as the proxy would. This includes a TLS handshake in which the proxy connects to itself. */
 async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
@@ -183,8 +183,7 @@ async function backendFinding(
 ): Promise<Finding> {
   const subject = `backend ${prefix}${backend.name}`;
   const ca = loaded instanceof Failure ? undefined : loaded;
-  // Without its CA bundle, the backend cannot be verified, so it is skipped. Another finding reports the missing
-  // bundle.
+  // The backend cannot be verified without its CA bundle, so it is skipped. Another finding reports the missing bundle.
   if (loaded instanceof Failure && backend.isEncrypted)
     return { mark: "–", subject, text: "not asked (no CA)" };
   const { tls, proxyProtocol } = config;
@@ -236,7 +235,7 @@ function expiryOf(notAfter: number): Omit<Finding, "subject"> {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
   if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
-  // The warning begins as early as the alert CertificateExpiring, whose runbook is `page`.
+  // The warning appears as early as the alert CertificateExpiring does. `page` is the runbook of this alert.
   return {
     mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
     text: `certificate good until ${timestampOf(notAfter)}`,

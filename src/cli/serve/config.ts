@@ -10,7 +10,10 @@ import { ownFile } from "../../program/own-files.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 
-/** `watchkeeper config`: prints a sample configuration; with --convert, prints a file in the current version. */
+/**
+ * `watchkeeper config`: prints a sample configuration. With --convert, converts a file to the current version of the
+ * format, and prints the result.
+ */
 export function config(args: string[]): Promise<number> {
   const options = given("config", args);
   if (options instanceof Failure) return Promise.resolve(failed(options));
@@ -41,7 +44,10 @@ function linesOf(problems: readonly Problem[]): string {
   return problems.map(lineOf).join("\n");
 }
 
-/** Returns the sample with this installation's path of the schema, and the configuration file's usual name. */
+/**
+ * Returns the sample after replacing two values: the schema's path becomes the path in this installation, and the
+ * configuration file gets its usual name.
+ */
 function printed(sample: string): string {
   const schemas = ownFile("../config/schema");
   return sample

@@ -15,7 +15,7 @@ const say = (line: string): void => void process.stdout.write(`${line}\n`);
 /**
  * `watchkeeper demo [--port N] [--once] [--faults LIST]`: starts two apiservers, the proxy in front of them, and a
  * client. Then injects the faults in LIST (default: all; "none": no fault), compares watchkeeper with a naive proxy,
- * and serves until a signal. With `--once`, exits after the last fault. The code is then 1 if watchkeeper's client
+ * and serves until a signal. With `--once`, exits after the last fault. The exit code is then 1 if watchkeeper's client
  * noticed a fault.
  */
 export async function demo(args: string[]): Promise<number> {

@@ -23,14 +23,14 @@ export function isSuccessor(environment = process.env): boolean {
 /** Informs the predecessor that this process serves. Afterwards, `isSuccessor` returns false. */
 export function tellPredecessor(): void {
   Reflect.deleteProperty(process.env, envMark);
-  // If the predecessor has exited, sending fails. That does not matter, because this process serves in any case.
+  // Sending fails if the predecessor has exited. That does not matter, because this process serves in any case.
   if (process.connected) process.send?.(readyMessage, () => process.connected && process.disconnect());
 }
 
 export type HandoverParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** True if systemd keeps the sockets open after the end of this process. */
+  /** True if systemd keeps the sockets open after this process has ended; default: false. */
   readonly areSocketsKept?: boolean;
   /** Program and arguments of the successor; default: those of this process. */
   readonly command?: readonly string[];
@@ -38,7 +38,10 @@ export type HandoverParts = {
 
 const limitsVariable = "WATCHKEEPER_LIMITS";
 
-/** Returns the predecessor's operator limits from the environment and removes the variable; "": no predecessor. */
+/**
+ * Returns the limits that operators had set in the predecessor process; "": there is no predecessor. Reads the limits
+ * from an environment variable, and then removes the variable.
+ */
 export function inheritedLimits(environment = process.env): string {
   const limits = environment[limitsVariable] ?? "";
   Reflect.deleteProperty(environment, limitsVariable);
@@ -46,8 +49,8 @@ export function inheritedLimits(environment = process.env): string {
 }
 
 /**
- * Waits for a running reload, then blocks reloads and changes of the operators' limits. Resolves with the listening
- * sockets, the limits, and a function that ends the block.
+ * Waits for a running reload. Then blocks further reloads, and changes of the limits that operators set. Resolves with
+ * the listening sockets, these limits, and a function that ends the block.
  */
 export type Freeze = () => Promise<{
   readonly limits: string;
@@ -74,7 +77,7 @@ export class Handover {
     this.#freeze = freeze;
   }
 
-  /** Resolves when a successor serves; otherwise never. */
+  /** Resolves once a successor serves. Stays pending if none ever does. */
   get done(): Promise<true> {
     return this.#done.promise;
   }
@@ -102,7 +105,7 @@ export class Handover {
     this.#child?.kill("SIGKILL");
   }
 
-  /** Starts the process of a successor. Resolves with its process id when it serves. */
+  /** Starts a successor process. Resolves with its process id once it serves, or with a Failure. */
   #start(descriptors: ReadonlyMap<string, number>, limits: string): Promise<number | Failure> {
     // Process 1 cannot hand over, because its exit would end its container and thus the successor.
     if (process.pid === 1)

@@ -17,7 +17,9 @@ export class Reloads {
   #last: Promise<void> = Promise.resolve();
   #reread: ReloadOutcome = { problems: [], waiting: [] };
   readonly #hangUp = (): void => this.#take(loadConfig(this.#file));
-  /** The latest result of loading the file while the proxy was still starting; undefined: none. Used by `apply`. */
+  /**
+   * The latest result of loading the file while the proxy was still starting; undefined: none. `apply` uses it later.
+   */
   #early: Config | readonly Problem[] | undefined;
 
   /** Begins to watch the file. `adjust` is applied to each valid configuration before it takes effect. */
@@ -41,7 +43,7 @@ export class Reloads {
     if (this.#early !== undefined) this.#take(this.#early);
   }
 
-  /** Waits for the running reload. After that, no reload begins until the returned function is called. */
+  /** Waits for the running reload. No further reload begins until the returned function is called. */
   async freeze(): Promise<() => void> {
     const thawed = Promise.withResolvers<undefined>();
     const before = this.#last;
@@ -64,7 +66,7 @@ export class Reloads {
     // Reloads run one after another, because each opens and closes listeners.
     this.#last = this.#last
       .then(async () => this.#report(loaded, await running.reload(this.#configIn(loaded))))
-      // An exception here is a bug of watchkeeper. Only this reload fails because of it.
+      // An exception here is a bug in watchkeeper. It makes only this reload fail.
       .catch((reason: unknown) => this.#report(loaded, failureFrom(reason, "proxy")));
   }
 

@@ -30,7 +30,7 @@ export async function run(args: string[]): Promise<number> {
   const loaded = await loadWhenComplete(options.text("config") ?? "", wishes.waitMs);
   if (isProblems(loaded)) return complain(loaded.map(lineOf).join("\n"), 2);
   const config = wishes.adjust(loaded);
-  // Signals and file changes are handled from here on, so that none is lost during the start.
+  // Signals and file changes are handled from here on, so that none of them is lost during the start.
   const { signals, parts } = beginServing({ out: process.stdout, ...config.logging });
   const { journal } = parts;
   const reloads = new Reloads(config.file, journal, wishes.adjust);
@@ -71,7 +71,7 @@ export async function run(args: string[]): Promise<number> {
 type Wishes = {
   /** Milliseconds to wait for files that do not exist yet. */
   readonly waitMs: number;
-  /** Returns a loaded configuration with the values of the command-line options in it. */
+  /** Returns the loaded configuration after applying the command-line options to it. */
   readonly adjust: (config: Config) => Config;
 };
 
@@ -91,7 +91,7 @@ function wishesOf(options: Given): Wishes | Failure {
   return { waitMs, adjust };
 }
 
-/** Returns the configuration with the value of one command-line option in it. */
+/** Returns the configuration after applying one command-line option to it. */
 type Change = (config: Config) => Config;
 
 const noChange: Change = (config) => config;
@@ -121,7 +121,10 @@ function metricsAddressIn(options: Given): Change | Failure {
   return (config) => ({ ...config, admin: { ...config.admin, metricsAddress } });
 }
 
-/** Writes the process id, as for systemd's PIDFile=. Replaces the file atomically, so that readers never get half. */
+/**
+ * Writes the process id to a file, for example for systemd's PIDFile=. Replaces the file atomically, so that no reader
+ * sees a partial file.
+ */
 function writePid(file: string, journal: Journal): void {
   try {
     writeFileSync(`${file}.new`, `${process.pid}\n`);

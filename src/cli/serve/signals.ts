@@ -7,13 +7,13 @@ import { Journal } from "../../events/journal.ts";
 import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
-  /** Resolves with false at the first signal. `Handover.done` resolves with true if a successor takes over instead. */
+  /** Resolves with false at the first signal. If a successor takes over instead, `Handover.done` resolves with true. */
   readonly first: Promise<false>;
   /** Aborts at the first signal. */
   readonly drain: AbortSignal;
   /** Aborts at the second signal. */
   readonly hurry: AbortSignal;
-  /** Has the effect of a first signal. Later calls have no effect. */
+  /** Acts like a first signal. Has no effect if a signal has already come. */
   readonly raise: () => void;
 };
 
@@ -66,7 +66,7 @@ export function containFaults(journal: Journal, drain: () => void): void {
   process.on("unhandledRejection", contain);
 }
 
-/** Returns `code`, and exits after 100 ms, because the log's last lines may still be in a pipe. */
+/** Returns `code`, and ends the process 100 ms later, because the last lines of the log may still be in a pipe. */
 export function exitSoon(code: number): number {
   wallClock.after(100, () => process.exit(code));
   return code;

@@ -33,15 +33,15 @@ export async function loadWhenComplete(file: string, waitMs: number): Promise<Co
 
 const leave = (): void => process.exit(0);
 
-/** Returns the files that do not exist. An invalid file is no reason to wait, because waiting does not correct it. */
+/** Returns the missing files. An invalid file is not returned, because waiting does not correct it. */
 function missingFiles(file: string, loaded: Config | readonly Problem[]): readonly string[] {
   const files = isProblems(loaded) ? [file] : loaded.files;
   return files.filter((one) => !existsSync(one));
 }
 
 /**
- * Handles SIGTERM and SIGINT: both end the process. Returns a function that removes the handlers. Without them, a
- * container that waits for files could not be stopped, because for process 1 the kernel ignores unhandled signals.
+ * Makes SIGTERM and SIGINT end the process. Returns a function that removes these signal handlers. Without handlers, a
+ * container that waits for files could not be stopped, because the kernel ignores unhandled signals to process 1.
  */
 function leaveOnSignal(): () => void {
   process.on("SIGTERM", leave);

@@ -17,8 +17,8 @@ containFaults(journal, () => {
   link.send({ kind: "leaving" });
   faulty.abort();
 });
-// Ignored, because a terminal or a supervisor may send these signals to all processes. The parent handles them, and
-// tells its workers what to do.
+// These signals are ignored, because a terminal or a supervisor may send them to all processes. Only the parent handles
+// them, and then tells its workers what to do.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"]) process.on(signal, () => {});
 process.on("message", (message: unknown, handle: unknown) => {
   if (!isRecord(message) || typeof handle !== "object" || handle === null) return;

@@ -1,6 +1,7 @@
 /**
- * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy must present this certificate
- * to the apiserver, because a client's TLS ends at the proxy. Tokens pass through the proxy.
+ * Runs the credential plugin of a kubeconfig once, to get a client certificate. The proxy itself must present this
+ * certificate to the apiserver, because the client's TLS connection ends at the proxy. A token from the plugin is not
+ * used, because the client's own tokens pass through the proxy.
  */
 import { KubeConfig } from "@kubernetes/client-node";
 import { wallClock } from "../../base/clock.ts";
@@ -26,7 +27,7 @@ export async function certificateFromPlugin({ name, user }: Context): Promise<Pa
   try {
     return await Promise.race([ask(name, exec), late.promise]);
   } catch (reason) {
-    // The message of a parser is not shown, because it may quote the plugin's output, which may contain a token.
+    // A parser's error message is not shown, because it may quote the plugin's output, which may contain a token.
     const isSecret = reason instanceof SyntaxError || reason instanceof TypeError;
     return refuse(
       command,

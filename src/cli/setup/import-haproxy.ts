@@ -23,7 +23,7 @@ const unneeded: readonly (readonly [begins: string, why: string])[] = [
   ["balance", "a new client uses the apiserver with the fewest"],
 ];
 
-/** Lines that need no note, because they are imported, or because nothing is lost without them. */
+/** Keywords of lines that need no note: watchkeeper imports the line, or loses nothing without it. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
 /** Options of a `server` line that matter but are not imported, and what watchkeeper does instead. */
@@ -103,7 +103,10 @@ function backendsOf({ lines }: Section): NamedBackend[] | Failure {
   return backends;
 }
 
-/** Returns a weight from 1 to 256, if there is one. HAProxy's weight 0 (no new clients) is unknown to watchkeeper. */
+/**
+ * Returns the weight if it is from 1 to 256. HAProxy's weight 0 means that a server gets no new clients, for which
+ * watchkeeper has no equivalent.
+ */
 function weightOf(words: readonly string[]): { weight?: number } {
   const weight = Number(words[words.indexOf("weight") + 1]);
   const isWeight = Number.isInteger(weight) && weight >= 1 && weight <= 256;
@@ -137,7 +140,7 @@ function notesOf({ lines }: Section): Note[] {
   });
 }
 
-/** Returns a text about the options of a server that are not imported; "": nothing is lost. */
+/** Returns a note about those options of a `server` line that are not imported; "": there are no such options. */
 function lostOptions(words: readonly string[]): string {
   const server = words[0] === "server" ? `server ${quote(words[1])}` : "default-server";
   const hasWeight = words[0] === "server" && "weight" in weightOf(words);

@@ -18,7 +18,10 @@ export type Group = {
 const apiserverPort = ":6443";
 const usualCa = "/etc/kubernetes/pki/ca.crt";
 
-/** Returns the group with this name; without a name, the only group, or the only one whose backends have port 6443. */
+/**
+ * Returns the group with this name. Without a name, returns the only group or, if there are several, the only group
+ * whose backends all have port 6443. Otherwise returns a Failure.
+ */
 export function chosenOf(groups: readonly Group[], name: string | undefined): Group | Failure {
   const wanted = name === undefined ? groups : groups.filter((group) => group.name === name);
   const likely = wanted.filter(({ backends }) => backends.every(({ url }) => url.endsWith(apiserverPort)));
@@ -53,7 +56,7 @@ export function configOf(
   });
 }
 
-/** Returns a valid backend name: replaces characters that watchkeeper does not allow. */
+/** Returns a valid backend name, in which the characters that watchkeeper does not allow are replaced. */
 export function nameOf(text: string): string {
   const name = text
     .toLowerCase()
@@ -62,7 +65,7 @@ export function nameOf(text: string): string {
   return name.slice(0, 63) || "backend";
 }
 
-/** Returns a URL such as "https://10.0.0.11:6443"; undefined: it is not valid. */
+/** Returns a URL such as "https://10.0.0.11:6443"; undefined: the host or the port is invalid. */
 export function urlOf(host: string, port: string): string | undefined {
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
   const url = `https://${bracketed}:${port}`;

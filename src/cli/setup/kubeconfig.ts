@@ -14,7 +14,7 @@ import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml } from "../../config/yaml-document.ts";
 import { type Row, rowOf, rowsAt } from "../commands/rows.ts";
 
-/** A context with its cluster and user. All paths in both are absolute. */
+/** A context with its cluster and user. All file paths in the cluster and the user are absolute. */
 export type Context = {
   readonly name: string;
   readonly namespace: string | undefined;
@@ -22,14 +22,20 @@ export type Context = {
   readonly user: Row;
 };
 
-/** Returns the files that kubectl reads: that of --kubeconfig, those of $KUBECONFIG, or ~/.kube/config. */
+/**
+ * Returns the files that kubectl would read. --kubeconfig takes precedence over $KUBECONFIG. Without either of them,
+ * the only file is ~/.kube/config.
+ */
 export function kubeconfigFiles(flag: string | undefined, env: NodeJS.ProcessEnv): readonly string[] {
   if (flag !== undefined) return [flag];
   const listed = (env["KUBECONFIG"] ?? "").split(delimiter).filter((file) => file !== "");
   return listed.length > 0 ? listed : [join(env["HOME"] ?? homedir(), ".kube", "config")];
 }
 
-/** Returns the context `wanted`; default: the current context. If there are several files, missing ones are ignored. */
+/**
+ * Returns the context with the name `wanted`; default: the current context. If several files are given, a missing file
+ * is ignored.
+ */
 export function readContext(files: readonly string[], wanted: string | undefined): Context | Failure {
   const configs = readConfigs(files);
   if (configs instanceof Failure) return configs;
@@ -91,7 +97,7 @@ function withPaths(fields: Row, directory: string, names: readonly string[]): Ro
   return { ...fields, ...Object.fromEntries(paths) };
 }
 
-/** Applies `change` to the object in `field` of each entry of a kubeconfig's list. */
+/** Returns the entries of a kubeconfig's list after applying `change` to the object in each entry's field `field`. */
 function inside(list: unknown, field: string, change: (fields: Row) => Row): readonly Row[] {
   return (Array.isArray(list) ? list : []).map((item) => {
     const fields = rowOf(item);
@@ -118,7 +124,7 @@ export type ClusterAccess = {
   readonly origin: string;
   /** The path after the address, such as "/k8s/clusters/c-1" on a server for many clusters; "": none. */
   readonly path: string;
-  /** Value of tls-server-name; undefined: the host of the server's address. */
+  /** Value of tls-server-name; undefined: the certificate must contain the host of the server's address. */
   readonly serverName: string | undefined;
   readonly ca: FileOrText;
 };
@@ -155,7 +161,10 @@ export function pairOf(user: Row): UserPair | undefined {
   return certificate === undefined || key === undefined ? undefined : { certificate, key };
 }
 
-/** Returns a field's data, or else the file that the field names. With both, the data counts, as in client-go. */
+/**
+ * Returns a field's data or, without data, the file that the field names. If both are given, the data is used, as in
+ * client-go.
+ */
 function fileOrText(fields: Row, name: string): FileOrText | undefined {
   const data = textAt(fields, `${name}-data`);
   if (data !== "") return { text: Buffer.from(data, "base64").toString() };
@@ -163,7 +172,10 @@ function fileOrText(fields: Row, name: string): FileOrText | undefined {
   return file === "" ? undefined : { file };
 }
 
-/** Returns the user's impersonation settings. The client sends them itself, even if the proxy has the certificate. */
+/**
+ * Returns the user's impersonation settings. They stay in the client's kubeconfig, because the client sends the
+ * impersonation headers itself, even if the proxy presents the user's certificate.
+ */
 export function impersonationOf(user: Row): Readonly<Record<string, unknown>> {
   const names = ["as", "as-uid", "as-groups", "as-user-extra"];
   return Object.fromEntries(names.flatMap((name) => (user[name] === undefined ? [] : [[name, user[name]]])));

@@ -50,7 +50,7 @@ export async function pki(args: string[]): Promise<number> {
   return 0;
 }
 
-/** Makes two CAs. With a single one, every client with a certificate could act as the front proxy (k/k 119267). */
+/** Makes two CAs. With only one CA, every client with a certificate could act as the front proxy (k/k 119267). */
 async function initFiles({ dir, hosts, name }: PkiOptions): Promise<readonly Described[]> {
   const clock = wallClock;
   const authority = await createAuthority({ name: `${name} CA`, clock });

@@ -74,7 +74,7 @@ export class TryFiles {
             : { backends: [server] }),
           tls: {
             caFile: this.#half("upstream-ca.crt", access.ca),
-            // Discovered apiservers have different addresses, but this name is in all of their certificates.
+            // Discovered apiservers have different addresses, but all of their certificates contain this name.
             serverName: access.serverName ?? (discovers ? "kubernetes.default.svc" : undefined),
             ...(lent === undefined ? {} : { impersonator: lent }),
           },

@@ -1,7 +1,7 @@
 /**
- * `watchkeeper try`: serves the cluster of the current context at an address of this machine, until a signal. Tokens
- * pass through, and the client runs its credential plugin. If the user has a client certificate, the proxy presents it
- * to the apiserver, but only for clients with the kubeconfig that `try` writes.
+ * `watchkeeper try`: serves the cluster of the kubeconfig's current context at a local address, until a signal. Tokens
+ * pass through the proxy, and the client runs its credential plugin itself. If the user has a client certificate, the
+ * proxy presents it to the apiserver, but only for clients with the kubeconfig that `try` writes.
  */
 import { X509Certificate } from "node:crypto";
 import { wallClock } from "../../base/clock.ts";
@@ -45,7 +45,10 @@ export async function tryOut(args: string[]): Promise<number> {
   return serve(files, { wanted, mayMove: port === undefined, issued });
 }
 
-/** Runs the user's credential plugin, if there is one. Only then loads the code for it, which takes 85 MB. */
+/**
+ * Runs the user's credential plugin, if there is one. The code for this takes 85 MB of memory, so it is loaded only if
+ * it is needed.
+ */
 async function askPlugin(context: Context): Promise<Pair | undefined | Failure> {
   if (context.user["exec"] === undefined) return undefined;
   const { certificateFromPlugin } = await import("./exec-credential.ts");
@@ -60,7 +63,10 @@ type Serving = {
   readonly wanted: TryOptions;
   /** True if the user named no port, so that a free port may replace a default port that is in use. */
   readonly mayMove: boolean;
-  /** The credential plugin's certificate; undefined: there is no plugin. The plugin runs again before the expiry. */
+  /**
+   * The credential plugin's certificate; undefined: there is no plugin. The plugin runs again before this certificate
+   * expires.
+   */
   readonly issued: Pair | undefined;
 };
 
@@ -91,7 +97,7 @@ function start(
   return Promise.resolve(new Failure("bad-file", "client", config.map(lineOf).join("\n")));
 }
 
-/** Prints to stdout only the line that the user copies, and everything else to stderr. */
+/** Only the line that the user copies goes to stdout. Everything else goes to stderr. */
 function introduce({ context, access, pair }: TryOptions, address: string, kubeconfig: string): void {
   const as =
     pair === undefined
@@ -102,7 +108,10 @@ function introduce({ context, access, pair }: TryOptions, address: string, kubec
   process.stdout.write(`export KUBECONFIG=${kubeconfig}\n`);
 }
 
-/** Runs the plugin again after a failure, and after 80 % of its certificate's validity. Returns a stop function. */
+/**
+ * Runs the credential plugin again after a failure, and after 80 % of its certificate's validity. Returns a function
+ * that stops this.
+ */
 function renew(files: TryFiles, context: Context, issued: Pair): () => void {
   const look = async (): Promise<void> => {
     const outcome = await askPlugin(context);

@@ -22,7 +22,10 @@ import { isWatch, type WatchRequest, watchRequestOf } from "./watch-request.ts";
 import { type Encode, encodeJson, WatchStream } from "./watch-stream.ts";
 
 const json = "application/json";
-/** Unread bytes above which a watch is ended. A real apiserver ends a watch that is about a second of events behind. */
+/**
+ * A watch is ended when more than this many bytes wait for its client. A real apiserver ends a watch whose client is
+ * about one second behind.
+ */
 export const watchQueueBytes = 4 * 1024 * 1024;
 /** Default of `--min-request-timeout` in ms. A watch without timeoutSeconds lasts this long, or up to twice as long. */
 const watchFloorMs = 1_800_000;
@@ -68,7 +71,8 @@ export class Apiserver {
 
   handle(ask: Ask, answer: Answer): void {
     this.#askedCount += 1;
-    // Keeps the client's audit id, if there is one, as a real apiserver does, so that all logs have the same id.
+    // If the client sent an audit id, it is kept, as in a real apiserver, so that the logs of all processes show the
+    // same id.
     const auditId = fieldOf(ask, "audit-id") || `${this.#options.name}-${this.#askedCount}`;
     const reply = this.#contained(ask, answer, auditId);
     if (reply === undefined) return;
@@ -78,7 +82,7 @@ export class Apiserver {
     answer.end();
   }
 
-  /** Ends every watch between two events, as the shutdown of a real apiserver does. */
+  /** Ends every watch cleanly, after a complete event, as a real apiserver does when it shuts down. */
   endWatches(): void {
     for (const watch of this.#watches) watch.end();
   }
@@ -92,7 +96,7 @@ export class Apiserver {
     }
   }
 
-  /** Returns the response; undefined if it is a watch stream. */
+  /** Returns the response; undefined: the response is a watch stream, which this method has started. */
   #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
     const plain = plainReply(ask.method, path);
@@ -133,7 +137,8 @@ export class Apiserver {
   #watch(request: WatchRequest, written: { form: Form; encode: Encode }, answer: Answer): void {
     const { store, clock, cache = store, uncached } = this.#options;
     const isUncached = uncached?.has(request.target.resource.plural) === true;
-    // A real apiserver chooses a random duration. Here, the duration is in the same range, but equal in every run.
+    // A real apiserver chooses a random duration. Here, the duration is from the same range, but does not differ
+    // between runs.
     const pickedMs = watchFloorMs * (1 + ((this.#askedCount * 0.618) % 1));
     const timeoutMs = request.timeoutSeconds === undefined ? pickedMs : request.timeoutSeconds * 1_000;
     const watch = new WatchStream(

@@ -3,8 +3,8 @@
 export const bodyBytes = 3 * 1024 * 1024;
 
 /**
- * A complete request. Of a body longer than `bodyBytes`, the host passes on only the beginning, slightly more than
- * `bodyBytes`. The apiserver rejects such a request.
+ * A complete request. If its body is longer than `bodyBytes`, the host passes on only the beginning, which is slightly
+ * longer than `bodyBytes`, so that the apiserver can reject the request.
  */
 export type Ask = {
   readonly method: string;

@@ -26,7 +26,7 @@ function pathOf(resource: Resource): string {
   return resource.group === "" ? `/api/${resource.version}` : `/apis/${apiVersionOf(resource)}`;
 }
 
-/** Groups the resources by `keyOf`. Returns, for each group, the key and the document that `document` makes of it. */
+/** Groups the resources by `keyOf`. Returns each group's key, and the document that `document` makes from the group. */
 function gathered(
   keyOf: (resource: Resource) => string,
   document: (rows: readonly Resource[]) => JsonMap,
@@ -93,8 +93,9 @@ function schemaOf(rows: readonly Resource[]): JsonMap {
 }
 
 /**
- * Returns the OpenAPI of a PATCH with the parameter `fieldValidation`. If kubectl finds this parameter, it leaves the
- * validation to the server (k8s.io/cli-runtime pkg/resource/query_param_verifier_v3.go).
+ * Returns an entry of the OpenAPI document: the PATCH of a resource, with the parameter `fieldValidation`. If kubectl
+ * finds this parameter, it leaves the validation to the server (k8s.io/cli-runtime
+ * pkg/resource/query_param_verifier_v3.go).
  */
 function patchPath(resource: Resource): [string, JsonMap] {
   const { group, version, kind, plural, isNamespaced } = resource;

@@ -35,7 +35,7 @@ export class Embedded {
   readonly #host: Host;
   #targetPort = 0;
   #child: ChildProcess | undefined;
-  /** Port of the relay, which a restart does not change; 0 before the first start. */
+  /** Port of the relay, which stays the same after a restart; 0 before the first start. */
   #port = 0;
 
   constructor({ pair, loopback, ...options }: EmbeddedOptions) {

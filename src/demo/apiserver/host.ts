@@ -51,7 +51,7 @@ export class Host {
     return bindLoopback(this.#server, port);
   }
 
-  /** Ends each watch cleanly, after a whole event. Then closes all sockets. */
+  /** Ends each watch cleanly, after a complete event. Then closes all sockets. */
   stop(): void {
     this.#server.close();
     this.#apiserver.endWatches();
@@ -66,7 +66,8 @@ function handleWhenComplete(request: http2.Http2ServerRequest, handle: (ask: Ask
   const chunks: Buffer[] = [];
   let size = 0;
   request.on("data", (chunk: Buffer) => {
-    // The chunk that exceeds the limit is kept, so that the apiserver rejects the request. Later chunks are dropped.
+    // The chunk that exceeds the limit is kept, so that the apiserver sees that the body is too long and rejects the
+    // request. Later chunks are dropped.
     if (size <= bodyBytes) chunks.push(chunk);
     size += chunk.length;
   });

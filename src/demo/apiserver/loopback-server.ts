@@ -18,7 +18,7 @@ const keptStderrChars = 4_096;
 
 export type ServerProcess = {
   readonly child: ChildProcess;
-  /** Resolves with the port that the child reports, or with a Failure that says why it has none. */
+  /** Resolves with the port that the child reports, or with a Failure that says why the child has no port. */
   readonly port: Promise<number | Failure>;
   /** Resolves when the child process has ended, with the reason. */
   readonly ended: Promise<string>;
@@ -51,7 +51,9 @@ export function startServerProcess(file: string, order: object): ServerProcess {
   return { child, port, ended };
 }
 
-/** Called in the child process. Sends its port, or the reason why it has none, to the parent process. */
+/**
+ * Called in the child process. Sends the child's port to the parent process, or the reason why the child has no port.
+ */
 export async function reportToParent(outcome: Promise<number | Failure>): Promise<void> {
   const bound = await outcome;
   // Sending fails if the parent has been killed. The empty callback keeps Node from printing this error.

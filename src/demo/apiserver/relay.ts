@@ -1,6 +1,6 @@
 /**
- * A TCP relay in front of an embedded apiserver. While it is blocked, neither end gets data, an error or a FIN.
- * Afterwards, the buffered data flows on, as after a real outage.
+ * A TCP relay in front of an embedded apiserver. While the relay is blocked, neither end gets data, an error or a FIN.
+ * Once it is unblocked, the buffered data is delivered, as after a real network outage.
  */
 import net from "node:net";
 import type { Failure } from "../../base/failure.ts";
@@ -10,7 +10,10 @@ export class Relay {
   readonly #targetPort: number;
   readonly #sockets = new Set<net.Socket>();
   readonly #acceptedWhileBlocked = new Set<net.Socket>();
-  /** Functions that run after a block. Each closes a connection whose opposite connection was lost during the block. */
+  /**
+   * Functions that run once the relay is unblocked. Each closes a connection whose other half was lost while the relay
+   * was blocked.
+   */
   readonly #deferred = new Set<() => void>();
   readonly #server: net.Server;
   #isBlocked = false;
@@ -50,8 +53,8 @@ export class Relay {
 
   #join(near: net.Socket): void {
     const far = net.connect({ port: this.#targetPort, host: "127.0.0.1", noDelay: true });
-    // If the apiserver refuses the relay's connection, the client's connection is reset, because it is already open and
-    // can no longer be refused.
+    // If the apiserver refuses the relay's connection, the relay resets the client's connection. The client's
+    // connection can no longer be refused, because the relay has already accepted it.
     far.on("error", () => this.#unlessBlocked(() => near.resetAndDestroy()));
     this.#pour(near, far);
     this.#pour(far, near);
@@ -73,8 +76,8 @@ export class Relay {
   }
 
   /**
-   * Calls `run`, which closes or resets a connection. While the relay is blocked, waits for the end of the block: in a
-   * network outage, neither end receives the other's FIN or RST.
+   * Calls `run`, which closes or resets a connection. While the relay is blocked, defers this call until it is
+   * unblocked, because in a network outage neither end receives the other's FIN or RST.
    */
   #unlessBlocked(run: () => void): void {
     if (this.#isBlocked) this.#deferred.add(run);

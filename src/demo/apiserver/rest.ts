@@ -201,7 +201,9 @@ export class Rest {
     };
   }
 
-  /** Returns a suffix for generateName. It is made of the next version in the store, so that it is unique. */
+  /**
+   * Returns a suffix for generateName. The suffix is unique, because it is derived from the next version of the store.
+   */
   #suffix(): string {
     return (this.#store.revision + 1).toString(36).padStart(5, "0");
   }
@@ -213,7 +215,7 @@ function readBody({ contentType, body }: ObjectRequest, expected: string): Json 
   return parseJson(body.toString()) ?? badRequest("the body of the request is not JSON");
 }
 
-/** Returns the object with the fields that defaulting and controllers of a real cluster would set at once. */
+/** Returns the object after adding the fields that a real cluster's defaulting and controllers would set at once. */
 function withDefaults({ plural }: Resource, object: KubeObject): KubeObject {
   const { metadata, fields } = object;
   if (plural === "secrets") return { ...object, fields: { type: "Opaque", ...fields } };

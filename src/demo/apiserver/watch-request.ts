@@ -42,8 +42,8 @@ export function watchRequestOf(target: Target, query: URLSearchParams): WatchReq
   const selected = selectorOf(named(target, query), target.resource);
   if (selected instanceof Refusal) return selected;
   const wantsBookmarks = ["true", "1"].includes(query.get("allowWatchBookmarks") ?? "");
-  // From 1.34 on, apiservers treat a watch from resourceVersion "" or "0" without other parameters like one with
-  // sendInitialEvents=true.
+  // From 1.34 on, apiservers treat a watch from resourceVersion "" or "0" without other parameters in the same way as a
+  // watch with sendInitialEvents=true.
   const sendsState = initial === "true" || (initial === null && isAny);
   return {
     target,

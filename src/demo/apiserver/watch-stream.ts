@@ -29,9 +29,12 @@ type Parts = {
   readonly encode: Encode;
   readonly answer: Answer;
   readonly source: Source;
-  /** False for resources without periodic bookmarks, such as `events`, which real apiservers serve from etcd. */
+  /**
+   * False for resources whose watches get no periodic bookmarks, such as `events`. Real apiservers serve these from
+   * etcd.
+   */
   readonly hasPeriodicBookmarks: boolean;
-  /** Maximum number of bytes that wait for the client. Above this number, the watch is ended. */
+  /** The watch is ended when more than this many bytes wait for the client. */
   readonly mostQueuedBytes: number;
   readonly clock: Clock;
   readonly timeoutMs: number;
@@ -40,7 +43,9 @@ type Parts = {
 export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
-  /** Version from which the watch started. Only later changes are sent. No bookmark is sent before such a change. */
+  /**
+   * Version from which the watch started. Only later changes are sent. Before the first of them, no bookmark is sent.
+   */
   #start = 0;
   #hasSentColumns = false;
   #stops = new Set<() => void>();

@@ -67,7 +67,7 @@ class Loop {
     this.#from = from;
   }
 
-  /** Opens the loop's first watch. All its events are correct until the DELETED event with an old version. */
+  /** Opens the loop's first watch. The events of this watch are correct until a DELETED event with an old version. */
   static async begin(scene: Scene, side: Contender, from: string): Promise<Loop> {
     await scene.client(side, { fields: { "user-agent": agent } }).watch(pathFrom(from));
     return new Loop(scene, side, from);

@@ -52,7 +52,7 @@ export class Scene {
   readonly beat: Beat;
   #begunAt = 0;
   #isOver = false;
-  /** How often the naive proxy's own checks have reported that a backend's state has changed. */
+  /** How often the naive proxy's own health checks have reported a changed state of a backend. */
   naiveWords = 0;
 
   private constructor(parts: Parts, say: (line: string) => void) {
@@ -132,7 +132,7 @@ export class Scene {
   }
 
   /**
-   * Resolves with the longest event-loop delay (ms) since the previous call. Such a delay distorts all measurements,
+   * Resolves with the longest event-loop delay (ms) since the previous call. A long delay distorts all measurements,
    * because the proxies and clients run in this process.
    */
   async latenessMs(): Promise<number> {
@@ -140,7 +140,7 @@ export class Scene {
     return typeof eventLoopDelayMs === "number" ? eventLoopDelayMs : 0;
   }
 
-  /** Milliseconds since `begin`. */
+  /** Milliseconds since `begin` was called. */
   get ms(): number {
     return wallClock.now() - this.#begunAt;
   }
@@ -150,7 +150,10 @@ export class Scene {
     this.#say(`${(this.ms / 1_000).toFixed(2).padStart(7)} s  ${who.padEnd(actorColumnChars)}  ${what}`);
   }
 
-  /** Resolves after `ms`, but never once the scene has ended, so that loops of simulated clients stop there. */
+  /**
+   * Resolves after `ms` milliseconds. Once the scene has ended, it never resolves, so that the loops of simulated
+   * clients stop at their next pause.
+   */
   pause(ms: number): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isOver) return;

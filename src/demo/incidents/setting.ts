@@ -23,7 +23,7 @@ export type Setting = {
   readonly ca: string;
   readonly token: string;
   readonly writeBeat: WriteBeat;
-  /** Text for the output: the old version that the apiserver puts into a DELETED event, such as "version 1". */
+  /** The old version that the apiserver puts into a DELETED event, as text for the output, such as "version 1". */
   readonly oldVersion: string;
   /** Kind of the incident that watchkeeper must report when an apiserver stops answering. */
   readonly silentKind: string;

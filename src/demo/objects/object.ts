@@ -5,10 +5,13 @@ import { badRequest, invalid, Refusal } from "./status.ts";
 
 const rfc1123Subdomain = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 const longestName = 253;
-/** Maximum nesting of an object. A CRD's schema has about 60 levels. Recursive serialisation works beyond 500. */
+/**
+ * Maximum nesting depth of an object, in levels. A CRD's schema has about 60 levels. Recursive serialisation still
+ * works with more than 500 levels.
+ */
 const jsonLevels = 500;
 
-/** Keys of metadata that only the server writes, or that have a field of their own in `Metadata`. */
+/** Keys of metadata that are not copied to `rest`: only the server writes them, or `Metadata` has a field for them. */
 const ownedKeys = new Set([
   "name",
   "namespace",
@@ -22,8 +25,8 @@ const ownedKeys = new Set([
 /** Returns the object in `body`, or a Refusal if it does not fit the target. `suffix` is added to a generateName. */
 export function readObject(body: Json | undefined, target: Target, suffix: string): KubeObject | Refusal {
   if (!isMap(body)) return badRequest("the body of the request is not a JSON object");
-  // The nesting is checked before the object is stored. Otherwise a list, which serialises its objects recursively,
-  // could overflow the stack later.
+  // The nesting depth is checked before the object is stored. Otherwise, a later list request, which serialises the
+  // object recursively, could overflow the stack.
   if (!isWithin(jsonLevels, body)) return badRequest("the body of the request is nested too deep");
   const metadata = mapOf(body["metadata"]);
   const name = nameOf(metadata, target, suffix);

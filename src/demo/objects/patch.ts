@@ -102,7 +102,9 @@ function indexOf(key: string): number {
   return /^(0|[1-9]\d*)$/.test(key) ? Number(key) : -1;
 }
 
-/** Changes a list or map at `key`. Returns the changed copy; undefined: `key` does not exist. */
+/**
+ * Changes `parent`, which is a list or a map, at `key`. Returns the changed copy; undefined: `parent` has no such key.
+ */
 type Edit = (parent: Json, key: string) => Json | undefined;
 
 function edited(value: Json, path: readonly string[], edit: Edit): Json | undefined {

@@ -49,7 +49,7 @@ export function apiVersionOf({ group, version }: Resource): string {
 
 export type Target = {
   readonly resource: Resource;
-  /** The namespace in the path; undefined: all namespaces, or a resource outside of namespaces. */
+  /** The namespace in the path; undefined: the request is for all namespaces, or the resource is cluster-scoped. */
   readonly namespace: string | undefined;
   readonly name: string | undefined;
   readonly subresource: string | undefined;
@@ -76,7 +76,10 @@ function namespaceOf([first, second, third]: readonly string[]): string | undefi
   return isScope ? second : undefined;
 }
 
-/** True if the path suits the resource: a namespaced object needs a namespace, a cluster-scoped one has none. */
+/**
+ * True if the path is valid for the resource: the path of a single namespaced object must contain a namespace, and the
+ * path of a cluster-scoped resource must not.
+ */
 function isPlaced(
   { isNamespaced }: Resource,
   namespace: string | undefined,

@@ -5,8 +5,8 @@
 import type { KubeObject } from "./json.ts";
 
 /**
- * Number of latest changes that the history always keeps. A watch may start at any change in the history. When the
- * history has twice as many, the older half is dropped. A real apiserver keeps 100 to 102,400 changes per resource.
+ * Number of most recent changes that the history always keeps. When the history has twice as many, the older half is
+ * dropped. A watch may start at any change in the history. A real apiserver keeps 100 to 102,400 changes per resource.
  */
 const historyChanges = 10_000;
 
@@ -17,8 +17,8 @@ export type Change = {
   readonly version: number;
   readonly object: KubeObject;
   /**
-   * The object before this change; undefined: there was none. A watch with a selector also needs this older object, to
-   * decide whether the client must get ADDED, MODIFIED or DELETED.
+   * The object before this change; undefined: there was none. A watch with a selector needs the objects before and
+   * after the change, to decide whether the client must get ADDED, MODIFIED or DELETED.
    */
   readonly previous: KubeObject | undefined;
 };
@@ -74,7 +74,7 @@ export class Store implements Source {
     return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** Returns resource and name of each object in a namespace. */
+  /** Returns the resource and the name of each object in a namespace. */
   within(namespace: string): [string, string][] {
     return [...this.#objects.keys()].flatMap((resource) =>
       this.list(resource, namespace).map(({ metadata }): [string, string] => [resource, metadata.name]),
@@ -110,8 +110,8 @@ export class Store implements Source {
   }
 
   /**
-   * Removes several objects in one change, so that all these deletions have the same version. An expired etcd lease
-   * does the same (k/k 110210). Returns how many of the objects existed.
+   * Removes several objects in one change, so that all these deletions have the same version. The expiry of an etcd
+   * lease has the same effect (k/k 110210). Returns how many of the objects existed.
    */
   expire(resource: string, objects: readonly KubeObject[]): number {
     const present = objects.flatMap(({ metadata: { namespace, name } }) => {
@@ -127,7 +127,7 @@ export class Store implements Source {
     return present.length;
   }
 
-  /** Drops all changes up to `version`, as etcd's compaction does. */
+  /** Drops all changes up to and including `version`, as etcd's compaction does. */
   compact(version: number): void {
     this.#forgotten = Math.max(this.#forgotten, Math.min(version, this.#revision));
     this.#history = this.#history.filter((change) => change.version > this.#forgotten);
@@ -139,7 +139,10 @@ export class Store implements Source {
     return this.#history.filter((change) => change.version > version && change.resource === resource);
   }
 
-  /** Returns a copy of the store as of `version`, like a restored backup. Afterwards, both histories may differ. */
+  /**
+   * Returns a copy of the store as of `version`, like a restored backup. The histories of the store and of the copy may
+   * then diverge.
+   */
   copyAt(version: number): Store {
     const copy = new Store(this.#historyLimit);
     copy.#revision = Math.min(this.#revision, Math.max(version, this.#forgotten));
@@ -169,14 +172,17 @@ export class Store implements Source {
     return { ...object, metadata: { ...object.metadata, resourceVersion: String(this.#revision) } };
   }
 
-  /** Passes a change to all watchers. A watcher must not write, because others would get the later change first. */
+  /**
+   * Passes a change to all watchers. A watcher must not write, because the other watchers would then get the new change
+   * before this one.
+   */
   #commit(change: Change): void {
     this.#history.push(change);
     if (this.#history.length > this.#historyLimit * 2) this.#forget();
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops the older half of the history at once. Dropping single changes would copy the rest each time. */
+  /** Drops the older half of the history in one step. Dropping changes one by one would copy the rest each time. */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

@@ -11,11 +11,11 @@ const namespace = "kube-public";
 const name = "beat";
 
 export class Beat {
-  /** Path of the ConfigMap. Nothing else uses its namespace. */
+  /** Path of the ConfigMap's collection. The collection contains no other object. */
   static readonly path = `/api/v1/namespaces/${namespace}/configmaps`;
   readonly #write: WriteBeat;
   readonly #clock: Clock;
-  /** Clock reading (ms) of each write. The write with count 1 has index 0. */
+  /** Clock readings (ms), one for each write. Write number 1 has index 0. */
   readonly #times: number[] = [];
   #cancel = (): void => {};
   #isStopped = false;
@@ -29,7 +29,7 @@ export class Beat {
     return this.#times.length;
   }
 
-  /** Returns the milliseconds since write number `count`; 0: there was no such write yet. */
+  /** Returns the milliseconds since write number `count`; 0: this write has not been made yet. */
   age(count: number): number {
     const at = this.#times[count - 1];
     return at === undefined ? 0 : this.#clock.now() - at;
@@ -37,7 +37,7 @@ export class Beat {
 
   start(): void {
     this.#times.push(this.#clock.now());
-    // The next write begins only when this one is done, so that the writes arrive in order.
+    // The next write begins only after this one is done, so that the store receives the writes in order.
     const written = this.#write(this.count);
     if (written === undefined) this.#again();
     else void written.then(() => this.#again());
@@ -54,8 +54,8 @@ export class Beat {
 }
 
 /**
- * Makes write number `count` (1, 2, …), which stores `count` in the ConfigMap. If it returns a promise, the promise
- * resolves when the write is done, and never rejects.
+ * Makes write number `count` (1, 2, …), which stores `count` in the ConfigMap. A returned promise resolves when the
+ * write is done. It never rejects.
  */
 export type WriteBeat = (count: number) => void | Promise<void>;
 
@@ -86,7 +86,7 @@ export function beatObject(count: number): object {
   };
 }
 
-/** Returns the count of the write that made this object; 0: no such write made it. */
+/** Returns the number of the write that made this object; 0: none of these writes made it. */
 export function beatOf(object: Json | undefined): number {
   const { metadata, data } = mapOf(object);
   return textOf(mapOf(metadata)["name"]) === name ? Number(textOf(mapOf(data)["count"])) : 0;

@@ -61,7 +61,10 @@ export class DemoClient {
     return (await this.read(what, body)).status;
   }
 
-  /** Sends a request. Resolves with the response, or with status 0 and the problem if there is none in time. */
+  /**
+   * Sends a request. Resolves with the response. If none arrives in time, resolves with status 0 and a description of
+   * the problem.
+   */
   read(what: string, body?: object, contentType = "application/json"): Promise<Reply> {
     const [method = "", path = ""] = what.split(" ");
     const stream = this.#open(
@@ -92,8 +95,9 @@ export class DemoClient {
   }
 
   /**
-   * Opens a watch. Resolves when the response has begun or the watch has ended. Without a watcher, `events` collects
-   * the events. A response whose status is not 200 has no events, and counts as a watch that was cut off.
+   * Opens a watch. Resolves when the response has begun or the watch has ended. If there is no watcher, the events are
+   * collected in the result's `events`. A response with a status other than 200 has no events, and counts as a watch
+   * that was cut off.
    */
   async watch(path: string, watcher?: Watcher): Promise<OpenWatch> {
     const events: Json[] = [];

@@ -1,6 +1,6 @@
 /**
- * Injects faults: cuts off, freezes or restarts the apiserver that has the most watches at that time. Two equal clients
- * measure the effects, one through watchkeeper and one through a naive proxy.
+ * Injects faults: cuts off, freezes or restarts the apiserver that has the most watches at that time. Two identical
+ * clients measure the effects, one through watchkeeper and one through a naive proxy.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -12,7 +12,10 @@ import type { Seen, SteadyClient } from "./steady-client.ts";
 const names = { watchkeeper: "watchkeeper", naive: "naive proxy" };
 /** Pause before the first fault in milliseconds. Meanwhile, watchkeeper measures round-trip times. */
 const warmMs = 1_000;
-/** Milliseconds within which a repaired backend must become ready. Otherwise `play` returns a Failure. */
+/**
+ * Milliseconds within which a backend must become ready after its fault is repaired. Otherwise `play` returns a
+ * Failure.
+ */
 const returnMs = 20_000;
 /** Pause after each fault in milliseconds. Meanwhile, delayed responses arrive and backends' states change. */
 const calmMs = 500;
@@ -51,7 +54,10 @@ export class Faults {
     this.#forget = parts.journal.subscribe((entry) => this.#onEntry(entry));
   }
 
-  /** Injects the faults in this order. Returns a Failure if one affected watchkeeper's client or was not repaired. */
+  /**
+   * Injects the faults in this order. Returns a Failure if a fault affected watchkeeper's client or could not be
+   * repaired.
+   */
   async play(faults: readonly FaultKind[]): Promise<Failure | undefined> {
     const { clients } = this.#parts;
     await Promise.all([clients.watchkeeper.start(), clients.naive.start()]);
@@ -92,8 +98,8 @@ export class Faults {
   }
 
   /**
-   * Waits until every request is answered or has timed out and the backend is ready, but no longer than `returnMs`.
-   * Returns false if `end` was called meanwhile.
+   * Waits until the backend is ready and every request has been answered or has timed out, but no longer than
+   * `returnMs`. Returns false if `end` was called meanwhile. Otherwise returns true, even if `returnMs` has elapsed.
    */
   async #settle(victim: string): Promise<boolean> {
     const { clients, clock } = this.#parts;
@@ -113,7 +119,8 @@ export class Faults {
     say(row("  through the naive proxy", cellsOf(clients.naive.seen())));
     if (!this.#isReady(victim))
       return new Failure("no-backend", "proxy", `${victim} did not recover within ${returnMs / 1_000} s`);
-    // The Failure is returned only after the remaining faults, because their results are still valid.
+    // The Failure is returned only after all faults have been injected, because the results of later faults are still
+    // valid.
     if (seen.failedGets + seen.wrongEvents > 0)
       this.#felt ??= new Failure("backend-lost", "proxy", `Watchkeeper's client was affected by ${victim}`);
     return undefined;
@@ -143,8 +150,8 @@ export class Faults {
 const titles = ["GETs failed", "slowest", "watches hung", "latest event", "ended", "relisted", "amiss"];
 
 /**
- * Returns the values of the columns `titles`. Hung: watches with an event more than a second late. Amiss: events that
- * were skipped or repeated.
+ * Returns a row of the table whose headings are `titles`. "watches hung" counts watches with an event that was more
+ * than a second late. "amiss" counts events that were skipped or repeated.
  */
 function cellsOf(seen: Seen): string[] {
   return [

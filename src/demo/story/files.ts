@@ -60,7 +60,7 @@ export class DemoFiles {
       apiVersion: "v1",
       kind: "Config",
       clusters: [{ name, cluster: { server: `https://${address}`, "certificate-authority-data": ca } }],
-      // Any token will do, because the demo's apiservers do not authenticate clients.
+      // The token may be any text, because the demo's apiservers do not authenticate clients.
       users: [{ name, user: { token: "demo" } }],
       contexts: [{ name, context: { cluster: name, user: name, namespace: "default" } }],
       "current-context": name,
@@ -79,7 +79,7 @@ export class DemoFiles {
   }
 }
 
-/** Removes the directories of demos that no longer run, because a killed process cannot remove its own. */
+/** Removes the directories of demos whose process no longer runs. A killed process cannot remove its own directory. */
 function removeDead(): void {
   for (const name of readdirSync(tmpdir())) {
     const pid = name.startsWith(baseName) ? Number(name.slice(baseName.length).split("-")[0]) : Number.NaN;
@@ -87,7 +87,7 @@ function removeDead(): void {
     try {
       rmSync(join(tmpdir(), name), { recursive: true, force: true });
     } catch {
-      // A directory of another user cannot be removed, which is no problem.
+      // The directory belongs to another user, so it cannot be removed. That is no problem.
     }
   }
 }

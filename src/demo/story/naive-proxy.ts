@@ -99,7 +99,7 @@ export class NaiveProxy {
   }
 }
 
-/** Ends a stream whose backend is lost: with 502 before the response has begun, otherwise with a reset. */
+/** Ends a stream whose backend is lost. Sends status 502 if the response has not begun, otherwise resets the stream. */
 function fail(stream: http2.ServerHttp2Stream): void {
   if (stream.destroyed) return;
   if (stream.headersSent) stream.close(http2.constants.NGHTTP2_INTERNAL_ERROR);
@@ -115,7 +115,7 @@ class NaiveBackend {
   #session: http2.ClientHttp2Session | undefined;
   #isUp = true;
   #isStopped = false;
-  /** Number of successive checks whose result contradicts the backend's present state. */
+  /** Number of consecutive checks whose result contradicts the state that the proxy assumes for the backend. */
   #contrary = 0;
 
   constructor(backend: DemoBackend, options: NaiveProxyOptions, onChange: OnChange) {

@@ -1,6 +1,6 @@
 /**
  * A client that sends GETs and watches continuously, as a controller does, and measures delays and failures. Like
- * client-go, it continues a watch that ended between two events, and lists again after a watch that was cut off.
+ * client-go, it continues a watch that ended cleanly, and lists again after a watch that was cut off.
  */
 import type { Clock } from "../../base/clock.ts";
 import { isList, mapOf, textOf } from "../objects/json.ts";
@@ -9,11 +9,11 @@ import type { DemoClient } from "./client.ts";
 
 const getPeriodMs = 50;
 const watchCount = 4;
-/** Delay of an event in milliseconds above which its watch counts as hung. */
+/** A watch counts as hung if one of its events is more than this many milliseconds late. */
 const hungMs = 1_000;
-/** Milliseconds from the end of a watch that was rejected or cut off to the list that follows. */
+/** Milliseconds from the end of a watch that was rejected or cut off to the next list request. */
 const backoffMs = 100;
-/** Milliseconds between the end of a watch and the start of the next one: as short as in client-go. */
+/** Milliseconds between the end of a watch and the start of the next one. The pause is as short as in client-go. */
 const rewatchMs = 10;
 
 /** The measurements of one client since the latest `reset`. All times are in milliseconds. */
@@ -23,17 +23,17 @@ export type Seen = {
   /** Duration of the slowest GET, including GETs that timed out. */
   readonly slowestGetMs: number;
   readonly watches: number;
-  /** Number of watches that ended between two events. */
+  /** Number of watches that the server ended cleanly, so that the client continued them without a new list. */
   readonly ends: number;
-  /** Number of watches that were cut off, so that the client listed again. */
+  /** Number of watches after which the client had to list again, for example because they were cut off. */
   readonly relists: number;
   /** Number of watches with an event that was more than `hungMs` late. */
   readonly hung: number;
   /** Longest time from a write to its event, in milliseconds. */
   readonly latestEventMs: number;
   /**
-   * Number of events that do not continue the sequence of writes, because a write was skipped or repeated. A write that
-   * the client has received in a list does not count as skipped.
+   * Number of events that break the sequence of writes, because they skip or repeat a write. A write that the client
+   * has received in a list does not count as skipped.
    */
   readonly wrongEvents: number;
 };
@@ -169,7 +169,7 @@ class SteadyWatch {
     this.#watch();
   }
 
-  /** Updates the longest delay. An event that has not arrived yet counts with the time since its write. */
+  /** Updates the longest delay. If the next event has not arrived yet, the time since its write counts as its delay. */
   look(): void {
     this.latestMs = Math.max(this.latestMs, this.#parts.beat.age(this.#count + 1));
   }

@@ -6,7 +6,7 @@ import type { DemoClient } from "./client.ts";
 import { Pause } from "./pause.ts";
 
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** Number of writes that get a line each. After them, one line is printed every `summaryMs`. */
+/** Number of writes for which a line is printed. After these writes, one line is printed every `summaryMs`. */
 const printedWrites = 5;
 const writeMs = 250;
 const calmWriteMs = 2_000;
@@ -21,7 +21,10 @@ export type StoryParts = {
 
 export class Story {
   readonly #parts: StoryParts;
-  /** Clock reading (ms) at which each write was sent, by the write's count. Removed when the write's event arrives. */
+  /**
+   * Clock reading (ms) at which each write was sent, keyed by the number of the write. An entry is removed when the
+   * write's event arrives.
+   */
   readonly #sentAt = new Map<string, number>();
   #count = 0;
   #version = "";
@@ -36,7 +39,10 @@ export class Story {
     this.#pause = new Pause(parts.clock);
   }
 
-  /** Makes the first writes, and prints a line for each. Returns a Failure if the list, a write or an event fails. */
+  /**
+   * Makes the first writes, and prints a line for each. Returns a Failure if the list or a write fails, or if an event
+   * does not arrive.
+   */
   async begin(): Promise<Failure | undefined> {
     const list = await this.#parts.client.read(`GET ${configmaps}`);
     if (list.status === 0) return new Failure("backend-lost", "proxy", list.problem);
@@ -121,7 +127,10 @@ export class Story {
     );
   }
 
-  /** Waits for all events that are still missing, then prints a summary. Returns a Failure if some do not arrive. */
+  /**
+   * Waits up to `missingAfterMs` for all events that are still missing, then prints a summary. Returns a Failure if
+   * some events did not arrive.
+   */
   async #settle(): Promise<Failure | undefined> {
     const { clock, say } = this.#parts;
     const until = clock.now() + missingAfterMs;
