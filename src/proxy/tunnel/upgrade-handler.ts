@@ -174,7 +174,7 @@ export class UpgradeHandler {
   /** Sends the last response on a socket. Whatever the client still sends is discarded. */
   #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
-    // A limit has already journaled its own refusals.
+    // A limit journals its refusals itself.
     if (code !== "limited")
       this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
     if (socket.writable) {

@@ -284,7 +284,7 @@ export class Attempt implements ConnectionUser, Waiter {
  *
  * A window doubles once the client has taken twice its size, up to the bytes that arrive in one round trip. A larger
  * window would not make the transfer faster: the additional bytes would wait in the proxy and leave the processor's
- * caches. With such a window, a LIST over loopback took twice as much CPU time.
+ * caches. With such a window, a LIST over loopback was twice as expensive.
  */
 export function growWindow(
   up: Stream,
