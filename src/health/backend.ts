@@ -21,7 +21,7 @@ export type BackendView = {
   readonly name: string;
   readonly state: BackendState;
   readonly since: number;
-  /** True while no upstream connection and no new socket to the backend gets an answer; default: false. */
+  /** True while the backend answers neither on an upstream connection nor on a new socket; default: false. */
   readonly isMute?: boolean;
 };
 export const connectionStates = ["none", "answering", "silent", "going", "left", "lost"] as const;
@@ -67,20 +67,32 @@ export type BackendFacts = {
   readonly answersAgainAt: number;
   /** Number of consecutive new sockets that got no answer. */
   readonly consecutiveTimeouts: number;
-  /** Number of consecutive answered probes since the backend failed. At `neededSuccesses` the backend becomes ready. */
+  /**
+   * Number of consecutive answered probes since the backend failed. When it reaches `neededSuccesses`, the backend
+   * becomes ready.
+   */
   readonly consecutiveSuccesses: number;
   /** Clock reading (ms) of the first probe that `consecutiveSuccesses` counts; 0: never. */
   readonly risingSince: number;
-  /** Number of changes from ready to suspect or dead in a row, each within `strikeMs` after the previous one. */
+  /**
+   * Number of repeated failures, that is, changes from ready to suspect or dead. If the previous failure is more than
+   * `strikeMs` ago, the count starts again at 1.
+   */
   readonly ejections: number;
   /** Clock reading (ms) at which the backend last changed from ready to suspect or dead; 0: never. */
   readonly ejectedAt: number;
 };
 
 export type Rules = {
-  /** Number of consecutive probes that a failed backend must answer, doubled by each further failure; 0: none. */
+  /**
+   * Number of consecutive probes that a failed backend must answer to become ready. Each repeated failure doubles the
+   * number. 0: none.
+   */
   readonly rise: number;
-  /** True if a failed new socket is required for a backend to be dead. False without probes, which open the sockets. */
+  /**
+   * True if a backend is dead only after a new socket to it has failed. False if there are no probes, because the
+   * probes open these sockets.
+   */
   readonly needsProof: boolean;
 };
 
@@ -188,8 +200,8 @@ export function judge(before: BackendFacts, evidence: Evidence, at: number, rule
 function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules): BackendFacts {
   if (facts.state !== "suspect" && facts.state !== "dead")
     return { ...facts, state: "ready", consecutiveSuccesses: 0 };
-  // Every answer of /readyz counts here. After an answer that reported a problem, the facts would not imply "ready",
-  // and this line would not be reached.
+  // Every answer of /readyz that reaches this line is a success: after an answer that reported a problem, the facts
+  // would not imply "ready", and this function would not be called.
   const consecutiveSuccesses = facts.consecutiveSuccesses + (evidence.kind === "readyz" ? 1 : 0);
   const risingSince = facts.consecutiveSuccesses === 0 ? at : facts.risingSince;
   const isLong = consecutiveSuccesses > 0 && at - risingSince >= healthLimits.riseMs;
@@ -199,9 +211,9 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
 }
 
 /**
- * Returns the facts as they appear to a process that does not judge the backends itself. If all connections of this
- * process are silent or lost, although other processes have better ones, a ready backend is suspect for this process
- * alone.
+ * Returns the facts as they apply in a process that does not judge the backends itself. If all of this process's
+ * connections to the backend are silent or lost, a ready backend becomes suspect for this process alone, even if other
+ * processes have working connections to the backend.
  */
 export function seenWith(verdict: BackendFacts, own: ConnectionState): BackendFacts {
   if (isSilent(verdict) || !isSilent({ connections: own })) return verdict;
@@ -209,7 +221,10 @@ export function seenWith(verdict: BackendFacts, own: ConnectionState): BackendFa
   return { ...verdict, connections: own, state };
 }
 
-/** Returns how many consecutive probes a backend must answer: 4, and after repeated failures 8, 16, 32 and 64. */
+/**
+ * Returns how many consecutive probes a failed backend must answer to become ready: `rise`, which is 4 by default, and
+ * after repeated failures 8, 16, 32 and 64.
+ */
 export function neededSuccesses({ ejections }: BackendFacts, { rise }: Rules): number {
   return rise * 2 ** Math.min(4, Math.max(0, ejections - 1));
 }
@@ -233,15 +248,19 @@ export function isSilent({ connections }: Pick<BackendFacts, "connections">): bo
   return connections === "silent" || connections === "left" || connections === "lost";
 }
 
-/** True if no upstream connection to the backend answers, and no socket opened since then was answered. */
+/**
+ * True if no upstream connection to the backend answers, and no socket opened since these connections fell silent was
+ * answered.
+ */
 export function isMute(facts: BackendFacts): boolean {
   return isSilent(facts) && facts.fresh !== "answer";
 }
 
 /**
  * True if no backend answers and at least one of them ignores new sockets. Then the proxy's network is the most likely
- * cause (D14). A backend without connections is ignored, because it has no open requests, and an old answer says
- * nothing about the network now. It counts as answering only if it has answered a socket since the others fell silent.
+ * cause (D14). A backend without connections is usually ignored: it has no open requests, and an old answer says
+ * nothing about the network now. Such a backend counts as answering only if it has answered a socket since the other
+ * backends fell silent.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const doubtedAt = Math.max(...all.filter(isMute).map((facts) => facts.doubtedAt));
@@ -325,10 +344,12 @@ function ofAnswers(
     case "readyz":
       return read(asked(facts, evidence.readiness, at), at);
     case "packets-lost":
-      // "hanging" stays until a probe is answered, because the answer to a probe takes large packets.
+      // "hanging" stays until a probe is answered. The answer to a probe takes large packets, so it shows that these
+      // pass again.
       return { ...facts, readiness: "hanging", packetsLostAt: at, fresh: noSilence(facts.fresh) };
     case "reads-hanging":
-      // Ignored without probes, because only a probe can end "hanging": the backend would stay suspect for ever.
+      // Ignored without probes, because only a probe can end "hanging". Without one, the backend would never stop being
+      // suspect.
       return rules.needsProof ? { ...facts, reads: "hanging", hungAt: at } : facts;
     case "reads-answer":
       return { ...facts, reads: "answering" };
@@ -363,8 +384,8 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
 }
 
 /**
- * Ends "hanging" after `hungReadsMs` if /readyz is good. Otherwise it would never end: a suspect backend gets no reads,
- * so no read can show its recovery.
+ * Ends "hanging" `hungReadsMs` after it was found, if /readyz is good. Otherwise "hanging" would never end: a suspect
+ * backend gets no reads, so no read can show its recovery.
  */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
@@ -372,8 +393,8 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 }
 
 /**
- * Records that the connections are silent or lost. This also explains hanging reads, so `reads` no longer counts
- * against the backend. Results of new sockets are forgotten, unless the connections were silent before.
+ * Records that the connections are silent or lost. Silent connections also explain hanging reads, so `reads` no longer
+ * counts against the backend. Results of new sockets are forgotten, unless the connections were silent before.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";
@@ -383,9 +404,9 @@ function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number
 }
 
 /**
- * True if the failure of a new socket proves nothing, because a later socket was answered. Silence also proves nothing
- * if any answer has arrived since the socket was opened (the outage in which its SYN was lost is over), or if only
- * large packets are lost.
+ * True if the failure of a new socket proves nothing, because a socket that was opened later has been answered. A
+ * socket's silence also proves nothing in two other cases: any answer has arrived since the socket was opened, so the
+ * outage in which its SYN was lost is over; or only large packets are lost.
  */
 export function isOvertaken(
   { answeredAt, arrivedAt, packetsLostAt }: BackendFacts,

@@ -35,16 +35,19 @@ export type BackendsParts = {
   readonly onNeed?: (name: string, needsAnother: boolean) => void;
   /** Called when a backend answers after all backends had been silent. */
   readonly onAnswer?: () => void;
-  /** Called with the facts that follow from each piece of evidence. */
+  /** Called after each piece of evidence, with the facts that result from it. */
   readonly onFacts?: ((name: string, facts: BackendFacts, evidence: Evidence) => void) | undefined;
   /**
-   * Set if another process judges the backends. It then gets all evidence, and the resulting facts must be passed to
-   * `adopt`. Default: this process judges.
+   * Set if another process judges the backends. `report` must send all evidence to that process, and the resulting
+   * facts must be passed to `adopt`. Default: this process judges.
    */
   readonly report?: ((name: string, evidence: Evidence) => void) | undefined;
 };
 
-/** The rules without probes: a backend can be dead without a failed socket, and is ready as soon as it answers. */
+/**
+ * The rules without probes: a backend can be dead although no new socket has failed, and becomes ready as soon as it
+ * answers.
+ */
 export const unprobed: Rules = { rise: 0, needsProof: false };
 
 type Known = {
@@ -65,7 +68,10 @@ type Known = {
    * once it was found dead.
    */
   lostAt: number | undefined;
-  /** What the last journaled new socket met, such as an answer or silence; undefined while the backend is healthy. */
+  /**
+   * The result of a new socket that was journaled last, such as an answer or silence; undefined while the backend is
+   * healthy.
+   */
   met: string | undefined;
 };
 
@@ -80,7 +86,10 @@ export class Backends {
   /** Reading (ms) of `stallAwareClock` since which no backend has answered; undefined while one answers. */
   #silentSince: number | undefined;
   #silenceOverAt = 0;
-  /** Seconds from the last sign of life of a ready backend until the proxy found it suspect, and dead. */
+  /**
+   * Detection times of failures, in seconds: from the last sign of life of a ready backend until the proxy found the
+   * backend suspect, and until it found the backend dead.
+   */
   readonly detections = { suspect: new Histogram(detectionBounds), dead: new Histogram(detectionBounds) };
   #deadAfterWhenAllSilentMs: number;
 
@@ -121,12 +130,12 @@ export class Backends {
     return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
   }
 
-  /** Clock reading (ms) at which a backend last answered after all had been silent; 0: never. */
+  /** Clock reading (ms) at which the latest silence of all backends ended, because one of them answered; 0: never. */
   get silenceOverAt(): number {
     return this.#silenceOverAt;
   }
 
-  /** Returns the milliseconds since the backend's state began, without stalls of the proxy's event loop. */
+  /** Returns for how many milliseconds the backend has been in its state, without the time of event-loop stalls. */
   stateMs(name: string): number {
     const now = this.#stallAwareClock.now();
     return now - (this.#known.get(name)?.since ?? now);
@@ -191,7 +200,10 @@ export class Backends {
     this.#take(known, seenWith(verdict, known.own), evidence);
   }
 
-  /** Records that this process has closed its connections to the backend for a reason of its own. */
+  /**
+   * Records that this process has closed its connections to the backend on its own initiative, not because of the
+   * backend.
+   */
   unconnected(name: string): void {
     const known = this.#known.get(name);
     if (known !== undefined) known.own = "none";
@@ -227,8 +239,9 @@ export class Backends {
   }
 
   /**
-   * Journals what a new socket to the backend met (an answer, a refusal or silence) if it differs from the last entry.
-   * Must run before `#seeChanges`, so that this entry precedes the change of state in the journal.
+   * Journals the result of a new socket to the backend (an answer, a refusal or silence) if it differs from the result
+   * that was journaled last. Must run before `#seeChanges`, so that this entry precedes the change of state in the
+   * journal.
    */
   #journalProbe(known: Known, evidence: Fresh): void {
     const { met, ms, reason } = evidence;
@@ -271,7 +284,7 @@ export class Backends {
 
   /** Measures how long a backend had been silent when it became suspect or dead. `silentMs`: silence so far, in ms. */
   #detected(known: Known, from: BackendState, silentMs: number): void {
-    // If another process judges the backends, that process measures the silence, once for all processes.
+    // If another process judges the backends, that process also measures the detection time, once for all processes.
     if (this.#parts.report !== undefined) return;
     const { state } = known.facts;
     const now = this.#clock.now();
@@ -308,7 +321,7 @@ export class Backends {
   }
 }
 
-/** Returns how far a new socket got. `before`: the last probe's result, used for a dial that does not report this. */
+/** Returns how far a new socket got. `before`: the result of the last probe, used if `hasConnected` is not known. */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

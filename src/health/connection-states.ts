@@ -16,7 +16,7 @@ const stateAfter: Partial<Record<Evidence["kind"], ConnectionState>> = {
   "connections-lost": "lost",
 };
 
-/** Returns the state of a process's connections after this evidence of the process. */
+/** Returns the state of a process's connections after this evidence from the process. */
 export function connectionsAfter(before: ConnectionState, { kind }: Evidence): ConnectionState {
   const after = stateAfter[kind] ?? before;
   return after === "lost" && (before === "going" || before === "left") ? "left" : after;
@@ -27,10 +27,16 @@ function isWorse(one: ConnectionState, other: ConnectionState): boolean {
 }
 
 export class ConnectionStates {
-  /** The connection states by backend and process. The numbers of backends and processes limit the size of the map. */
+  /**
+   * The connection states, by backend and then by process. The numbers of backends and processes limit the size of this
+   * map.
+   */
   readonly #byBackend = new Map<string, Map<number, ConnectionState>>();
 
-  /** Records evidence of a process. Returns it if it changes what is known of the backend; undefined: it does not. */
+  /**
+   * Records evidence from a process. Returns the evidence if it applies to the backend; undefined if another process
+   * has a better connection to the backend.
+   */
   learn(process: number, backend: string, evidence: Evidence): Evidence | undefined {
     const states = this.#byBackend.get(backend) ?? new Map<number, ConnectionState>();
     this.#byBackend.set(backend, states);
@@ -40,7 +46,10 @@ export class ConnectionStates {
     return isWorse(after, bestOf(states)) ? undefined : evidence;
   }
 
-  /** Records that a process has closed its connections to the backend for a reason of its own. */
+  /**
+   * Records that a process has closed its connections to the backend on its own initiative. Returns evidence if only
+   * worse connections remain in other processes; otherwise undefined.
+   */
   unconnected(process: number, backend: string): Evidence | undefined {
     const states = this.#byBackend.get(backend);
     if (states === undefined || !states.has(process)) return undefined;
@@ -49,7 +58,10 @@ export class ConnectionStates {
     return worsened(before, bestOf(states));
   }
 
-  /** Forgets a process that has ended. Returns what that changes, by backend. */
+  /**
+   * Forgets a process that has ended. Returns the resulting evidence, for each backend whose connection state has
+   * changed.
+   */
   ended(process: number): readonly (readonly [backend: string, Evidence])[] {
     return Array.from(this.#byBackend.keys()).flatMap((backend) => {
       const evidence = this.unconnected(process, backend);
@@ -68,8 +80,9 @@ function bestOf(states: ReadonlyMap<number, ConnectionState>): ConnectionState {
 }
 
 /**
- * Returns the evidence that the best connections are gone and only worse ones are left. Undefined if no process has a
- * connection: the end of a process says nothing about the backend.
+ * Returns the evidence that the remaining connections are worse than the best one before. Returns undefined if they are
+ * not worse. Also returns undefined if no process has a connection any more: the end of a process says nothing about
+ * the backend.
  */
 function worsened(before: ConnectionState, after: ConnectionState): Evidence | undefined {
   if (before === after || after === "none") return undefined;

@@ -1,7 +1,10 @@
 /** The closed list of evidence about a backend, from probes and from traffic. */
 import type { Met } from "../base/failure.ts";
 
-/** Readiness by /readyz. unknown: the response tells nothing (401, 404, 429); hanging: no response in time. */
+/**
+ * Readiness as /readyz reports it. unknown: the response says nothing about readiness (401, 404, 429). hanging: no
+ * response in time.
+ */
 export type Readiness = "unknown" | "ready" | "failing" | "hanging" | "shutdown";
 
 /** The result of a probe. forbidden (403): no permission, or the apiserver has not loaded its RBAC yet. */
@@ -19,8 +22,8 @@ export type Evidence =
   /** The backend has sent GOAWAY on every open upstream connection. */
   | { readonly kind: "connections-going" }
   /**
-   * The last upstream connection was closed. `by`: a PING was unanswered, a dial failed, or the socket was closed or
-   * failed.
+   * The last upstream connection was closed. `by`: "ping" if a PING was unanswered, "dial" if a dial failed, "socket"
+   * if the socket was closed or failed.
    */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
   /**
@@ -41,12 +44,15 @@ export type Evidence =
     }
   /** /readyz answered after `ms`, or has not answered for `ms`. */
   | { readonly kind: "readyz"; readonly readiness: ReadyAnswer; readonly ms: number; readonly reason: string }
-  /** Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. */
+  /**
+   * Other backends answered `count` consecutive reads that this backend had left unanswered for `limitMs`. `ms`: the
+   * longest wait.
+   */
   | { readonly kind: "reads-hanging"; readonly count: number; readonly ms: number; readonly limitMs: number }
   /**
    * Large packets are lost although small ones arrive. One of three observations shows this: the TLS handshakes of
-   * three probes are unanswered; the TLS handshake of one probe is unanswered until its deadline; or a connection in
-   * use and a probe are both silent. `ms`: for how long.
+   * three probes are unanswered; the TLS handshake of one probe is unanswered until its deadline; or an upstream
+   * connection in use and a probe are both silent. `ms`: duration of the silence.
    */
   | { readonly kind: "packets-lost"; readonly ms: number; readonly limitMs: number }
   /** The backend has answered a request that requires etcd. */
@@ -54,9 +60,9 @@ export type Evidence =
   /** An operator starts or ends a drain. A draining backend gets no new requests while another backend is ready. */
   | { readonly kind: "drain"; readonly isDrained: boolean; readonly by: string }
   /**
-   * The backend's etcd has a history that differs from the one that clients have seen (`isForked`), or has the same
-   * history again. `version`: the backend's version of `resource`. `seen`: the version that clients have seen; "": no
-   * backend has it.
+   * `isForked`: true if the backend's etcd has another history than the one that clients have seen; false once the two
+   * histories agree again. `version`: the backend's version of `resource`. `seen`: the version that clients have seen;
+   * "" if no backend has this version.
    */
   | {
       readonly kind: "history";

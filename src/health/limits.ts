@@ -10,21 +10,22 @@ export const healthLimits = {
   urgentProbesMs: 10_000,
   slowProbeMs: 500,
   /**
-   * Maximum number of concurrent probes of one backend. Four of them begin within the deadline of a dial (1 s); the
-   * rest is spare.
+   * Maximum number of concurrent probes of one backend. With a new probe every 250 ms, four probes run within the
+   * deadline of a dial (1 s). The other four are spare.
    */
   probesAtOnce: 8,
   /**
-   * A TLS handshake takes a large packet each way. If one takes longer than `doubtedHandshakeMs`, the prober opens two
-   * more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs` while small
-   * packets pass: PINGs, or requests on the kept socket. The kernel retransmits a single lost packet after 200 ms.
+   * A TLS handshake takes a large packet each way. If a probe's handshake takes longer than `doubtedHandshakeMs`, the
+   * prober opens two more sockets. Large packets are lost if all three handshakes are unanswered for `lostHandshakeMs`
+   * while small packets pass: PINGs, or requests on the kept socket (small-packets.ts). The kernel retransmits a single
+   * lost packet after 200 ms.
    */
   doubtedHandshakeMs: 150,
   lostHandshakeMs: 250,
   handshakesAgain: 2,
   /**
-   * Maximum number of bytes that are read of a probe's response: of its head, and of its body. An apiserver's list of
-   * all checks has 5 KiB.
+   * Maximum number of bytes read from the head of a probe's response, and from its body. An apiserver's list of all
+   * checks has 5 KiB.
    */
   probeHeadBytes: 16 * KiB,
   probeBodyBytes: 16 * KiB,
@@ -44,30 +45,36 @@ export const healthLimits = {
   /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
   /**
-   * Ms after hanging reads were found. From then on, a good /readyz ends the state "hanging". Reads cannot end it,
-   * because a suspect backend gets no reads.
+   * The state "hanging" lasts for at least this many ms after hanging reads were found. After that, a good /readyz ends
+   * it. Reads cannot end it, because a suspect backend gets no reads.
    */
   hungReadsMs: 3000,
   /**
-   * Minimum deadline in ms for /readyz while requests are unanswered: three times as long as a busy apiserver takes.
+   * Minimum deadline in ms for the answer to a probe of /readyz while requests are unanswered. It is three times as
+   * long as a busy apiserver takes.
    */
   hastyAnswerMs: 750,
-  /** For this many ms after requests were found unanswered, probes have the deadline `hastyAnswerMs`. */
+  /**
+   * For this many ms after requests were found unanswered, probes have a short deadline of at least `hastyAnswerMs`.
+   */
   hastyMs: 2000,
   /**
-   * Minimum deadline in ms for TCP and TLS of a probe, which take two round trips. The kernel repeats a lost SYN after
-   * 1 s.
+   * Minimum deadline in ms for the TCP and TLS handshakes of a probe, which together take two round trips. The kernel
+   * repeats a lost SYN after 1 s.
    */
   probeDialMs: 1000,
   /** Number of consecutive probes, one every 250 ms, that make a backend ready again after its first failure. */
   riseAnswers: 4,
-  /** Milliseconds of answered probes after which a backend is ready again, even if they are fewer than needed. */
+  /**
+   * A failed backend that has answered all its probes for this many ms is ready again, even if it has answered fewer
+   * probes than needed.
+   */
   riseMs: 16_000,
   /** Milliseconds after a backend's failure within which another failure counts as repeated. */
   strikeMs: 60_000,
   /**
-   * Maximum number of bytes that are read of the kernel's socket table: 7,000 sockets. For further sockets, only TCP
-   * keepalive finds dead peers.
+   * Maximum number of bytes read from the kernel's socket table, which is enough for 7,000 sockets. If there are more,
+   * only TCP keepalive finds dead peers on the remaining sockets.
    */
   socketTableBytes: 1024 * KiB,
 } as const;

@@ -18,9 +18,9 @@ import { stallAwareTimeout } from "./stall-aware-clock.ts";
  * The results of a probe, in the order of the calls. If `dialed` reports a result other than "answer", no call follows.
  */
 export type ProbeListener = {
-  /** The backend's kernel accepted the TCP connection; TLS follows. */
+  /** Called when the backend's kernel has accepted the TCP connection. The TLS handshake follows. */
   connected(): void;
-  /** The proxy had no descriptor or memory for the socket, which is no evidence about the backend. */
+  /** Called if the proxy had no descriptor or memory for the socket. This is no evidence about the backend. */
   gaveUp(): void;
   dialed(met: Met, reason: string): void;
   /** `socket`: the probe's socket, which the listener must close. undefined: the probe has closed it. */
@@ -34,7 +34,9 @@ export type ProbeTimes = { readonly intervalMs: number; readonly timeoutMs: numb
 
 export type ProberParts = {
   readonly clock: Clock;
-  /** A random number below 1. Random delays keep several watchkeeper processes from probing at the same time. */
+  /**
+   * Returns a random number below 1. Random delays keep several watchkeeper processes from probing at the same time.
+   */
   readonly random: () => number;
   readonly times: ProbeTimes;
   readonly probe: (listener: ProbeListener) => () => void;
@@ -44,7 +46,7 @@ export type ProberParts = {
   readonly dialMs: () => number;
   /** True while an upstream connection in use is silent although another one answers PINGs in time. */
   readonly mayLoseLargePackets: () => boolean;
-  /** True if a PING sent after the clock reading `since` was answered, and no PING was late recently. */
+  /** True if a PING that was sent after the clock reading `since` was answered, and no recent PING was late. */
   readonly passesSmallPackets: (since: number) => boolean;
 };
 
@@ -62,8 +64,8 @@ type Run = {
   connectedAt: number | undefined;
   askedAt: number | undefined;
   /**
-   * Clock reading at which the kept socket (small-packets.ts) first answered a request that was sent after this socket
-   * had connected.
+   * Clock reading at which the kept socket (small-packets.ts) first answered a request that was sent after the socket
+   * of this probe had connected.
    */
   smallPassedAt: number | undefined;
   stopWait: () => void;
@@ -85,8 +87,8 @@ export class Prober {
   readonly #handshakes = new Rtt();
   readonly #smallPackets: SmallPackets;
   /**
-   * Clock reading of the first answer on the kept socket (small-packets.ts) after the latest answered TLS handshake;
-   * undefined: none.
+   * Clock reading at which the kept socket (small-packets.ts) first answered after the latest answered TLS handshake;
+   * undefined: it has not answered since.
    */
   #smallPassSince: number | undefined;
   #hastyUntil = Number.NEGATIVE_INFINITY;
@@ -109,7 +111,7 @@ export class Prober {
     this.#wait(this.#times.intervalMs * this.#parts.random());
   }
 
-  /** Applies changed times at once, also to running probes. */
+  /** Applies new times at once, also to running probes. */
   configure(times: ProbeTimes): void {
     const leftMs = this.#nextAt - this.#parts.clock.now();
     this.#times = times;
@@ -189,7 +191,10 @@ export class Prober {
     );
   }
 
-  /** Reports lost large packets if small ones pass but TLS handshakes do not. A frozen process answers neither. */
+  /**
+   * Reports that large packets are lost if small packets pass but TLS handshakes do not. A frozen process would answer
+   * neither.
+   */
   #judgeHandshakes(tried: readonly Run[], limitMs: number, answerableAt: number): void {
     const { clock, learn, passesSmallPackets } = this.#parts;
     const [first] = tried;
@@ -209,11 +214,11 @@ export class Prober {
   }
 
   /**
-   * True if large packets to or from this socket are lost: its TLS handshake is unanswered, although the kept socket
-   * has answered both before this socket was opened and after it had connected. Sockets that were opened before the
-   * first answer prove nothing: when a stopped process goes on, or an outage ends, the kept socket may answer first.
-   * False while an upstream connection answers. The PINGs of the connections decide then, because they can tell lost
-   * large packets from a path that loses all packets.
+   * True if large packets to or from the probe's socket are lost: its TLS handshake is unanswered, although the kept
+   * socket has answered both before the probe's socket was opened and after it had connected. A socket that was opened
+   * before the kept socket's first answer proves nothing: when a stopped process resumes, or an outage ends, the kept
+   * socket may be answered first. Returns false while an upstream connection answers. The PINGs then decide, because
+   * they can tell the loss of large packets from the loss of all packets.
    */
   #losesLarge({ begunAt, smallPassedAt, askedAt }: Run): boolean {
     const { clock, facts } = this.#parts;
@@ -395,7 +400,10 @@ export class Probers {
     return this.#probers.get(backend);
   }
 
-  /** Applies changed times to all probers. From now on, `partsOf` must return these times, too. */
+  /**
+   * Applies new times to all probers. From now on, `partsOf` must return the new times for probers that are created
+   * later.
+   */
   configure(times: ProbeTimes): void {
     for (const prober of this.#probers.values()) prober.configure(times);
   }

@@ -12,12 +12,18 @@ export class ReadLatency extends Rtt {
   #lostHedges = 0;
   #longestWaitMs = 0;
 
-  /** Returns the milliseconds after which a read is hedged: at least 2 × p99, so that fewer than 1 % of reads are. */
+  /**
+   * Returns the milliseconds after which a read is hedged: at least 2 × p99, so that fewer than 1 % of reads get a
+   * hedge.
+   */
   hedgeAfterMs(leastMs: number): number {
     return Math.max(leastMs, 2 * this.quantile(0.99));
   }
 
-  /** Counts a read that this backend did not answer within `ms`, but another did. The third in a row is evidence. */
+  /**
+   * Counts a read that this backend did not answer within `ms`, although another backend did. Returns evidence from the
+   * third such read in a row on; undefined before that.
+   */
   lostHedge(ms: number, limitMs: number): Evidence | undefined {
     this.#lostHedges += 1;
     this.#longestWaitMs = Math.max(this.#longestWaitMs, ms);
@@ -25,12 +31,15 @@ export class ReadLatency extends Rtt {
     return { kind: "reads-hanging", count: this.#lostHedges, ms: this.#longestWaitMs, limitMs };
   }
 
-  /** True if this backend left its latest read unanswered, and another backend answered it. */
+  /** True if this backend did not answer its latest read in time, but another backend did. */
   get isDoubted(): boolean {
     return this.#lostHedges > 0;
   }
 
-  /** Called for an answer that requires etcd. Resets the count; returns evidence if `lostHedge` had reported a hang. */
+  /**
+   * Called for an answer that requires etcd. Resets the count. Returns evidence if `lostHedge` has reported hanging
+   * reads; otherwise undefined.
+   */
   proven(): Evidence | undefined {
     const wasReported = this.#lostHedges >= healthLimits.hungReads;
     this.#lostHedges = 0;

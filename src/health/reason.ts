@@ -14,7 +14,7 @@ export type Reason = {
     | "peers"
     | "history"
     | "operator";
-  /** The measurement and its limit, in milliseconds; 0: none. */
+  /** The detector's measurement and its limit, in milliseconds; 0: none. */
   readonly valueMs: number;
   readonly limitMs: number;
   readonly reason: string;

@@ -5,7 +5,9 @@
 
 import { bucketOf, buckets, edgeOf } from "../base/histogram.ts";
 
-/** Half-life of the counts in ms: long enough that the late answers of one outage are only 0.4 % of the weight. */
+/**
+ * Half-life in ms of the counts. It is so long that the late answers of one outage make up only 0.4 % of the weight.
+ */
 const halfLifeMs = 40_000;
 
 export type PingTimes = { readonly suspectAfterMs: number; readonly deadAfterMs: number };
@@ -45,9 +47,9 @@ export class Rtt {
   }
 
   /**
-   * Returns the milliseconds of silence after which a connection is suspect (8 × p99) and dead (twice that), but at
-   * least `floor`. The time until suspicion is at most 16 × the median, because a few late answers among many prompt
-   * ones come from outages, not from distance.
+   * Returns the milliseconds of silence after which a connection is suspect, and after which it is dead. Suspect: 8 ×
+   * p99, but at most 16 × the median, because a few late answers among many prompt ones come from outages, not from
+   * distance. Dead: twice as long. Neither is below its value in `floor`.
    */
   deadlines(floor: PingTimes): PingTimes {
     const farMs = Math.min(8 * this.quantile(0.99), 16 * this.quantile(0.5));

@@ -1,7 +1,7 @@
 /**
  * Shows whether small packets pass between the proxy and a backend that does not answer TLS handshakes. The proxy keeps
- * the socket of the last answered probe. Only the apiserver process can answer a request on it, so an answer means that
- * the path loses large packets (path MTU), and no answer means that the process hangs.
+ * the socket of the last answered probe open. Only the apiserver process can answer a request on this socket. An answer
+ * means that the path loses large packets (path MTU); no answer means that the process hangs.
  */
 import type { Clock } from "../base/clock.ts";
 
@@ -27,8 +27,8 @@ export class SmallPackets {
   }
 
   /**
-   * Keeps `socket` in place of the earlier one. Large packets have passed on `socket`, and all its data is
-   * acknowledged.
+   * Keeps `socket` in place of the earlier one. Precondition: large packets have passed on `socket`, and all data sent
+   * on it is acknowledged.
    */
   keep(socket: KeptSocket): void {
     this.close();

@@ -1,8 +1,8 @@
 /**
- * Tracks when the certificates of the backends expire. Every probe shows the serving certificate. An apiserver also has
- * a loopback certificate, for connections to itself; it presents this certificate for the server name
- * `apiserver-loopback-client`. When the loopback certificate expires, the apiserver stops working without any other
- * warning (incident 003).
+ * Tracks when the certificates of the backends expire. The TLS handshake of every probe shows the serving certificate.
+ * An apiserver also has a loopback certificate, for connections to itself; it presents this certificate for the server
+ * name `apiserver-loopback-client`. When the loopback certificate expires, the apiserver stops working without any
+ * other warning (incident 003).
  */
 import type { TLSSocket } from "node:tls";
 import { type Clock, timestampOf, wallOf } from "../../base/clock.ts";

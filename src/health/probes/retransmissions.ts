@@ -1,6 +1,6 @@
 /**
- * Finds the sockets of this network namespace with unacknowledged data, in Linux's /proc/net/tcp and tcp6. If these
- * files cannot be read, the result is empty, and only TCP keepalive finds dead peers.
+ * Finds the sockets in this network namespace that have unacknowledged data, from Linux's /proc/net/tcp and tcp6. If
+ * these files cannot be read, the result is empty, and only TCP keepalive finds dead peers.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { healthLimits } from "../limits.ts";
@@ -14,9 +14,9 @@ export type Endpoints = {
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
 /**
- * Returns the number of the kernel's retransmissions by socket key. For an idle connection, this is the number of
- * unanswered keepalive probes plus one. The kernel sends one probe a second, so three unanswered probes show as long a
- * silence as four retransmissions (3 s).
+ * Returns how many times the kernel has retransmitted the oldest data of each socket, by the socket's key. For an idle
+ * connection, the number is that of the unanswered keepalive probes plus one. The kernel sends one probe a second, so
+ * three unanswered probes show as long a silence as four retransmissions (3 s).
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,

@@ -1,6 +1,7 @@
 /**
- * A file of CA certificates that verifies backends or clients, and reloads when it changes. The last usable CAs stay in
- * use until new ones have passed every test, because with a wrong CA all new connections would fail (D10).
+ * CA certificates from a file, with which backends or clients are verified. The file is reloaded when it changes. The
+ * last usable CAs stay in use until new ones have passed every test, because with a wrong CA all new connections would
+ * fail (D10).
  */
 import { wallOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -31,8 +32,8 @@ export class CaBundle {
   }
 
   /**
-   * Loads the first CAs. Any readable file is accepted, because there are no older CAs that could stay in use. `start`
-   * watches the file.
+   * Loads the first CAs. Any readable file is accepted, because there are no older CAs that could stay in use. Call
+   * `start` to watch the file for changes.
    */
   static load(options: CaBundleOptions): CaBundle | Failure {
     const ca = loadCa(options.file);

@@ -74,7 +74,10 @@ export class ServingCertificate {
     return failure ?? certificate;
   }
 
-  /** Loads the certificate. If that fails, tries again and again, so that the listener can serve its other hosts. */
+  /**
+   * Loads the certificate. If that fails, also returns the Failure, and keeps retrying, so that the listener can
+   * meanwhile serve its other hosts.
+   */
   static async keep(
     options: CertificateOptions,
   ): Promise<{ readonly certificate: ServingCertificate; readonly failure: Failure | undefined }> {
@@ -162,7 +165,10 @@ async function load(
     : refuse(failure);
 }
 
-/** Returns a text that names the changed file, if only one differs from the last good pair; otherwise "". */
+/**
+ * Returns a text that names the changed file, if only one of the two files differs from the last good pair; otherwise
+ * "".
+ */
 function changedSince(was: Contents | undefined, { certificate, key }: Contents): string {
   if (was === undefined || (was.certificate === certificate) === (was.key === key)) return "";
   return ` (only the ${was.key === key ? "certificate" : "key"} file has changed)`;

@@ -48,8 +48,8 @@ export class Credentials {
 
   /**
    * Loads the certificates of another configuration, and returns a function that puts them into use. On a Failure,
-   * nothing has changed. A certificate that is no longer configured stays in use for clients that still need it; their
-   * listeners drain these clients.
+   * nothing has changed. A certificate that is no longer configured stays loaded, because some clients still need it
+   * while their listeners drain them.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const { frontProxy, impersonator } = config.cluster.tls ?? {};

@@ -32,7 +32,7 @@ export class HandshakeQueue {
 
   /**
    * Calls `begin` now or, if enough handshakes have begun in this turn of the event loop, in a later turn. Returns a
-   * function that removes the waiting socket.
+   * function that removes the socket from the queue, so that `begin` is not called.
    */
   enter(source: string, begin: () => void): () => void {
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {

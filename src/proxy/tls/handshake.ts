@@ -25,7 +25,7 @@ export function shakeHands(
   clock: Clock,
   done: (outcome: HandshakeResult | undefined) => void,
 ): void {
-  // Remains the default host for clients without SNI, such as those that dial an IP address (RFC 6066 §3).
+  // For clients without SNI, such as those that dial an IP address, this remains the default host (RFC 6066 §3).
   let host = hosts.default;
   const own = host.context();
   const bySni: tls.TLSSocketOptions = {
@@ -68,7 +68,8 @@ export function shakeHands(
 export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
   const certificate = socket.getPeerX509Certificate();
   if (certificate === undefined) return undefined;
-  // A resumed session does not identify its client. Listeners that verify certificates resume no session (A47).
+  // A resumed session does not prove who its client is. Listeners that verify certificates let no client resume a
+  // session (A47).
   const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
   return {
     der: certificate.raw,

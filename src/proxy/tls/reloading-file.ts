@@ -38,7 +38,10 @@ export class ReloadingFile<T> {
   #current: T | undefined;
   /** The problem that was journaled last, so that it is not journaled again every minute; "": none. */
   #problem = "";
-  /** The latest reload. The next one starts only after its end, and reads the files as they are then. */
+  /**
+   * The latest reload. The next reload starts only after this one has ended, and reads the files as they are at that
+   * time.
+   */
   #last: Promise<Failure | undefined> = Promise.resolve(undefined);
   #cancelRetry: () => void = () => {};
   #stopWatching: () => void = () => {};
@@ -102,7 +105,8 @@ export class ReloadingFile<T> {
     if (failure.message !== this.#problem || this.#current === undefined)
       journal.write({ kind: "certificate.refused", name, problem: failure.message });
     this.#problem = failure.message;
-    // Tries again later: a problem may end although the files do not change (a date comes, a disk answers again).
+    // Tries again later. A problem may end although the files do not change: a certificate becomes valid, or a disk
+    // answers again.
     this.#cancelRetry = clock.after(certificateRetryMs, () => void this.reload());
     return failure;
   }

@@ -4,7 +4,7 @@ import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
-/** Returns the options with which a TLS context must be created. `wholeOnly`: true if no session may be resumed. */
+/** Returns the options with which a TLS context must be created. `wholeOnly`: true if no TLS session may be resumed. */
 export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
   return {
     minVersion: "TLSv1.2",
@@ -18,12 +18,12 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
       "ECDHE-ECDSA-AES256-GCM-SHA384:ECDHE-RSA-AES256-GCM-SHA384",
     ].join(":"),
     honorCipherOrder: true,
-    // Renegotiation is off, because each one costs as much as a handshake. Node alone would allow a client three in ten
-    // minutes (A46).
+    // Renegotiation is off, because each renegotiation costs as much as a handshake. By default, Node would allow a
+    // client three renegotiations in ten minutes (A46).
     secureOptions: constants.SSL_OP_NO_RENEGOTIATION | (wholeOnly ? constants.SSL_OP_NO_TICKET : 0),
-    // A resumed session keeps the identity of the first session, whichever client presents its ticket (A47), and has no
-    // SNI. So no tickets are issued where certificates or names matter. Omitting the context id makes OpenSSL refuse
-    // tickets that were issued before, too.
+    // A resumed TLS session keeps the client identity of the original session, whichever client presents the session
+    // ticket (A47). A resumed session also has no SNI. So no tickets are issued where client certificates or server
+    // names matter. Without a session id context, OpenSSL also refuses tickets that were issued earlier.
     ...(wholeOnly ? {} : { sessionIdContext: "watchkeeper" }),
   };
 }

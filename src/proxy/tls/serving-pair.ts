@@ -111,7 +111,10 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
 /** Parsed leaf certificates, kept because their names are compared with each new `:authority` of a session. */
 const leaves = new WeakMap<ServingPair, X509Certificate>();
 
-/** True if the certificate has one of `names`. A name with "*." matches only an equal one in the certificate. */
+/**
+ * True if the certificate is valid for at least one of `names`. A name with "*." matches only a certificate with a
+ * wildcard for the same domain.
+ */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
   const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
   leaves.set(pair, leaf);

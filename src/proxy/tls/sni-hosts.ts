@@ -19,11 +19,14 @@ export type Host = {
    * the listener's name and the host's first server name.
    */
   readonly name: string;
-  /** Server names in lower case; `*.` stands for one label. Empty for the default host. */
+  /** Server names in lower case; a leading `*.` stands for one label. The default host has no names. */
   readonly names: readonly string[];
   readonly cluster: string;
   readonly policy: IdentityPolicy;
-  /** Hosts with the same realm give clients the same identities, so a session of one may be used for all of them. */
+  /**
+   * Hosts with the same realm give clients the same identities, so a TLS session with one host may be used for all
+   * hosts of this realm.
+   */
   readonly realm: string;
   /** Returns the host's TLS context; undefined until a usable certificate was loaded. */
   readonly context: () => tls.SecureContext | undefined;
@@ -57,9 +60,9 @@ export class Hosts {
     parts: HostsParts,
   ): Promise<Hosts | undefined | Failure> {
     if (own === undefined) return undefined;
-    // If one host must not resume TLS sessions, no host of the listener may. OpenSSL takes the ticket settings of all
-    // hosts from the default host's context (A47). With several hosts, a resumed session has no SNI, so it would get
-    // the default host and that host's cluster.
+    // If one host must not resume TLS sessions, no host of the listener may, because OpenSSL takes the ticket settings
+    // of all hosts from the default host's context (A47). A listener with several hosts resumes no sessions at all: a
+    // resumed session has no SNI, so it would get the default host and that host's cluster.
     const wholeOnly = hosts.length > 0 || own.clientCaFile !== undefined;
     const load = async (
       config: HostConfig,
@@ -95,13 +98,14 @@ export class Hosts {
   }
 
   /**
-   * Returns a function that decides to which authorities a session of `host` may send requests (421 otherwise). The
-   * function refuses the names of a host that belongs to another cluster or has another policy (A42).
+   * Returns a function that decides to which authorities a session of `host` may send requests. The proxy answers all
+   * others with 421. The function refuses the names of every host that belongs to another cluster or has another policy
+   * (A42).
    *
-   * The default host's names are those in its certificate. If the certificate of `host` covers such a name, too, a
-   * client may reuse its session with `host` for this name, although it means the default host (RFC 9113 §9.1.1). The
-   * function therefore refuses this name once the client has sent a name of `host` in the session. All other names
-   * pass, because clients dial by address, by a name in the cluster, or with `--tls-server-name`.
+   * The default host has no configured names; its names are those in its certificate. If the certificate of `host`
+   * covers such a name, too, a client may reuse its session with `host` for a request to the default host (RFC 9113
+   * §9.1.1). The function therefore refuses this name once the client has sent a name of `host` in the session. It
+   * allows all other names, because clients dial by address, by a name in the cluster, or with `--tls-server-name`.
    */
   judge(host: Host): (authority: string) => boolean {
     let last: string | undefined;
@@ -119,7 +123,10 @@ export class Hosts {
     };
   }
 
-  /** True if the certificates of the default host and of `host` both cover the name, in different realms. */
+  /**
+   * True if the name may belong to the default host: the default host and `host` have different realms, and both their
+   * certificates cover the name.
+   */
   #isOfDefault(name: string, host: Host): boolean {
     const [first] = this.#served;
     if (first.host.realm === host.realm || isIpAddress(name.replace(/^\[|\]$/g, "")) || anyCluster.test(name))
@@ -159,7 +166,7 @@ function plain(name: string): string {
   return name.toLowerCase().replace(/\.$/, "");
 }
 
-/** Names for the cluster or machine on which the client runs; every apiserver's certificate contains them. */
+/** Names with which every client means its own cluster or machine. Every apiserver's certificate contains them. */
 const anyCluster = /^(?:localhost|kubernetes(?:\.default(?:\.svc(?:\..*)?)?)?)\.?$/i;
 
 /** Returns a Failure if the certificate in use has one of the host's names and the new one has none. */

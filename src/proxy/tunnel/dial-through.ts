@@ -20,13 +20,15 @@ export type DialThroughParts = {
   readonly connect: (backend: string) => Socket;
   /** Returns the ms for which a backend may be silent before it is suspect. */
   readonly doubtMs: (backend: string) => number;
-  /** Takes a hedge from the budget. True if another backend may be tried while the first has not answered. */
+  /**
+   * Takes a hedge from the budget. Returns true if another backend may be tried while the first one has not answered.
+   */
   readonly mayHedge: () => boolean;
 };
 
 export type Opening = {
   readonly bytes: Buffer;
-  /** True if these bytes are only a ClientHello, which may be sent to more than one backend. */
+  /** True if the client's first bytes are only a ClientHello. They may then be sent to more than one backend. */
   readonly isRepeatable: boolean;
 };
 

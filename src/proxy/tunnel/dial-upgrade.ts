@@ -1,6 +1,6 @@
 /**
- * Opens a socket to a backend for an Upgrade, which shared HTTP/2 connections cannot carry. Nothing is sent until the
- * socket is open, so after a failed dial the next backend is dialled.
+ * Opens a socket to a backend for an Upgrade, which shared HTTP/2 connections cannot carry. No byte of the request is
+ * sent before the socket is open, so after a failed dial it is safe to dial the next backend.
  */
 import type { Socket } from "node:net";
 import { Failure } from "../../base/failure.ts";

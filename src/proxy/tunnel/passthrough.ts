@@ -28,7 +28,7 @@ import { type RelayEnd, TcpRelay } from "./tcp-relay.ts";
 export type PassthroughParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix of this cluster's backend names, which routes omit; default: none. */
+  /** Prefix of this cluster's backend names. Routes name the backends without this prefix. Default: none. */
   readonly prefix?: string;
   readonly backends: Backends;
   readonly pending: PendingQueue;
@@ -37,7 +37,7 @@ export type PassthroughParts = {
   readonly watchTunnel: WatchTunnel;
 };
 
-/** A client connection that is joined to a backend. `at`: its index in `#live`. */
+/** A client connection that is joined to a backend. `at`: the index of this entry in `#live`. */
 type JoinedConnection = {
   readonly relay: TcpRelay;
   readonly backend: string;
@@ -47,7 +47,9 @@ type JoinedConnection = {
 
 export type ClientNames = { readonly client: string; readonly listener: string; readonly serverName: string };
 
-/** A connection on its way between two processes: its sockets, and what the other process needs to continue it. */
+/**
+ * A connection that one process hands over to another: its sockets, and what the other process needs to continue it.
+ */
 export type PassedConnection = ClientNames & {
   readonly down: Socket;
   readonly up: Socket;
@@ -121,11 +123,14 @@ export class Passthrough {
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
   }
 
-  /** Passes on to another process, with `send`, all connections that have no bytes under way. Returns their number. */
+  /**
+   * Hands over to another process, with `send`, all connections that have no unforwarded bytes. Returns how many were
+   * handed over.
+   */
   async passOn(send: (connection: PassedConnection) => Promise<boolean>): Promise<number> {
     let count = 0;
     for (const { relay, backend, names } of Array.from(this.#live)) {
-      // Passes on one connection after the other, because each takes two messages on the channel that must not be
+      // Hands over one connection after the other, because each takes two messages on the channel that must not be
       // separated.
       // oxlint-disable-next-line no-await-in-loop
       const isPassed = await relay.passOn((down, up) => send({ ...names, backend, down, up }));
@@ -134,9 +139,13 @@ export class Passthrough {
     return count;
   }
 
-  /** Continues a connection of another process. Returns false if its backend is unknown or dead here. */
+  /**
+   * Continues a connection that another process has handed over to this one. Returns false if its backend is unknown or
+   * dead here.
+   */
   takeOver({ down, up, backend, ...names }: PassedConnection): boolean {
-    // Connections end when their backend becomes dead, so nothing would end those of a backend that is dead already.
+    // A connection ends when its backend's state changes to dead. If the backend is dead already, this change would not
+    // come, and nothing would end the connection.
     if (!this.#parts.backends.views.some(({ name, state }) => name === backend && state !== "dead"))
       return false;
     up.on("error", () => {});

@@ -1,6 +1,6 @@
 /**
- * Finds tunnels whose own connection is stuck although their backend answers. The proxy cannot send PINGs inside
- * tunnels, and the kernel's keepalive sends nothing while a byte is unacknowledged, but the kernel's socket table shows
+ * Finds tunnels with a stuck connection to a backend that answers, or to a client. The proxy cannot send PINGs inside
+ * tunnels, and the kernel's keepalive sends nothing while a byte is unacknowledged. But the kernel's socket table shows
  * retransmissions (D6). While there are tunnels, the proxy reads this table once a second. If all connections to a
  * backend are silent, the backend's health state decides, not the table.
  */
@@ -27,7 +27,10 @@ export const hungLooks = 2;
 export type HungTunnelsParts = {
   readonly clock: Clock;
   readonly backends: Pick<Backends, "factsOf" | "onLost">;
-  /** Returns how often each socket's oldest bytes were retransmitted, by the socket's key. No entry: never. */
+  /**
+   * Returns how many times the oldest bytes of each socket were retransmitted, by the socket's key. A socket without an
+   * entry has had no retransmissions.
+   */
   readonly read: () => Promise<ReadonlyMap<string, number>>;
 };
 
@@ -42,8 +45,8 @@ type WatchedTunnel = {
   readonly run: () => void;
   looks: number;
   /**
-   * Number of retransmissions while all connections to the backend were silent. These prove nothing about this socket
-   * alone.
+   * Number of retransmissions that happened while all connections to the backend were silent. They prove nothing about
+   * this socket alone.
    */
   excused: number;
 };
@@ -107,8 +110,8 @@ export class HungTunnels {
 }
 
 /**
- * After a silence of the whole backend, this many more retransmissions show that the socket itself is stuck. A single
- * one may be chance.
+ * After a silence of the whole backend has ended, this many more retransmissions show that the socket itself is stuck.
+ * A single one may be chance.
  */
 const triesAfterHole = 2;
 

@@ -56,8 +56,8 @@ export class TcpRelay {
   }
 
   /**
-   * Passes both sockets on to another process with `send`, if all received bytes are forwarded and neither half is
-   * ended. Returns false if the relay goes on here.
+   * Hands both sockets over to another process with `send`, if all received bytes have been forwarded and neither half
+   * has ended. Returns false if the relay goes on in this process.
    */
   async passOn(send: (down: Socket, up: Socket) => Promise<boolean>): Promise<boolean> {
     if (this.#isOver) return false;
@@ -68,7 +68,8 @@ export class TcpRelay {
       return false;
     }
     this.#end("passed_on");
-    // Closes only this process's descriptors. The connection stays open, because the other process has its own.
+    // Closes only this process's descriptors. The connection stays open, because the other process has descriptors of
+    // its own.
     this.#down.destroy();
     this.#up.destroy();
     return true;
@@ -82,7 +83,7 @@ export class TcpRelay {
     if (this.#isOver) return;
     if (other.closed) this.#end("ended");
     else if (gone.readableEnded && gone.writableFinished) return;
-    // The proxy has received all bytes of the backend, so a client that reads slowly gets time to read them.
+    // The proxy has received everything that the backend sent, so a client that reads slowly gets time to read it.
     else if (gone === this.#up && gone.readableEnded) closeAfterFlush(other, this.#clock);
     else this.cut(reason);
   }

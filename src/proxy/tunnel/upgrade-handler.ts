@@ -39,7 +39,8 @@ export type UpgradeParts = {
       }
     | Failure;
   /**
-   * Returns the limits that count the Upgrade until its response. If it exceeds a limit, returns the refusal instead.
+   * Returns the limits that count the Upgrade until it is answered. If the Upgrade exceeds a limit, returns the refusal
+   * instead.
    */
   readonly limitsOf?: (
     request: RequestHead,
@@ -173,7 +174,7 @@ export class UpgradeHandler {
   /** Sends the last response on a socket. Whatever the client still sends is discarded. */
   #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
-    // A limit reports its refusals itself.
+    // A limit journals its refusals itself.
     if (code !== "limited")
       this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
     if (socket.writable) {

@@ -18,9 +18,9 @@ export type TunnelParts = {
   readonly head: Buffer;
   /** The protocols in the `Upgrade` field, as the client wrote them. */
   readonly upgrades: readonly string[];
-  /** Bytes that the client sent after its head, kept until the 101. */
+  /** Bytes that the client sent after the request's head. The tunnel keeps them until the backend answers with 101. */
   readonly early: Buffer;
-  /** True if the request is a watch, so that each websocket message is one event. */
+  /** True if the request is a watch. Each websocket message from the backend is then one event. */
   readonly isWatch: boolean;
 };
 
@@ -36,8 +36,8 @@ export type TunnelOwner = {
 };
 
 /**
- * Why a tunnel, or the response in place of one, ended. `ended`: the backend closed its half normally, and then a
- * socket closed.
+ * Why a tunnel ended, or why the forwarding of another response than 101 ended. `ended`: the backend closed its half
+ * normally, and then a socket closed.
  */
 export type TunnelEnd =
   | "ended"
@@ -95,7 +95,9 @@ export class Tunnel {
     up.write(parts.head);
   }
 
-  /** Number of events of a watch over a websocket; undefined for any other tunnel. */
+  /**
+   * Number of events that were sent so far, if the tunnel is a watch over a websocket; undefined for any other tunnel.
+   */
   get events(): number | undefined {
     return this.#messages?.count;
   }
@@ -111,8 +113,8 @@ export class Tunnel {
   }
 
   /**
-   * Ends the tunnel, because memory is short. An unanswered request gets no response, because its backend may already
-   * have begun to process it.
+   * Ends the tunnel, because memory is short. If the Upgrade is not answered yet, both sockets are reset without a
+   * response, because the backend may already have begun to process the request.
    */
   shed(): void {
     if (this.#state === "open") this.#finish("memory_short");
@@ -135,7 +137,7 @@ export class Tunnel {
     this.#readHeads();
   }
 
-  /** Reads all complete heads in the received bytes: there may be several interim heads and the final one. */
+  /** Reads all complete response heads among the received bytes. Several interim heads may precede the final head. */
   #readHeads(): void {
     const head = readAnswer(this.#received);
     if (head === undefined) return;
@@ -145,7 +147,7 @@ export class Tunnel {
     else if (this.#interimHeads > before) this.#readHeads();
   }
 
-  /** Returns what is wrong with the head; undefined: nothing. */
+  /** Processes one response head. Returns a description of what is wrong with the head; undefined: nothing. */
   #takeHead(head: AnswerHead): string | undefined {
     const bytes = this.#received.subarray(0, head.length);
     this.#received = this.#received.subarray(head.length);
@@ -192,7 +194,7 @@ export class Tunnel {
     this.#messages = messages;
   }
 
-  /** Forwards the body of a response other than 101, and no byte after it. */
+  /** Forwards the body of a response other than 101, but no bytes that follow the body. */
   #pass(chunk: Buffer): void {
     const taken = this.#body?.take(chunk) ?? 0;
     if (typeof taken === "string") return this.#breakOff(taken);

@@ -33,13 +33,16 @@ export type AttemptOwner = {
   attemptSent?(attempt: Attempt, count: number): void;
   /** Called when the stream was reset, or its connection is lost. The attempt is over. */
   attemptGone(attempt: Attempt, code: number): void;
-  /** Called at every tick while the connection or the backend does not answer, or the attempt takes long (D6). */
+  /**
+   * Called at every tick while the connection or the backend does not answer, or while the attempt takes longer than
+   * reads usually do (D6).
+   */
   attemptSuspected(attempt: Attempt): void;
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
   /**
-   * Called when the backend has answered a PING that was sent after the held head arrived. The answer shows that the
-   * connection does not lose the backend's packets.
+   * Called if the response's head is still held back when the backend has answered a PING that was sent after the head
+   * arrived. This answer shows that the connection does not lose the backend's packets.
    */
   attemptPassed?(attempt: Attempt): void;
   /** Called when the connection takes no new streams, or the backend drains. Open streams still work for a while. */
@@ -54,8 +57,8 @@ export class Attempt implements ConnectionUser, Waiter {
   #connection: Connection | undefined;
   #isSuspect = false;
   /**
-   * Clock reading at which the head was sent; negative if the head was not sent, or the backend refused the request
-   * unprocessed. Whole ms, because V8 stores integers in the object itself.
+   * Clock reading at which the head was sent. Negative if the head was not sent, or if the backend refused the request
+   * unprocessed. In whole ms, because V8 stores small integers in the object itself, without another allocation.
    */
   #sentAt = -1;
   /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */
@@ -149,15 +152,16 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Called after the backend has answered a PING that was sent at `answeredPingAt`. If the held head arrived before
-   * that, lets the owner forward the head, because everything that the backend sent before its answer has arrived.
+   * Called after the backend has answered a PING that was sent at `answeredPingAt`. If a response's head is held back
+   * and arrived before `answeredPingAt`, lets the owner forward it. By then, everything that the backend sent before it
+   * answered the PING has arrived.
    */
   passed(answeredPingAt: number): void {
     if (this.#head !== undefined && answeredPingAt > this.#headAt)
       this.#contain(() => this.#owner.attemptPassed?.(this));
   }
 
-  /** True if the connection takes no new streams, because the backend has sent GOAWAY. */
+  /** True if the connection takes no new streams any more. */
   get isConnectionRetiring(): boolean {
     return this.#connection?.isRetiring === true;
   }
@@ -168,8 +172,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Ends an attempt that is no longer needed. `isAnswered`: true if its final head has arrived; its reset then does not
-   * count against the connection (A1).
+   * Ends an attempt that is no longer needed. `isAnswered`: true if the final head of the response has arrived. The
+   * reset of the stream then does not count against the connection (A1).
    */
   cancel(isAnswered: boolean): void {
     this.#waitingPool?.forget(this);
@@ -199,7 +203,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   #open(connection: Connection): void {
     const { fields, isBodiless, method } = this.#owner.context;
-    // This line comes first, because the request must count as sent even if a later line of this method fails.
+    // This line comes first: even if a later line of this method fails, the request must count as sent.
     this.#sentAt = Math.trunc(connection.now);
     const stream = connection.open(fields, isBodiless, this, method === "HEAD");
     this.#stream = stream;
@@ -226,8 +230,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Shortens the measured wait by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
-   * them.
+   * Shortens the measured wait by `ms`. For this long the proxy's own event loop was stalled, a delay that the backend
+   * did not cause.
    */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
@@ -274,13 +278,13 @@ export class Attempt implements ConnectionUser, Waiter {
 }
 
 /**
- * Sizes the receive window of a backend's stream: larger for a fast client and a distant backend, smaller for all when
- * memory is short. `delivered` counts the bytes that the client has taken since the last change; the function returns
- * the new count.
+ * Sizes the receive window of a stream to a backend: larger for a fast client and a distant backend, smaller for all
+ * when memory is short. `delivered`: number of bytes that the client has taken since the last change of the window.
+ * Returns the new number.
  *
- * A window doubles after it was used up twice, up to the bytes that arrive in one round trip. A larger window would not
- * make the transfer faster: the additional bytes would wait in the proxy and leave the processor's caches. With such a
- * window, a LIST over loopback cost twice as much.
+ * A window doubles once the client has taken twice its size, up to the bytes that arrive in one round trip. A larger
+ * window would not make the transfer faster: the additional bytes would wait in the proxy and leave the processor's
+ * caches. With such a window, a LIST over loopback was twice as expensive.
  */
 export function growWindow(
   up: Stream,

@@ -15,7 +15,7 @@ export type BackendTraits = {
 export type BackendSharesParts = {
   readonly slowStart: SlowStart;
   readonly traitsOf: (backend: string) => BackendTraits;
-  /** Returns which part of its weight the backend can serve now: above 0, at most 1. */
+  /** Returns the fraction of its weight that the backend can serve now: above 0, at most 1. */
   readonly capacityOf: (backend: string) => number;
   /** True if the backend has asked for a pause (429 with Retry-After). */
   readonly isPaused: (backend: string) => boolean;
@@ -39,7 +39,7 @@ export class BackendShares {
     return slowStart.shareOf(backend) * traitsOf(backend).weight * capacityOf(backend);
   }
 
-  /** True if the backend has been ready for so long that it may get clients of other backends. */
+  /** True if the backend has been ready for long enough to take over clients of other backends. */
   isWarm(backend: string): boolean {
     return this.#parts.slowStart.shareOf(backend) === 1;
   }

@@ -34,7 +34,9 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly buffered: Buffered;
   readonly journal: Journal;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when the pool has closed its last connection for a reason of its own; default: not called. */
+  /**
+   * Called when the pool has closed its last connection on its own initiative, not because of the backend. Optional.
+   */
   readonly unconnected?: (() => void) | undefined;
   /**
    * Called if one connection is silent while another answers. Starts a probe that shows whether large packets are lost.
@@ -42,9 +44,9 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly probeLargePackets: () => void;
   /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => BackendFacts;
-  /** Returns the clock reading at which the proxy sent the latest PING or probe that any other backend has answered. */
+  /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
-  /** Returns the clock reading at which a backend last answered after all backends had been silent. */
+  /** Returns the clock reading at which the latest silence of all backends ended, because one of them answered. */
   readonly silenceOverAt: () => number;
   /** Opens a connection, which carries the proxy's own credential for this trust class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
@@ -55,14 +57,17 @@ export type ConnectionPoolOptions = PoolSettings & {
 export type PoolSettings = {
   /** Maximum number of streams on one connection. */
   readonly streams: number;
-  /** Number of *warm* connections for each trust class: connections that are kept open without requests. */
+  /**
+   * Number of *warm* connections for each trust class and `ConnectionKind`: connections that are kept open without
+   * requests.
+   */
   readonly warm: number;
   readonly ping: KeepaliveTimes;
 };
 
 /**
- * The key of the connection that the pool opens to a dead backend, if no connections are kept warm, only to find out
- * whether the backend is back.
+ * The key of a connection that is opened only to find out whether a dead backend is back. Needed if the pool keeps no
+ * connections warm.
  */
 const revivalKey = poolKey("proven", "plain");
 
@@ -123,7 +128,7 @@ export class ConnectionPool implements ConnectionOwner {
     this.#keepalive.start();
   }
 
-  /** Applies other settings at once. Open connections take as many streams as the new settings allow. */
+  /** Applies new settings at once. Open connections take as many streams as the new settings allow. */
   configure(settings: PoolSettings): void {
     this.#settings = settings;
     this.#keepalive.configure(settings.ping);
@@ -177,7 +182,7 @@ export class ConnectionPool implements ConnectionOwner {
       refuse(shard, this.#untrusted(), this.#options.clock);
   }
 
-  /** Removes a waiting request whose client no longer wants it. */
+  /** Removes a waiting request that no longer needs a connection. */
   forget(waiter: Waiter): void {
     this.#shards.get(waiter.key.name)?.waiting.delete(waiter);
   }
@@ -192,7 +197,7 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * The ms of silence after which a connection is suspect, and those after which it is dead. They depend on the
+   * After how many ms of silence a connection is suspect, and after how many it is dead. Both times depend on the
    * backend's present round-trip time.
    */
   get deadlines(): PingTimes {
@@ -219,8 +224,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Fails the dials that have taken three times as long as the answered socket, because their SYN was probably lost. A
-   * dial that is only a little slower, or began after the answer, goes on.
+   * Fails the dials that have taken three times as long as the answered socket took, because their SYN was probably
+   * lost. A dial that is only a little slower, or that began after the answer, goes on.
    */
   #failStuck(): void {
     const { at, ms } = this.#answered;
@@ -326,7 +331,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   // --- dialling ---
 
-  /** Dials if requests wait. Deletes an empty shard of a single client. */
+  /** Dials if requests wait. Otherwise deletes the shard if it has no connections and belongs to a single client. */
   #dialOrForget(shard: Shard): void {
     if (shard.waiting.size > 0) this.#dial(shard);
     else if (shard.connections.length === 0 && shard.key.owner !== "") this.#shards.delete(shard.key.name);
@@ -391,7 +396,10 @@ export class ConnectionPool implements ConnectionOwner {
     if (!hasSpare) this.#dial(shard);
   }
 
-  /** Returns false if a warm connection is missing and none could be dialled. */
+  /**
+   * Dials if a warm connection is missing. Returns false if one is still missing afterwards. A connection that is being
+   * opened is not missing.
+   */
   #keepWarm(shard: Shard): boolean {
     const taking = (): number =>
       shard.connections.filter((connection) => !connection.isRetiring && !connection.isSuspect).length;
@@ -404,7 +412,8 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isStopped) return;
     if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // Schedules another dial: nothing else would dial if the budget was used up, or several connections are missing.
+    // Schedules another dial. Nothing else would cause one if the dial budget was used up, or if several connections
+    // are missing.
     if (!areWarm) this.#backoff.soon();
     // A dead backend gets no requests. Without this dial, the proxy would not notice that the backend is back.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));

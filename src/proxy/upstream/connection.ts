@@ -24,7 +24,7 @@ export type KeepaliveTick = {
   readonly isTurn: boolean;
   /** True if the proxy's event loop was stalled, so the backend's answer may have arrived, but is still unread. */
   readonly isLate: boolean;
-  /** Ms that a connection may take to open. */
+  /** Maximum number of ms that a connection may take to open. */
   readonly dialMs: number;
 };
 
@@ -46,7 +46,7 @@ export type ConnectionOwner = {
 export type ConnectionOptions = {
   /** The key of the connection's shard. It is part of the connection's name, such as "proven-long-7" for number 7. */
   readonly key: PoolKey;
-  /** A number that no other connection of the backend has. */
+  /** A number that no other connection to the backend has. */
   readonly number: number;
   readonly clock: Clock;
   readonly turn: FlushScheduler;
@@ -54,7 +54,7 @@ export type ConnectionOptions = {
   readonly owner: ConnectionOwner;
   readonly mostStreams: () => number;
   readonly connect: (owner: WireOwner) => Wire;
-  /** Returns the round-trip time to the backend in ms, as the PINGs on all its connections show it. */
+  /** Returns the round-trip time to the backend in ms, measured by the PINGs on all connections to the backend. */
   readonly rttMs: () => number;
 };
 
@@ -66,8 +66,8 @@ export type ConnectionUser = StreamListener & {
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
   /**
-   * Shortens the measured wait by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
-   * them.
+   * Shortens the measured wait by `ms`. For this long the proxy's own event loop was stalled, a delay that the backend
+   * did not cause.
    */
   discountStall(ms: number): void;
   suspected(): void;
@@ -95,7 +95,7 @@ export class Connection implements WireOwner {
   /** True if the proxy sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
-  /** The number of the unanswered PING; 0: none. */
+  /** Sequence number of the unanswered PING; 0: no PING is unanswered. */
   #pingNumber = 0;
   #pingedAt = 0;
   #hasOpenedSincePing = false;
@@ -159,8 +159,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * True if the backend sent GOAWAY before the proxy did. A later GOAWAY says nothing: Go's server answers each GOAWAY
-   * of the proxy with a GOAWAY.
+   * True if the backend sent GOAWAY before the proxy did. A GOAWAY from the backend after the proxy's says nothing,
+   * because Go's server answers every GOAWAY with one of its own.
    */
   get isPeerGoing(): boolean {
     return this.#session.isPeerGoing && !this.#hasYielded;
@@ -181,9 +181,9 @@ export class Connection implements WireOwner {
 
   /**
    * Immediately resets a stream whose client has given up (D17). A connection that has reset many unanswered streams
-   * takes no new ones: the apiserver ends a session with ENHANCE_YOUR_CALM if a stream is opened while five times as
-   * many handlers as allowed streams still run (x/net http2, scheduleHandler). Resets alone do not have that effect
-   * (A1).
+   * takes no new ones. Otherwise the apiserver could end the session with ENHANCE_YOUR_CALM: it does so if a stream is
+   * opened while the number of running handlers exceeds five times the number of allowed streams (x/net http2,
+   * scheduleHandler). Resets alone do not have that effect (A1).
    */
   cancel(stream: Stream, isAnswered: boolean): void {
     if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();
@@ -191,14 +191,14 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Number of tokens that one reset takes. A backend that allows few streams tolerates few resets, so a burst has at
-   * most twice as many resets as the backend allows streams.
+   * Number of tokens that one reset takes from the bucket. A backend that allows few concurrent streams tolerates few
+   * resets, so a burst has at most twice as many resets as the backend allows concurrent streams.
    */
   get #resetCost(): number {
     return Math.max(1, upstreamLimits.connectionResetBurst / (2 * this.#session.peerMaxStreams));
   }
 
-  /** Clock reading at which the dial began, moved forward by stalls of the event loop. */
+  /** Clock reading at which the dial began, plus the duration of all stalls of the event loop since then. */
   get dialledAt(): number {
     return this.#dialledAt;
   }
@@ -243,8 +243,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Called at every tick. Reports the latest answered PING to each attempt. Calls `slowed` of each attempt that has
-   * lasted for at least `ms`, and for at most `upstreamLimits.slowToldMs` more.
+   * Called at every tick. Reports the latest answered PING to each attempt. Calls `slowed` on each attempt that has
+   * lasted for at least `ms`, but no longer than `ms` + `upstreamLimits.slowToldMs`.
    */
   notifySlow(ms: number): void {
     const now = this.#options.clock.now();
@@ -280,7 +280,7 @@ export class Connection implements WireOwner {
     return this.#isSuspect;
   }
 
-  /** Makes the connection suspect. True if it was not suspect before. */
+  /** Makes the connection suspect. Returns true if it was not suspect before. */
   suspect(): boolean {
     const isNews = !this.#isSuspect;
     if (isNews) this.#wasInUse = this.openCount > 0;
@@ -325,8 +325,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Shortens all measured waits by the `ms` for which the proxy's own event loop was stalled. The backend did not cause
-   * them.
+   * Shortens all measured waits by `ms`. For this long the proxy's own event loop was stalled, a delay that the backend
+   * did not cause.
    */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();
@@ -344,7 +344,7 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** Notifies the attempts that they may move to another backend. */
+  /** Notifies the connection's attempts that they may move to another backend. */
   leave(): void {
     for (const attempt of this.#attempts) attempt.leaving();
   }
@@ -365,7 +365,7 @@ export class Connection implements WireOwner {
     this.#session.goAway();
   }
 
-  /** Destroys the connection at once. Every stream is reset with `lost`. */
+  /** Destroys the connection at once. Every stream ends with the code `lost`. */
   fail(failure: Failure): void {
     this.#failure ??= failure;
     this.#wire.destroy();

@@ -12,7 +12,7 @@ export class DialBackoff {
   readonly #unproven: TokenBucket;
   /**
    * A separate budget for clients whose requests get 401, because each 401 may cost the proxy a connection. Dials for
-   * these clients thus do not use up the other clients' budget.
+   * these clients thus leave the budget of the other clients untouched.
    */
   readonly #rejected: TokenBucket;
   #pauseMs: number = upstreamLimits.redialFirstMs;
@@ -28,7 +28,7 @@ export class DialBackoff {
     this.#rejected = new TokenBucket(clock, few, few);
   }
 
-  /** Takes one dial from the budget for this key. False: the budget is used up. */
+  /** Takes one dial from the budget for this key. Returns false if the budget is used up. */
   take({ trust, owner }: PoolKey): boolean {
     if (trust !== "unproven") return this.#usual.take();
     return (owner === "" ? this.#unproven : this.#rejected).take();

@@ -24,7 +24,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly clock: Clock;
   readonly times: KeepaliveTimes;
   readonly connections: () => Iterable<Kept>;
-  /** At each check, `silent` is called for every silent connection, and then `notifyAttempts`. */
+  /** At each check, `silent` is called for every silent connection, and then `notifyAttempts` once. */
   readonly health: {
     silent(connection: Kept, silentMs: number): void;
     notifyAttempts(): void;
@@ -34,9 +34,9 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** Returns what the health checks have recorded about the backend. */
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
-  /** Returns the clock reading at which the proxy sent the latest PING or probe that any other backend has answered. */
+  /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
-  /** Returns the clock reading at which a backend last answered after all backends had been silent. */
+  /** Returns the clock reading at which the latest silence of all backends ended, because one of them answered. */
   readonly silenceOverAt: () => number;
   /** True if the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;
@@ -50,7 +50,7 @@ export class Keepalive<Kept extends KeptAlive> {
   #deadlines: PingTimes;
   #tickAt = 0;
   #beats = 0;
-  /** Each connection sends a PING in one of this many ticks. */
+  /** Each connection sends a PING once in this many ticks. */
   #turns = 1;
   #dueAt = 0;
   #waitsSince = 0;
@@ -63,8 +63,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * The ms of silence after which a connection is suspect, and those after which it is dead. They depend on the present
-   * round-trip time.
+   * After how many ms of silence a connection is suspect, and after how many it is dead. Both times depend on the
+   * backend's present round-trip time.
    */
   get deadlines(): PingTimes {
     return this.#deadlines;
@@ -75,7 +75,7 @@ export class Keepalive<Kept extends KeptAlive> {
     this.#wait(this.#tickAt);
   }
 
-  /** Applies other times at once, also to connections that are silent now. */
+  /** Applies new times at once, also to connections that are silent now. */
   configure(times: KeepaliveTimes): void {
     const now = this.#parts.clock.now();
     this.#times = times;
@@ -123,8 +123,8 @@ export class Keepalive<Kept extends KeptAlive> {
   #beat(connections: readonly Kept[], isLate: boolean): void {
     this.#beats += 1;
     this.#turns = connections.length > upstreamLimits.pingsPerBeat ? upstreamLimits.pingTurns : 1;
-    // A dial gets at least the time until a silent connection is dead, because the handshake to a distant backend takes
-    // three long round trips.
+    // The deadline of a dial is at least as long as the silence after which a connection is dead, because the handshake
+    // with a distant backend takes three long round trips.
     const dialMs = Math.max(limits.dialMs, this.#deadlines.deadAfterMs);
     for (const connection of connections) {
       const isTurn = (connection.number + this.#beats) % this.#turns === 0;
@@ -159,8 +159,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * If the answer on one connection is late, sends a PING on all of them, because others may be silent, too. Returns
-   * when to check again.
+   * If one PING is answered late, sends a PING on all connections, because others may be silent, too. Returns when to
+   * check again.
    */
   #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
@@ -203,7 +203,8 @@ export class Keepalive<Kept extends KeptAlive> {
 
   /**
    * Returns how many ms a connection may be silent while its backend answers on other connections. After an outage, the
-   * kernel's next retransmission may take as long again as the outage, because the kernel doubles its pause each time.
+   * next TCP retransmission may take as long again as the outage, because the kernel doubles the pause between
+   * retransmissions.
    */
   readonly #answeringLimitMs = (silentSince: number): number => {
     const { facts, silenceOverAt } = this.#parts;
@@ -217,17 +218,17 @@ export class Keepalive<Kept extends KeptAlive> {
   };
 
   /**
-   * Returns after how many ms of silence a connection of a silent backend is closed. If no other backend answers
-   * either, the proxy's own network is most likely at fault (D14). After such an outage one backend answers first, and
-   * the silence of the others counts only from then on.
+   * Returns how many ms a connection may be silent before it is closed, if its backend answers on no other connection.
+   * If no other backend answers either, the proxy's own network is most likely at fault (D14). When such an outage
+   * ends, one backend answers first. The silence of the others is then measured only from this answer on.
    */
   readonly #silentLimitMs = (silentSince: number): number => {
     const { deadAfterMs } = this.#deadlines;
     const isAlone = this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs;
     if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
-    // A removed backend is not probed, so its first sign of life may be the kernel's retransmission on this connection.
-    // The connection is therefore kept as long as if the backend answered on others.
+    // A removed backend is not probed, so its first sign of life may be a TCP retransmission on this connection. The
+    // connection is therefore kept as long as if the backend answered on other connections.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#answeringLimitMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };

@@ -4,15 +4,18 @@ const MiB = 1024 * KiB;
 
 export const upstreamLimits = {
   /**
-   * Token bucket for resets of unanswered streams, which gains `h2Limits.resetsPerSecond`. Once it is empty, an
-   * upstream connection takes no new streams, but its 80 open streams may still be reset. Together these are the 200
-   * resets that a backend allows if it is another watchkeeper. A kube-apiserver tolerated 500 resets of requests whose
-   * handlers still ran (measured).
+   * Size of the token bucket for resets of unanswered streams, which refills at `h2Limits.resetsPerSecond`. Once the
+   * bucket is empty, an upstream connection takes no new streams, but its 80 open streams may still be reset. The burst
+   * and the open streams together are the 200 resets that a backend allows if it is another watchkeeper. A
+   * kube-apiserver tolerated 500 resets of requests whose handlers still ran (measured).
    */
   connectionResetBurst: 120,
-  /** Maximum receive window of a backend's stream in bytes, for a fast client and a distant backend. */
+  /**
+   * Maximum size in bytes of a stream's receive window for responses from a backend. A fast client with a distant
+   * backend needs it.
+   */
   streamWindowMostBytes: 4 * MiB,
-  /** Receive window of a backend's stream in bytes while memory is short. */
+  /** Size in bytes of a stream's receive window for responses from a backend, while memory is short. */
   streamWindowTightBytes: 64 * KiB,
   /** Bytes per ms of a gigabit network. A stream's window never exceeds what arrives at this rate in one round trip. */
   streamBytesPerMs: 128 * KiB,
@@ -30,56 +33,61 @@ export const upstreamLimits = {
   dialsPerSecond: 50,
   /**
    * Up to this many connections to one backend all send a PING at every tick. If there are more, each connection sends
-   * a PING in one of `pingTurns` ticks, and when it has opened a stream, because 600 PINGs a tick cost 8 % of a core.
+   * a PING only in every `pingTurns`th tick, and in a tick after it has opened a stream. The reason: 600 PINGs in each
+   * tick cost 8 % of a core.
    */
   pingsPerBeat: 100,
   pingTurns: 4,
   /**
-   * If a PING is unanswered for this share of the time after which a silent connection is suspect, all other
-   * connections to the backend get a PING at once. A silent backend is therefore suspect within 0.88 s (0.75 s with few
-   * connections). If only the path of a single idle connection is broken, that connection is suspect within 1.5 s.
+   * If a PING is unanswered for this fraction of the silence that makes a connection suspect, all other connections to
+   * the backend get a PING at once. A silent backend is therefore suspect within 0.88 s (0.75 s with few connections).
+   * If only the path of a single idle connection is broken, that connection is suspect within 1.5 s.
    */
   rollCallShare: 0.25,
   /**
-   * Ms for which a silent connection is kept while its backend answers on others. After an outage, the old socket waits
-   * for its kernel's next retransmission (0.2 s, doubled each time): 3.0 s after an outage of 1.5 s, and a measured 3.4
-   * s after an outage of 2 s.
+   * Ms for which a silent connection is kept while its backend answers on other connections. After an outage, a silent
+   * connection waits for the next TCP retransmission (the pause is 0.2 s at first, and doubles each time). The
+   * retransmission comes 3.0 s after an outage of 1.5 s, and 3.4 s (measured) after an outage of 2 s.
    */
   connectionPatienceMs: 5000,
   /**
    * Backends that fall silent within this many ms of each other probably have a common cause, such as the proxy's own
-   * network. If another backend answers a PING that was sent later, only the silent backend is affected (D14).
+   * network. If another backend answers a PING that was sent later than that, only the silent backend is affected
+   * (D14).
    */
   togetherMs: 1000,
   /**
-   * A dial is restarted only if it has taken this many ms, and three times as long as another socket took until its
-   * answer.
+   * A dial is restarted only if it has taken at least this many ms, and at least three times as long as a newer socket
+   * took to be answered.
    */
   hurriedDialMs: 200,
   /** Ms until a failed dial to a backend is repeated. The pause doubles with each failure, up to `redialMostMs`. */
   redialFirstMs: 100,
   redialMostMs: 500,
   /**
-   * If a PING took this many ms more than twice the median, a packet was lost, because TCP retransmits after 200 ms at
-   * the earliest. For `lossyMs` after that, the path counts as lossy, and a silent connection does not show that large
-   * packets are lost.
+   * If a PING's answer took more than twice the median round-trip time plus this many ms, a packet was lost: TCP
+   * retransmits after 200 ms at the earliest. For `lossyMs` after that, the path counts as lossy, and a silent
+   * connection is no sign that only large packets are lost.
    */
   latePingMs: 150,
   lossyMs: 3000,
-  /** Ms that a request waits for a connection until its attempt fails: the time of one failed dial and a margin. */
+  /** Ms that a request waits for a connection before its attempt fails: the time of one failed dial and a margin. */
   connectionWaitMs: 2500,
   /** Ms that a request waits for a connection before it goes to another backend. A TLS dial takes a tenth of this. */
   connectionDoubtMs: 500,
   /**
-   * A connection counts as silent, even if bytes arrive, once its PING is unanswered for this multiple of the time
-   * after which a silent connection is suspect.
+   * A connection counts as silent, even if bytes arrive, once its PING has been unanswered for this multiple of the
+   * silence that makes a connection suspect.
    */
   unansweredShare: 1.5,
-  /** A connection gets no hedges while a PING has been unanswered for more ms than this. PINGs go out every 250 ms. */
+  /**
+   * A connection gets no hedges while its PING has been unanswered for more than this many ms. A PING is sent every 250
+   * ms.
+   */
   promptMs: 100,
   /**
-   * For this many ms after it was silent, a connection is used only if no other one has room. Watches also try to
-   * resume for this long.
+   * For this many ms after its silence has ended, a connection is used only if no other connection has room. Watches
+   * also try to resume for this long.
    */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */
@@ -91,12 +99,12 @@ export const upstreamLimits = {
   /** Share of its full load that a backend gets in the first second after it has become ready again. */
   slowStartLeast: 1 / 30,
   /**
-   * A backend of another zone gets clients only if the load of the backends in the proxy's own zone exceeds
-   * `spillRatio` times that backend's load by `spillFloor` streams. A proxy on a node has a few dozen streams, so its
+   * A backend in another zone gets a client only if the candidate in the proxy's own zone has a load of more than
+   * `spillRatio` × that backend's load + `spillFloor` streams. A proxy on a node has a few dozen streams, so its
    * clients stay in their zone.
    */
   spillRatio: 2,
   spillFloor: 100,
-  /** Ms for which the owner of a slow attempt is notified at every tick. */
+  /** For this many ms, the owner of a slow attempt is notified at every tick. */
   slowToldMs: 3000,
 } as const;

@@ -2,11 +2,17 @@
 import { Failure } from "../../base/failure.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 
-/** The loads by which backends in the same state are compared. `PoolSet` implements it. */
+/** The loads by which backends of equal rank are compared. `PoolSet` implements this type. */
 export type Loads = {
-  /** Returns the backend's load divided by its share. The load of a backend in another zone counts as larger. */
+  /**
+   * Returns the backend's load, divided by the share of all load that the backend should get. For a backend in another
+   * zone, the result is increased.
+   */
   readonly weightOf: (backend: string) => number;
-  /** True if the backend has sent 429 with Retry-After. It is picked only if all others have done so, too. */
+  /**
+   * True if the backend has sent 429 with Retry-After. A paused backend is picked only if all other backends are
+   * paused, too.
+   */
   readonly isPaused: (backend: string) => boolean;
   /** True if the backend is in the proxy's own zone, or if zones are not known. */
   readonly isNear: (backend: string) => boolean;
@@ -23,7 +29,7 @@ export type PickParts = {
 };
 
 const pickableBestFirst: readonly BackendState[] = ["ready", "unknown", "draining"];
-/** States in which a backend is known to answer. A hedge goes to no other backend. */
+/** States in which a backend is known to answer. Only backends in these states get hedges. */
 const answering: readonly BackendState[] = ["ready", "draining"];
 /** The rank of a backend that must not be picked. */
 const unfit = Number.POSITIVE_INFINITY;
@@ -41,10 +47,10 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
 }
 
 /**
- * Returns the rank of a backend; lower ranks are picked first, 0 before all others. A ready backend that failed once is
- * tried again on another connection, because it may have refused only one stream, for example with a GOAWAY. After its
- * second failure, a suspect backend is the better choice. Suspect backends that answer come before suspect backends
- * that do not: when a silence of all backends ends, some may still be silent (D14).
+ * Returns the rank of a backend. The backend with the lowest rank is picked first. A ready backend that failed once
+ * during this request is tried again on another connection, because it may have refused only one stream, for example
+ * with a GOAWAY. After its second failure, a suspect backend is the better choice. Suspect backends that answer come
+ * before suspect backends that do not: when a silence of all backends ends, some may still be silent (D14).
  */
 function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
   const first = tried.indexOf(name);
@@ -75,7 +81,10 @@ export function pickOther(
   return bestOf(views, rank, loads)?.name;
 }
 
-/** Returns a backend of the lowest rank. Loads are compared only between backends of one rank. */
+/**
+ * Returns a backend with the best rank, which is the lowest number. Compares loads only between backends of this rank.
+ * undefined: every backend is unfit.
+ */
 function bestOf(
   views: readonly BackendView[],
   rank: (view: BackendView) => number,
@@ -88,7 +97,9 @@ function bestOf(
   return bestByZone(willing.length > 0 ? willing : best, loads);
 }
 
-/** Prefers the proxy's own zone, unless its backends are much more loaded than the others (`PoolSet.weightOf`). */
+/**
+ * Prefers backends in the proxy's own zone, unless their load is much higher than in other zones (`PoolSet.weightOf`).
+ */
 function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | undefined {
   const near = leastOfTwo(
     views.filter(({ name }) => loads.isNear(name)),

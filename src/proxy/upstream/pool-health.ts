@@ -1,7 +1,7 @@
 /**
- * Turns the state of all upstream connections to one backend into evidence about the backend's health, and notifies
- * their attempts, which may hedge. If one connection is silent and another answers, only the silent connection is
- * faulty (D6).
+ * Turns the state of all upstream connections to one backend into evidence about the backend's health, and notifies the
+ * attempts on these connections, whose owners may then hedge. If one connection is silent and another answers, only the
+ * silent connection is faulty (D6).
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Failure, metOf } from "../../base/failure.ts";
@@ -15,7 +15,9 @@ export type PoolHealthParts = {
   readonly clock: Clock;
   readonly connections: () => IteratorObject<Connection>;
   readonly learn: (evidence: Evidence) => void;
-  /** Called when the proxy has closed the last connection for a reason of its own, which is no evidence. */
+  /**
+   * Called when the proxy has closed the last connection on its own initiative, which is no evidence about the backend.
+   */
   readonly unconnected?: (() => void) | undefined;
   /**
    * Called once when a connection with open streams falls silent while another one answers, because the silent
@@ -24,8 +26,8 @@ export type PoolHealthParts = {
   readonly probeLargePackets: () => void;
   readonly reads: ReadLatency;
   /**
-   * Returns the ms of silence after which a connection is suspect. They depend on the backend's present round-trip
-   * time.
+   * Returns after how many ms of silence a connection is suspect, and after how many it is dead. Both times depend on
+   * the backend's present round-trip time.
    */
   readonly deadlines: () => PingTimes;
 };
@@ -84,7 +86,8 @@ export class PoolHealth {
   }
 
   /**
-   * True if a PING sent after this clock reading was answered, and no PING was late recently, so small packets pass.
+   * True if small packets pass: a PING that was sent after the clock reading `since` was answered, and no recent PING
+   * was late.
    */
   passesSmallPackets(since: number): boolean {
     return (
@@ -115,7 +118,7 @@ export class PoolHealth {
     this.#reportAnswering();
   }
 
-  /** Records an answered PING, which proves more than received bytes. */
+  /** Records an answered PING. It proves that the backend's process runs, which received bytes alone do not prove. */
   ponged(connection: Connection, isLate: boolean): void {
     if (isLate) this.#lossAt = this.#parts.clock.now();
     if (connection.isSuspect) this.resumed(connection);
@@ -123,7 +126,8 @@ export class PoolHealth {
   }
 
   /**
-   * Notifies suspect and slow attempts. Called only when all silent connections are known, because hedges avoid these.
+   * Notifies suspect and slow attempts. Called only when all silent connections are known, because hedges avoid silent
+   * connections.
    */
   notifyAttempts(): void {
     const { connections, reads, clock, deadlines } = this.#parts;
@@ -135,8 +139,8 @@ export class PoolHealth {
   }
 
   /**
-   * Reports that the backend drains if all its connections have got a GOAWAY. A GOAWAY on one connection alone has
-   * another cause: a 401, or --goaway-chance.
+   * Reports that the backend drains if all its connections have got a GOAWAY. A GOAWAY on only some connections has
+   * another cause, such as a 401 or the apiserver's option --goaway-chance.
    */
   seeGoing(): void {
     const opened = this.#parts

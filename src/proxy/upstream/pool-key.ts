@@ -1,7 +1,10 @@
 /** The key of the upstream connections that a request may use. Each key has one shard (shard.ts). */
 import type { TrustClass } from "../identity/trust.ts";
 
-/** Short ("plain") and long requests never share a connection, because 80 watches would leave no stream for a GET. */
+/**
+ * Short ("plain") and long requests never share a connection. A connection carries about 80 streams, so 80 watches
+ * would leave no stream for a GET.
+ */
 export type ConnectionKind = "plain" | "long";
 
 /** Key of a shard. `owner`: the client of a private connection, `rejectedOwner`, or "" for shared connections. */
@@ -13,7 +16,9 @@ export type PoolKey = {
   readonly name: string;
 };
 
-/** The owner of connections for anonymous requests, and for requests from addresses whose tokens get 401. */
+/**
+ * Value of `owner` for the connections that carry anonymous requests, and requests from addresses whose tokens get 401.
+ */
 export const rejectedOwner = "rejected";
 
 export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): PoolKey {
@@ -21,8 +26,8 @@ export function poolKey(trust: TrustClass, kind: ConnectionKind, owner = ""): Po
 }
 
 /**
- * Returns the keys of the connections that are kept open without requests, so that first requests and moving watches
- * need not wait for a dial (D2).
+ * Returns the keys of the connections that are kept open without requests. Thanks to these connections, first requests
+ * and watches that move to another backend need not wait for a dial (D2).
  */
 export function warmKeys(asserted: readonly TrustClass[] = []): readonly PoolKey[] {
   const classes: readonly TrustClass[] = ["proven", ...asserted];

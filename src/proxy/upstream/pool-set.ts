@@ -14,7 +14,10 @@ export type PoolSetOptions = {
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
   readonly shares: BackendShares;
-  /** Returns the load of a backend that its open streams do not show: short requests that ended, bytes of events. */
+  /**
+   * Returns the part of a backend's load that open streams do not show: short requests that have already ended, and
+   * bytes of watch events.
+   */
   readonly activityOf: (backend: string) => number;
 };
 
@@ -48,7 +51,8 @@ export class PoolSet implements Loads {
       this.#pools.set(name, connections);
       connections.start();
     }
-    // Runs only when the new pools are open, so that requests that waited for a removed backend can go to a new one.
+    // This loop runs only when the new pools are open, so that requests that waited for a removed backend can go to a
+    // new one.
     for (const [name, connections] of this.#pools) {
       if (backends.includes(name)) continue;
       this.#pools.delete(name);
@@ -72,7 +76,7 @@ export class PoolSet implements Loads {
     return this.#pools.get(backend);
   }
 
-  /** Returns a connection with room whose PING is not late. */
+  /** Returns a connection that has room for a stream and whose PING is not late; undefined: none. */
   promptConnection(backend: string, key: PoolKey): Connection | undefined {
     const connection = this.#pools.get(backend)?.take(key);
     return connection?.isPrompt === true ? connection : undefined;
@@ -102,7 +106,10 @@ export class PoolSet implements Loads {
     return this.#pools.get(backend)?.deadlines.suspectAfterMs ?? upstreamLimits.connectionDoubtMs;
   }
 
-  /** Returns the backend's load divided by its share. `besides`: added load that upstream connections do not show. */
+  /**
+   * Returns the backend's load divided by the backend's share. `besides`: additional load that upstream connections do
+   * not show.
+   */
   readonly weightOf = (backend: string, besides = 0): number => {
     const { shares, activityOf } = this.#options;
     const weight = (this.loadOf(backend) + activityOf(backend) + besides + 1) / shares.of(backend);
@@ -115,7 +122,7 @@ export class PoolSet implements Loads {
 
   readonly random = (): number => this.#options.shares.random();
 
-  /** Returns the loads plus those that `besides` returns, which upstream connections do not show. */
+  /** Returns the loads, each with the result of `besides` added: load that upstream connections do not show. */
   loadsWith(besides: (backend: string) => number): Loads {
     const { isPaused, isNear, random } = this;
     return { isPaused, isNear, random, weightOf: (backend) => this.weightOf(backend, besides(backend)) };
@@ -131,8 +138,8 @@ export class PoolSet implements Loads {
   ): PoolKey {
     const { trust, kind } = wanted;
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
-    // The key contains the trust class, because one client may need private connections with the proxy's own credential
-    // and others without it.
+    // The key contains the trust class, because one client may need two kinds of private connections: with and without
+    // the proxy's own credential.
     const isAsserted = trust === "front-proxy" || trust === "impersonate";
     return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
   }

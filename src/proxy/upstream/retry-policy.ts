@@ -17,10 +17,10 @@ export function maySendAgain(code: number, isSafe: boolean): boolean {
   return code === errorCode.REFUSED_STREAM || (code === lost && isSafe);
 }
 
-/** One empty list for all requests that are never sent again, to save an array for each of 50,000 watches. */
+/** One empty list, shared by all requests that are never sent again. It saves an array for each of 50,000 watches. */
 const none: readonly string[] = [];
 
-/** The failed attempts of one request, Upgrade or passthrough connection, and the choice of its next backend. */
+/** Keeps the failed attempts of one request, Upgrade or passthrough connection, and chooses its next backend. */
 export class Retries {
   /** Backends that are picked only if no other one can be. */
   readonly #avoided: readonly string[];

@@ -1,4 +1,7 @@
-/** The connections to one backend for a trust class and kind of request, and the attempts that wait for one. */
+/**
+ * The connections to one backend for one trust class and one kind of request, and the attempts that wait for such a
+ * connection.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
 import { inSlices } from "../../base/slices.ts";
@@ -7,8 +10,8 @@ import { upstreamLimits } from "./limits.ts";
 import type { PoolKey } from "./pool-key.ts";
 
 /**
- * An attempt that waits for a connection. Exactly one of `ready` and `refused` is called, unless the attempt is removed
- * before. No method throws.
+ * An attempt that waits for a connection. Exactly one of `ready` and `refused` is called, unless the attempt was
+ * removed from the queue before. No method throws.
  */
 export type Waiter = {
   readonly key: PoolKey;
@@ -33,28 +36,34 @@ export type Shard = {
   readonly waiting: Map<Waiter, number>;
 };
 
-/** Refuses all waiting attempts, in slices, because each one then asks another backend or is answered. */
+/**
+ * Refuses all waiting attempts. Works in slices, because each refusal causes further work: the attempt's owner tries
+ * another backend or answers the client.
+ */
 export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void {
   inSlices(clock, Array.from(waiting.keys()), (waiter) => {
     if (waiting.delete(waiter)) waiter.refused(failure);
   });
 }
 
-/** True if a connection with an old certificate of the proxy still takes requests. */
+/** True if a connection that presents an old certificate of the proxy still takes new requests. */
 export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** Makes connections with an old certificate of the proxy take no new streams. Their open streams continue. */
+/** Stops new streams on connections that present an old certificate of the proxy. Their open streams continue. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }
 
 /**
- * Returns the idle connections to close now, and whether the shard needs a new connection first. Connections beyond the
- * `keep` warm ones close soon, except for the shard's last one. If `keep` is 0, the last one closes after a minute. A
- * warm connection is replaced before it is closed. The reason: an apiserver ends a session after 90 s without a stream,
- * and if all sessions ended at once, the backend would look as if it were draining.
+ * Returns the idle connections to close now (`going`), and whether the shard first needs a new connection
+ * (`isWanting`).
+ *
+ * Connections that exceed `keep` close after a short idle time; the shard's last connection stays. If `keep` is 0, even
+ * the last connection closes after a minute. If `keep` is greater, a warm connection that has been idle for a minute is
+ * replaced before it is closed. Otherwise an apiserver would end it after 90 s without a stream, and if the apiserver
+ * ended all connections at once, it would look as if it were draining.
  */
 export function idleIn(
   { connections }: Shard,

@@ -7,7 +7,10 @@ import type { Clock } from "../../base/clock.ts";
 import type { BackendState, BackendView } from "../../health/backend.ts";
 import { upstreamLimits } from "./limits.ts";
 
-/** States in which a backend has no clients any more when it returns. A suspect backend keeps its clients. */
+/**
+ * After one of these states, a backend that becomes ready again has no clients left. A suspect backend keeps its
+ * clients.
+ */
 const emptied: readonly BackendState[] = ["unknown", "dead", "draining"];
 
 /** Returns the share of its full load that a backend gets once it has been ready for `readyMs`. */
@@ -17,14 +20,17 @@ export function shareAfter(readyMs: number): number {
 
 export class SlowStart {
   readonly #clock: Clock;
-  /** Clock reading at which each backend became ready after it had lost its clients; undefined: it is not ready yet. */
+  /**
+   * Clock reading at which each backend became ready again after it had lost its clients; undefined: it is not ready
+   * yet.
+   */
   readonly #returnedAt = new Map<string, number | undefined>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  /** Records a health state. True if the backend has just returned and starts with a small share. */
+  /** Records a health state. Returns true if the backend has just become ready again and starts with a small share. */
   judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
     if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
     const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;
