@@ -320,7 +320,10 @@ export class AdminServers {
     return this.#probes?.port?.descriptor;
   }
 
-  /** Removes a cluster from the metrics. Its counters keep their values, under the label backend="other". */
+  /**
+   * Removes a cluster from the metrics. Its counters keep their values, with "other" in the labels `cluster` and
+   * `backend`.
+   */
   gone(cluster: LiveCluster): void {
     this.#metrics.gone(cluster);
   }
@@ -341,7 +344,10 @@ export class AdminServers {
     };
   }
 
-  /** Stops measurements, certificate reloads, and requests to other replicas and for authorization. Closes no port. */
+  /**
+   * Stops all measurements, certificate reloads, authorization reviews and requests to other replicas. Does not close
+   * the ports.
+   */
   stop(): void {
     this.#monitor.stop();
     this.#historyMonitor.stop();

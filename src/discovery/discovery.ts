@@ -32,7 +32,9 @@ export type DiscoveryParts = {
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
-  /** The backends until the first lookup succeeds. An earlier source or the configuration may have named them. */
+  /**
+   * The backends to use until the first lookup succeeds. An earlier source or the configuration may have named them.
+   */
   readonly found: readonly Discovered[];
   /** True if the backend of this name is neither dead nor draining; default: false. */
   readonly answers?: (name: string) => boolean;

@@ -56,8 +56,8 @@ type Events = {
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
   /**
    * A ready backend cannot reach the server of an aggregated API group, and another backend (`peer`) can. `failure`:
-   * "refused": the backend says so; "unanswered": another backend answered a copy of the request first. `failed`,
-   * `total`: requests within a minute. Written every few seconds while the problem lasts.
+   * "refused": the backend's own response reports this; "unanswered": another backend answered a copy of the request
+   * first. `failed`, `total`: requests within a minute. Written every few seconds while the problem lasts.
    */
   "backend.api_unreachable": { api: string; failure: "refused" | "unanswered" } & AtBackends;
   "backend.api_reachable": { backend: string; api: string };
@@ -182,18 +182,21 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** This process passed open sockets on to another process of this machine, or received them from another one. */
+  /** This process passed open sockets to another watchkeeper process on this machine, or received them from one. */
   "peer_sockets.passed": { listeners: number; connections: number };
   "peer_sockets.received": { listeners: number; connections: number };
   /**
-   * The process cannot listen in `directory` for sockets that other processes pass on. If the reason is that the
-   * directory is unsafe, it does not pass on its own sockets either.
+   * The process cannot listen in `directory` for sockets that other processes pass to it. If the reason is that the
+   * directory is unsafe, the process does not pass its own sockets to others either.
    */
   "peer_sockets.failed": { directory: string; reason: string };
-  /** This process started a worker: a process that serves a part of its clients. `worker`: its number, from 1 on. */
+  /**
+   * This process started a worker, which is a process that serves some of the proxy's clients. `worker`: the worker's
+   * number, from 1 on.
+   */
   "worker.started": { worker: number; pid: number };
   "worker.ready": { worker: number; pid: number };
-  /** A worker has ended or was killed, with the connections of its clients; another one starts in its place. */
+  /** A worker has ended or was killed, which closed its clients' connections. A new process starts in its place. */
   "worker.lost": { worker: number; pid: number; reason: string; sockets: number };
   /**
    * `count` watches moved within one second. `slowestMs`: the longest time from the moment at which a stream was lost
@@ -201,8 +204,8 @@ type Events = {
    */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last of
-   * these watches. `version`: the version from which the last of them would have continued; "": unknown.
+   * `count` watches ended within one second although their clients wanted more events. `resource`: the resource of the
+   * watch that ended last. `version`: the version from which this watch would have continued; "": unknown.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
@@ -362,7 +365,7 @@ type Events = {
   "limit.removed": { limit: string; refused: number; reason: string };
   /**
    * Requests get 429 because of a limit. Written at most once in ten seconds for each limit. `refused`: number of
-   * requests that the limit has refused so far. The other fields describe the latest of them.
+   * requests that the limit has refused so far. The other fields describe the latest refused request.
    */
   "limit.refused": {
     limit: string;

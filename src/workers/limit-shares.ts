@@ -53,7 +53,7 @@ export class LimitShares {
 
   /**
    * Returns the number of requests that the limit has counted at the worker since the last call of `next`, plus the
-   * number of those in progress.
+   * number of requests in progress that the limit counts.
    */
   #demandOf(worker: number, counts: CountsByLimit, key: string): number {
     const { passed, refused, inFlight } = counts[key] ?? none;

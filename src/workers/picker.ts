@@ -1,8 +1,8 @@
 /**
- * Selects the worker for a new socket. A client address stays with the worker that it had before, so that everything
- * the proxy remembers about a client is in one process: the versions that it has seen, its requests (src/ledger) and
- * the limits per address. If that worker has too many sockets, or the address is new, the worker with the fewest
- * sockets gets the socket.
+ * Selects the worker for a new socket. A client address stays with the worker that it had before, so that one process
+ * has everything that the proxy remembers about a client: the resource versions that the client has seen, its recorded
+ * requests (src/ledger), and its counts for limits per address. If that worker has too many sockets, or the address is
+ * new, the worker with the fewest sockets gets the socket.
  */
 import { Lru } from "../base/lru.ts";
 import { workerLimits } from "./limits.ts";

@@ -1,6 +1,6 @@
 /**
- * The workers of this process, which is their parent. Starts a process for each worker, starts another one when it
- * ends, and passes sockets and messages to it. parent.ts acts on the messages from workers.
+ * The workers of this process, which is their parent. Starts a process for each worker, replaces a process that has
+ * ended, and passes sockets and messages to the processes. parent.ts acts on the messages from workers.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";

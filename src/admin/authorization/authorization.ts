@@ -22,8 +22,8 @@ export type AuthorizationParts = {
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
   /**
-   * Prefix of the request's path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes
-   * itself.
+   * Prefix that a SubjectAccessReview adds to the request's path; default: `apiPrefix`. On the metrics port it is "",
+   * so that RBAC rules name /metrics, as for Kubernetes' own components.
    */
   readonly pathPrefix?: string;
 };

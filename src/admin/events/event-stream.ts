@@ -7,7 +7,9 @@ import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { EventRing, NumberedEntry } from "./event-ring.ts";
 
-/** "yes" if the client of a stream may still read the stream; "unknown" if the cluster answers no reviews. */
+/**
+ * "yes" if the client may still read its event stream; "unknown" if the cluster does not answer authorization reviews.
+ */
 export type Permission = "yes" | "no" | "unknown";
 export type CheckPermission = () => Promise<Permission>;
 

@@ -157,7 +157,7 @@ function clipped(text: string): string {
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;
 
-/** Returns the text without anything that looks like a token. */
+/** Returns the text with "[redacted]" in place of everything that looks like a token. */
 export function withoutSecrets(text: string): string {
   return text.replace(secret, "$1[redacted]");
 }

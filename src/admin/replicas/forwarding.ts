@@ -33,8 +33,8 @@ const apiRoot = "/api/v1/";
 const root = `${apiRoot}replicas/`;
 
 /**
- * Paths of the operations that may be forwarded: those that set or end a limit, because a limit of all replicas must
- * reach each of them. Every other operation affects only the replica that receives it.
+ * Paths of the operations that may be forwarded: those that set or end a limit, because a limit for all replicas must
+ * be set at each of them. Every other operation affects only the replica that receives it.
  */
 export const forwardedPosts = /^\/api\/v1\/limits(\/[^/]+\/unlimit)?$/;
 
@@ -148,7 +148,10 @@ function headersOf(
   };
 }
 
-/** Returns the replica's name and the path there. Segments are encoded again: an ID with a slash stays one segment. */
+/**
+ * Returns the replica's name and the path there. Path segments are percent-encoded again, so that an ID with a slash
+ * stays one segment.
+ */
 function destinationIn(path: string): Destination | undefined {
   if (!path.startsWith(root)) return undefined;
   const [name = "", ...rest] = path.slice(root.length).split("/");

@@ -22,10 +22,10 @@ export const replicaLimits = {
    */
   liveMs: 15_000,
   /**
-   * Milliseconds without an answer after which a replica no longer shares limits: 30 s after it became silent. During
-   * this time, the quota of the others stays the same, for example while a replica restarts or answers only now and
-   * then. If admin.replicas.name no longer resolves to a replica's address, the replica was removed on purpose, and
-   * shares limits for `liveMs` only.
+   * Milliseconds since a replica's last answer after which it no longer shares limits: 30 s after it became silent.
+   * Until then, the quotas of the other replicas do not change, for example while a replica restarts or answers only
+   * intermittently. If admin.replicas.name no longer resolves to a replica's address, the replica was removed on
+   * purpose, and shares limits only until `liveMs` after its last answer.
    */
   sharesMs: 45_000,
   /**

@@ -77,7 +77,7 @@ export class Answers implements ProbeSource {
     });
   }
 
-  /** Returns all metrics. Scrapes within a second share one text, which takes milliseconds to produce. */
+  /** Returns all metrics. Scrapes within a second share one text, because producing it takes milliseconds. */
   scrape(): Promise<string> {
     const { clock, metrics } = this.#parts;
     if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= adminLimits.scrapeReuseMs) {

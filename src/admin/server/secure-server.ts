@@ -27,8 +27,8 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // Safe, because the pair was checked when it was loaded. Node would accept an unusable pair, and then fail every
-    // handshake.
+    // This call is safe, because the pair was checked when it was loaded. Node would accept an unusable pair, and then
+    // fail every handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

@@ -1,6 +1,6 @@
 /**
- * Collects the answers of this process's workers for the admin page, the API and the metrics. Ignores answers that have
- * not the expected form.
+ * Collects the answers of this process's workers for the admin page, the API and the metrics. Ignores answers that do
+ * not have the expected form.
  */
 import { isRecord } from "../../base/json.ts";
 import type { Question } from "../../workers/messages.ts";
@@ -33,7 +33,8 @@ const listed: ReadonlySet<string> = new Set(["watches", "clients"]);
 export class WorkerTotals implements WorkerMetrics {
   readonly #workers: Workers;
   /**
-   * By the worker's answer: the metrics in it, checked. Each answer is read at several scrapes, but checked only once.
+   * The valid metrics in each worker's answer, by the answer. Several scrapes read the same answer, but it is checked
+   * only once.
    */
   readonly #checked = new WeakMap<object, MetricsSnapshot>();
 

@@ -1,7 +1,10 @@
 /** Sends all requests of the page to the JSON API: reads of lists, and operations. */
 
 const patienceMs = 4_000;
-/** Requests that the proxy forwards to another replica may take longer than those that it answers itself. */
+/**
+ * Timeout in ms for requests that the proxy forwards to another replica. They may take longer than those that it
+ * answers itself.
+ */
 const forwardPatienceMs = 9_000;
 
 const root = "/api/v1/";

@@ -298,7 +298,7 @@ const maxRows = 4;
 const labelShare = 0.16;
 
 /**
- * Assigns each incident to the first row in which neither its bar nor its label overlaps an earlier one. Incidents
+ * Assigns each incident to the first row in which neither its bar nor its label overlaps an earlier incident. Incidents
  * beyond the last row are omitted.
  * @param {readonly Incident[]} incidents
  * @param {{ now: number, from: number, to: number }} axis an active incident lasts until `now`
