@@ -73,7 +73,10 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly workers?: Workers | undefined;
 };
 
-/** Returns the only check of /livez. It always passes; CachedProbes adds one that fails if the event loop hangs. */
+/**
+ * Returns the only check of /livez. It always passes. CachedProbes adds a second check, which fails if the event loop
+ * hangs.
+ */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /**
@@ -198,7 +201,8 @@ export class AdminServers {
     if (hasUnprotectedMetrics(this.#config))
       journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
-    // A failure is ignored: the proxy also starts without the API, and `ApiPort` retries until it can bind the port.
+    // A failure is ignored, because the proxy also starts without the API, and `ApiPort` retries until it can bind the
+    // port.
     const secured = await this.#secureApi(api);
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);

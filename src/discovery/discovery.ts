@@ -47,7 +47,7 @@ export class Discovery {
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
   /**
-   * Backends that are kept although the source has stopped listing them. By name; value: clock reading (ms) at which
+   * For each backend that is kept although the source has stopped listing it, by name: the clock reading (ms) at which
    * the source stopped.
    */
   #unlisted: ReadonlyMap<string, number> = new Map();

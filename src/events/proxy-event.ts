@@ -13,8 +13,8 @@ type AtBackends = {
 /** The closed list of journal entries by kind, with their fields. A kind has the form `subject.what_happened`. */
 type Events = {
   /**
-   * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and URL
-   * of each backend in the configuration; discovery may find more.
+   * The process begins to serve. `sha256`: hash of the configuration file, as sha256sum prints it. `backends`: name and
+   * URL of each backend in the configuration; discovery may find more.
    */
   "process.started": {
     binaryVersion: string;
@@ -61,7 +61,10 @@ type Events = {
    */
   "backend.api_unreachable": { api: string; failure: "refused" | "unanswered" } & AtBackends;
   "backend.api_reachable": { backend: string; api: string };
-  /** A ready backend cannot call a webhook, but writes at another backend succeed. "unanswered": the call timed out. */
+  /**
+   * A ready backend cannot call a webhook, but writes at another backend succeed. `failure` "unanswered": the call
+   * timed out.
+   */
   "backend.webhook_failing": {
     webhook: string;
     resource: string;
@@ -173,7 +176,7 @@ type Events = {
     leftMs: number;
     limitMs: number;
   };
-  /** A certificate reported as expiring was replaced, or is no longer used (then `notAfter` is ""). */
+  /** A certificate that was reported as expiring has been replaced, or is no longer used (then `notAfter` is ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
   "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
   /** The result of the proxy's own readiness check changed. `complaint`: the problem; "": the check succeeds. */
@@ -226,7 +229,8 @@ type Events = {
   /**
    * A backend's watch cache for a resource has only reached `version`, although a consistent list that was sent
    * `lateMs` ago returned etcd's version `etcdVersion`. The cause is that etcd notifies the cache too rarely.
-   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when no watch needs it any more.
+   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when no watch still lacks this
+   * version.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -354,7 +358,10 @@ type Events = {
     reason: string;
     outcome: string;
   };
-  /** An operator requested an impossible operation, or the request came from a web page of another origin. */
+  /**
+   * An operation was refused, because it is impossible, the user lacks the permission, admin.readOnly forbids it, or
+   * the request is not acceptable (for example, if it came from a web page of another origin).
+   */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
   /**
    * An operator has limited requests. `limit`: for example "limit 3". `allows`: which requests the limit counts, and

@@ -24,7 +24,7 @@ function sumOf(one: LimitCounts, other: LimitCounts): LimitCounts {
 }
 
 export class LimitShares {
-  /** By the worker's number: its counts at the last call of `next`. */
+  /** For each worker, by its number: the worker's counts at the last call of `next`. */
   #before = new Map<number, CountsByLimit>();
   /** By `limitKey`: the sum of the counts of all workers that have ended. Bounded by the number of limits. */
   #past: Record<string, LimitCounts> = {};

@@ -39,11 +39,11 @@ export const workerLimits = {
    * the worker with the fewest.
    */
   moreSockets: 2,
-  /** Milliseconds between two questions by which the parent checks a worker. */
+  /** Milliseconds between two health checks of a worker. For a health check, the parent asks the worker a question. */
   askEveryMs: 1000,
   /**
-   * Milliseconds after which a worker with an unanswered question counts as hung, and is killed. /livez fails after the
-   * same time without an answer of the event loop.
+   * Milliseconds after which a worker with an unanswered question counts as hung, and is killed. /livez fails if the
+   * main thread's event loop has not answered for the same time.
    */
   hungMs: 5000,
   /** Milliseconds after which a worker that has not started is killed. On a slow machine, a start takes 3 s. */

@@ -40,7 +40,7 @@ export type ServingWorker = {
   readonly answer: (question: Question) => unknown;
 };
 
-/** Kinds of journal entries that are not sent to the parent, because it writes them itself. */
+/** Kinds of journal entries that are not sent to the parent, because the parent writes such entries itself. */
 const ofParent: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "process.started",
   "listener.opened",

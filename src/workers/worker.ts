@@ -40,7 +40,7 @@ type Asked = { at: number; readonly resolve: (answer: unknown) => void };
 const lost = new Failure("backend-lost", "proxy", "The worker has ended");
 
 export class Worker {
-  /** The worker's number, from 1. Each of its processes has the same number. */
+  /** The worker's number, from 1. It stays the same when the worker starts another process. */
   readonly number: number;
   readonly #parts: WorkerParts;
   readonly #life: WorkerLife;
@@ -116,7 +116,10 @@ export class Worker {
     for (const message of this.#parts.greeting()) this.send(message);
   }
 
-  /** Starts another process after a delay, which grows with each process that ended soon (`WorkerLife.restartMs`). */
+  /**
+   * Starts another process after a delay, which grows with each process that ended soon after its start
+   * (`WorkerLife.restartMs`).
+   */
   startLater(): void {
     this.#cancelStart = this.#parts.clock.after(this.#life.restartMs, () => this.start());
   }

@@ -24,7 +24,10 @@ export type LogOptions = {
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
-/** The field with the error message, for each kind of entry that has one. The log names it `err`, as klog does. */
+/**
+ * For each kind of entry with an error message: the field that contains the message. The log names this field `err`, as
+ * klog does.
+ */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["metrics.unprotected", "reason"],

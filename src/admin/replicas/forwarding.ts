@@ -134,7 +134,10 @@ export class Forwarding {
   }
 }
 
-/** Returns the forwarded header fields. Of the caller's own, only the token and the operator's name are kept. */
+/**
+ * Returns the header fields of the forwarded request. Of the caller's fields, only the token and the operator's name
+ * are kept.
+ */
 function headersOf(
   { authorization, "x-watchkeeper-operator": operator }: IncomingHttpHeaders,
   body: string | undefined,
@@ -165,7 +168,7 @@ function destinationIn(path: string): Destination | undefined {
   }
 }
 
-/** Returns an operator's name as a header field: printable ASCII of limited length. */
+/** Returns an operator's name as the value of a header field: printable ASCII of limited length. */
 function nameOf(by: string): string {
   return by.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, adminLimits.operatorChars);
 }

@@ -32,7 +32,7 @@ export type ReplicaRow = {
   readonly since: number;
   /** Clock reading (ms) of the last answer; -1: none yet. */
   readonly answeredAt: number;
-  /** What the replica says of itself; undefined if it has never answered. */
+  /** What the replica says about itself; undefined if it has never answered. */
   readonly facts: ReplicaFacts | undefined;
   /** Why the last request failed; "": it succeeded. */
   readonly lastError: string;
@@ -288,8 +288,8 @@ export class Replicas {
   }
 
   /**
-   * Returns the number of replicas that share limits. Addresses that have not answered yet count, so that replicas that
-   * start together do not each allow a whole limit.
+   * Returns the number of replicas that share limits. Addresses that have not answered yet count as replicas, so that
+   * replicas that start together do not each allow the whole limit.
    */
   #sharers(): number {
     const now = this.#parts.clock.now();

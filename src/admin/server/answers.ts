@@ -1,4 +1,7 @@
-/** Computes, in the main thread, the responses to probes and scrapes that the probe thread (probe-thread.ts) gets. */
+/**
+ * Computes the responses to probes and scrapes in the main thread, for the probe thread (probe-thread.ts), which
+ * receives the requests.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";

@@ -12,7 +12,10 @@ export type ApiTls = {
   readonly options: SecureContextOptions;
 };
 
-/** Returns a server that sets the certificate before Node's "connection" listener creates the TLS context. */
+/**
+ * Returns an HTTPS server. For each connection, it sets the certificate before Node's own "connection" listener creates
+ * the TLS context.
+ */
 export function secureServer(
   settings: ServerOptions,
   { certificate, options }: ApiTls,

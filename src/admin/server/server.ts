@@ -99,7 +99,7 @@ export function guardOf(
   };
 }
 
-/** Only /metrics needs a user. Probes come from the kubelet, which has no token. */
+/** Only requests for /metrics need an authenticated user. Probes come from the kubelet, which has no token. */
 export function metricsGuard(authorization: Pick<Authorization, "admit">): Guard {
   return guardOf(authorization, (path) => path !== "/metrics");
 }

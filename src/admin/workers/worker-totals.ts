@@ -12,7 +12,7 @@ import { type MetricsSnapshot, snapshotIn } from "../metrics/snapshot.ts";
 
 /** The part of src/workers/parent.ts that this file uses. */
 export type Workers = {
-  /** The latest answer of each worker to the question "snapshot"; of a worker that has not answered: undefined. */
+  /** The latest answer of each worker to the question "snapshot"; undefined for a worker that has not answered. */
   readonly snapshots: readonly unknown[];
   /** Resolves with the answers of all workers that serve. */
   ask(question: Question): Promise<readonly unknown[]>;
@@ -111,7 +111,7 @@ function numberAt(parent: unknown, key: string): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** True for what prom-client's `getMetricsAsJSON` returns. */
+/** True if the answer has the form that prom-client's `getMetricsAsJSON` returns. */
 function isMetricsJson(answer: unknown): answer is object {
   return Array.isArray(answer) && answer.every(isMetricJson);
 }

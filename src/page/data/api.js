@@ -19,7 +19,7 @@ export function askReplica(name) {
   shownReplica = name;
 }
 
-/** True if the page shows another replica than the one that serves it. The page then runs no operations. */
+/** True if the page shows a replica other than the one that serves it. The page then runs no operations. */
 export function isElsewhere() {
   return shownReplica !== "";
 }

@@ -6,7 +6,10 @@ import { age, amount, clockTime, counted, markOf } from "../words.js";
 
 /** @typedef {import("../data/rows.d.ts").Backend} Backend */
 
-/** @param {{ name: string, backend: Backend | undefined }} props undefined: the backend was removed within the hour */
+/**
+ * `backend` is undefined if the backend was removed during the last hour.
+ * @param {{ name: string, backend: Backend | undefined }} props
+ */
 export function BackendHead({ name, backend }) {
   const [isOpen, setOpen] = useState(false);
   if (backend === undefined)

@@ -28,7 +28,7 @@ export function pathOf(values, top) {
 }
 
 /**
- * Returns the largest value of some columns, at least `least`.
+ * Returns the largest value in the columns, or `least` if that is larger.
  * @param {readonly Values[]} columns
  * @param {number} least
  */
