@@ -13,8 +13,8 @@ export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
   /**
-   * True if entries of the source expire, so that backends that still work disappear from it in an outage of etcd;
-   * default: false.
+   * True if entries of the source expire, so that an outage of etcd removes backends from the source although they
+   * still work; default: false.
    */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
@@ -152,8 +152,8 @@ export class Discovery {
 
   /**
    * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
-   * outage of etcd, the first apiserver that checks the list removes all others, which return only when they renew
-   * their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
+   * outage of etcd, the first apiserver that checks the list removes all other apiservers from it. They return only
+   * when they renew their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;

@@ -31,7 +31,9 @@ export const discoveryLimits = {
   reviewMs: 4000,
   /** Maximum number of apiservers to which one TokenReview or SubjectAccessReview is sent, one after the other. */
   reviewServers: 2,
-  /** Milliseconds that a review may take if a child process must be started first, which takes one or two seconds. */
+  /**
+   * Milliseconds that a review may take if a child process must be started first. The start takes one or two seconds.
+   */
   reviewChildMs: 6000,
   /**
    * Milliseconds without a reply after which the proxy kills the child process that uses the kubeconfig

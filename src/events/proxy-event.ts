@@ -1,6 +1,9 @@
 import type { Met } from "../base/failure.ts";
 
-/** Numbers of failed and of all requests at `backend`, and at `peer`, the backend with which `backend` is compared. */
+/**
+ * Numbers of requests at `backend`: failed ones (`failed`) and all (`total`). The other fields are the same numbers for
+ * `peer`, the backend with which `backend` is compared.
+ */
 type AtBackends = {
   backend: string;
   failed: number;

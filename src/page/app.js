@@ -1,6 +1,6 @@
 /**
- * The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and
- * certificates.
+ * The admin page: an overview (the incidents, the path from clients to backends, and the backends), and lists of
+ * watches, clients, leases and certificates.
  */
 import { askReplica, figures, list, replicas as readReplicas } from "./data/api.js";
 import { usePolled } from "./data/polled.js";

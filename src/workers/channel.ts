@@ -72,8 +72,9 @@ export class Channel {
   }
 
   /**
-   * Passes a message to the owner. Returns false if the owner rejects its form. If the owner throws, the message has
-   * wrong contents. The channel is then closed, so that only the sender is affected and not this process (D10).
+   * Passes a message to the owner. Returns false if the owner does not accept the message's form. If the owner throws,
+   * the message has wrong contents. The channel is then closed, so that only the sender is affected and not this
+   * process (D10).
    */
   #isTaken(message: JsonRecord): boolean {
     try {

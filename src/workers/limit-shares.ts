@@ -8,7 +8,7 @@
 /** What a limit has counted in one worker since the worker's start. */
 export type LimitCounts = { readonly passed: number; readonly refused: number; readonly inFlight: number };
 
-/** By `limitKey`. */
+/** The counts of each limit, by `limitKey`. */
 export type CountsByLimit = Readonly<Record<string, LimitCounts>>;
 
 const evenShare = 0.1;
@@ -30,8 +30,8 @@ export class LimitShares {
   #past: Record<string, LimitCounts> = {};
 
   /**
-   * Returns, by the worker's number, its share of each limit. `counts`: the counts of each worker that serves, by its
-   * number. `keys`: the `limitKey` of each limit.
+   * Returns each worker's share of each limit, by the worker's number. `counts`: the counts of each worker that serves,
+   * by its number. `keys`: the `limitKey` of each limit.
    */
   next(
     counts: ReadonlyMap<number, CountsByLimit>,

@@ -168,8 +168,8 @@ const readings = [
 ] as const satisfies readonly (keyof BackendFacts)[];
 
 /**
- * Stands for every reading from before the start of the receiving process, whose own clock starts at 0. 0 itself means
- * "never".
+ * Replaces every reading from before the start of the receiving process. That process's clock starts at 0, but the
+ * reading 0 means "never".
  */
 const earliest = 0.001;
 

@@ -9,7 +9,8 @@ import { workerLimits } from "./limits.ts";
 
 export type Candidate = {
   /**
-   * Number of the worker's client sockets, including those that were passed to it and that it has not confirmed yet.
+   * Number of the worker's client sockets, including sockets that were passed to the worker and that it has not
+   * confirmed yet.
    */
   readonly sockets: number;
   /** True if another socket can be passed to the worker now. */

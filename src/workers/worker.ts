@@ -78,7 +78,8 @@ export class Worker {
   }
 
   /**
-   * Number of the worker's client sockets, including those that were passed to it and that it has not confirmed yet.
+   * Number of the worker's client sockets, including sockets that were passed to the worker and that it has not
+   * confirmed yet.
    */
   get sockets(): number {
     return this.#load.sockets + this.#unconfirmed;
@@ -195,8 +196,8 @@ export class Worker {
   }
 
   /**
-   * Called after a stall of the parent. Restarts the time limits for the worker's start and answers, because its
-   * messages may have arrived during the stall and have not been read yet.
+   * Called after a stall of the parent. Restarts the time limits for the worker's start and answers, because messages
+   * from the worker may have arrived during the stall and not have been read yet.
    */
   forgive(): void {
     const now = this.#parts.clock.now();

@@ -19,9 +19,7 @@ export function acrossOf(metric: Metric): Across {
   return metric.across ?? ("cluster" in metric ? "sum" : "own");
 }
 
-/**
- * Returns a worker's answer as a snapshot; undefined if it is not a valid one. Checks all fields that a scrape reads.
- */
+/** Returns a worker's answer if it is a valid snapshot, else undefined. Checks all fields that a scrape reads. */
 export function snapshotIn(answer: unknown): MetricsSnapshot | undefined {
   return isSnapshot(answer) ? answer : undefined;
 }

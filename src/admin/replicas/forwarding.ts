@@ -152,8 +152,8 @@ function headersOf(
 }
 
 /**
- * Returns the replica's name and the path there. Path segments are percent-encoded again, so that an ID with a slash
- * stays one segment.
+ * Returns the replica's name and the path at that replica. Path segments are percent-encoded again, so that an ID with
+ * a slash stays one segment.
  */
 function destinationIn(path: string): Destination | undefined {
   if (!path.startsWith(root)) return undefined;

@@ -75,7 +75,8 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // Checked in the next turn of the event loop, because the change that the entry reports may still be incomplete.
+      // `look` runs in the next turn of the event loop, because the change that the entry reports may still be
+      // incomplete.
       clock.soon(look);
     });
   }

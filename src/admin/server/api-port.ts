@@ -18,7 +18,7 @@ export class ApiPort {
 
   /**
    * `isShared`: returns true if another process with this configuration, such as a second pod on the same node, may
-   * have the port.
+   * already listen on the port.
    */
   constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
