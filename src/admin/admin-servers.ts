@@ -73,7 +73,10 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly workers?: Workers | undefined;
 };
 
-/** Returns the only check of /livez. It always passes; CachedProbes adds one that fails if the event loop hangs. */
+/**
+ * Returns the only check of /livez. It always passes. CachedProbes adds a second check, which fails if the event loop
+ * hangs.
+ */
 const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /**
@@ -198,7 +201,8 @@ export class AdminServers {
     if (hasUnprotectedMetrics(this.#config))
       journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
-    // A failure is ignored: the proxy also starts without the API, and `ApiPort` retries until it can bind the port.
+    // A failure is ignored, because the proxy also starts without the API, and `ApiPort` retries until it can bind the
+    // port.
     const secured = await this.#secureApi(api);
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
@@ -320,7 +324,10 @@ export class AdminServers {
     return this.#probes?.port?.descriptor;
   }
 
-  /** Removes a cluster from the metrics. Its counters keep their values, under the label backend="other". */
+  /**
+   * Removes a cluster from the metrics. Its counters keep their values, with "other" in the labels `cluster` and
+   * `backend`.
+   */
   gone(cluster: LiveCluster): void {
     this.#metrics.gone(cluster);
   }
@@ -341,7 +348,10 @@ export class AdminServers {
     };
   }
 
-  /** Stops measurements, certificate reloads, and requests to other replicas and for authorization. Closes no port. */
+  /**
+   * Stops all measurements, certificate reloads, authorization reviews and requests to other replicas. Does not close
+   * the ports.
+   */
   stop(): void {
     this.#monitor.stop();
     this.#historyMonitor.stop();

@@ -32,8 +32,8 @@ export async function boundedRequest(
   const { promise, resolve, reject } = Promise.withResolvers<BoundedResponse>();
   const { request: open } = options.protocol === "http:" ? http : https;
   const request = open({ ...options, method: body === undefined ? "GET" : "POST" });
-  // Rejects the promise before it destroys the request: after an upgrade, or after the end of the response, a destroyed
-  // request reports no error.
+  // Rejects the promise before it destroys the request, because a request that is destroyed after an upgrade, or after
+  // the end of the response, reports no error.
   const fail = (reason: unknown): void => {
     reject(reason);
     request.destroy();

@@ -18,7 +18,7 @@ export type Discovered = {
   readonly host: string;
   readonly port: number;
   readonly isEncrypted: boolean;
-  /** Share of the load compared with other backends; default: 1. Only a discovery file states weights. */
+  /** Relative weight in load balancing; default: 1. Only a discovery file states weights. */
   readonly weight?: number;
   /** The backend's zone; undefined: the source does not state it. */
   readonly zone?: string;

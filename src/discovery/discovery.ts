@@ -13,8 +13,8 @@ export type Source = {
   /** The configured type: "DNS", "File", "EndpointSlice" or "Lease". */
   readonly from: string;
   /**
-   * True if entries of the source expire, so that backends that still work disappear from it in an outage of etcd;
-   * default: false.
+   * True if entries of the source expire, so that an outage of etcd removes backends from the source although they
+   * still work; default: false.
    */
   readonly expires?: boolean;
   ask(): Promise<readonly Discovered[] | Failure>;
@@ -32,7 +32,9 @@ export type DiscoveryParts = {
   readonly prefix?: string;
   readonly source: Source;
   readonly intervalMs: number;
-  /** The backends until the first lookup succeeds. An earlier source or the configuration may have named them. */
+  /**
+   * The backends to use until the first lookup succeeds. An earlier source or the configuration may have named them.
+   */
   readonly found: readonly Discovered[];
   /** True if the backend of this name is neither dead nor draining; default: false. */
   readonly answers?: (name: string) => boolean;
@@ -45,7 +47,7 @@ export class Discovery {
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
   /**
-   * Backends that are kept although the source has stopped listing them. By name; value: clock reading (ms) at which
+   * For each backend that is kept although the source has stopped listing it, by name: the clock reading (ms) at which
    * the source stopped.
    */
   #unlisted: ReadonlyMap<string, number> = new Map();
@@ -150,8 +152,8 @@ export class Discovery {
 
   /**
    * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
-   * outage of etcd, the first apiserver that checks the list removes all others, which return only when they renew
-   * their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
+   * outage of etcd, the first apiserver that checks the list removes all other apiservers from it. They return only
+   * when they renew their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;

@@ -25,13 +25,15 @@ export const discoveryLimits = {
   /** Maximum number of bytes of a response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
   discoveryBytes: 4 * MiB,
   /**
-   * Milliseconds for one TokenReview or SubjectAccessReview, with all attempts. The CLI waits long enough for one of
-   * each.
+   * Maximum milliseconds for one TokenReview or SubjectAccessReview, all attempts included. The CLI's own timeout is
+   * long enough for one review of each kind.
    */
   reviewMs: 4000,
   /** Maximum number of apiservers to which one TokenReview or SubjectAccessReview is sent, one after the other. */
   reviewServers: 2,
-  /** Milliseconds that a review may take if a child process must be started first, which takes one or two seconds. */
+  /**
+   * Milliseconds that a review may take if a child process must be started first. The start takes one or two seconds.
+   */
   reviewChildMs: 6000,
   /**
    * Milliseconds without a reply after which the proxy kills the child process that uses the kubeconfig

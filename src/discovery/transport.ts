@@ -40,7 +40,9 @@ export function accountToken(directory: string): string | Failure {
   return token.trim();
 }
 
-/** Returns the apiserver's URL as client-go's rest.InClusterConfig does: the kubelet sets both variables. */
+/**
+ * Builds the apiserver's URL from the two variables that the kubelet sets, as client-go's rest.InClusterConfig does.
+ */
 export function serviceUrl({ env } = process): string {
   const host = env["KUBERNETES_SERVICE_HOST"] ?? "kubernetes.default.svc";
   return `https://${host.includes(":") ? `[${host}]` : host}:${env["KUBERNETES_SERVICE_PORT"] ?? "443"}`;

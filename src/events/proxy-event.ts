@@ -1,6 +1,9 @@
 import type { Met } from "../base/failure.ts";
 
-/** Numbers of failed and of all requests at `backend`, and at `peer`, the backend with which `backend` is compared. */
+/**
+ * Numbers of requests at `backend`: failed ones (`failed`) and all (`total`). The other fields are the same numbers for
+ * `peer`, the backend with which `backend` is compared.
+ */
 type AtBackends = {
   backend: string;
   failed: number;
@@ -13,8 +16,8 @@ type AtBackends = {
 /** The closed list of journal entries by kind, with their fields. A kind has the form `subject.what_happened`. */
 type Events = {
   /**
-   * The process begins to serve. `sha256`: of the configuration file, as sha256sum prints it. `backends`: name and URL
-   * of each backend in the configuration; discovery may find more.
+   * The process begins to serve. `sha256`: hash of the configuration file, as sha256sum prints it. `backends`: name and
+   * URL of each backend in the configuration; discovery may find more.
    */
   "process.started": {
     binaryVersion: string;
@@ -56,12 +59,15 @@ type Events = {
   "backend.api_missing": { backend: string; api: string; resource: string; servedBy: string };
   /**
    * A ready backend cannot reach the server of an aggregated API group, and another backend (`peer`) can. `failure`:
-   * "refused": the backend says so; "unanswered": another backend answered a copy of the request first. `failed`,
-   * `total`: requests within a minute. Written every few seconds while the problem lasts.
+   * "refused": the backend's own response reports this; "unanswered": another backend answered a copy of the request
+   * first. `failed`, `total`: requests within a minute. Written every few seconds while the problem lasts.
    */
   "backend.api_unreachable": { api: string; failure: "refused" | "unanswered" } & AtBackends;
   "backend.api_reachable": { backend: string; api: string };
-  /** A ready backend cannot call a webhook, but writes at another backend succeed. "unanswered": the call timed out. */
+  /**
+   * A ready backend cannot call a webhook, but writes at another backend succeed. `failure` "unanswered": the call
+   * timed out.
+   */
   "backend.webhook_failing": {
     webhook: string;
     resource: string;
@@ -173,7 +179,7 @@ type Events = {
     leftMs: number;
     limitMs: number;
   };
-  /** A certificate reported as expiring was replaced, or is no longer used (then `notAfter` is ""). */
+  /** A certificate that was reported as expiring has been replaced, or is no longer used (then `notAfter` is ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
   "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
   /** The result of the proxy's own readiness check changed. `complaint`: the problem; "": the check succeeds. */
@@ -182,18 +188,21 @@ type Events = {
   "successor.started": { pid: number };
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
-  /** This process passed open sockets on to another process of this machine, or received them from another one. */
+  /** This process passed open sockets to another watchkeeper process on this machine, or received them from one. */
   "peer_sockets.passed": { listeners: number; connections: number };
   "peer_sockets.received": { listeners: number; connections: number };
   /**
-   * The process cannot listen in `directory` for sockets that other processes pass on. If the reason is that the
-   * directory is unsafe, it does not pass on its own sockets either.
+   * The process cannot listen in `directory` for sockets that other processes pass to it. If the reason is that the
+   * directory is unsafe, the process does not pass its own sockets to others either.
    */
   "peer_sockets.failed": { directory: string; reason: string };
-  /** This process started a worker: a process that serves a part of its clients. `worker`: its number, from 1 on. */
+  /**
+   * This process started a worker, which is a process that serves some of the proxy's clients. `worker`: the worker's
+   * number, from 1 on.
+   */
   "worker.started": { worker: number; pid: number };
   "worker.ready": { worker: number; pid: number };
-  /** A worker has ended or was killed, with the connections of its clients; another one starts in its place. */
+  /** A worker has ended or was killed, which closed its clients' connections. A new process starts in its place. */
   "worker.lost": { worker: number; pid: number; reason: string; sockets: number };
   /**
    * `count` watches moved within one second. `slowestMs`: the longest time from the moment at which a stream was lost
@@ -201,8 +210,8 @@ type Events = {
    */
   "watches.moved": { reason: string; from: string; to: string; count: number; slowestMs: number };
   /**
-   * `count` watches ended within one second although their clients wanted more events. `resource`: that of the last of
-   * these watches. `version`: the version from which the last of them would have continued; "": unknown.
+   * `count` watches ended within one second although their clients wanted more events. `resource`: the resource of the
+   * watch that ended last. `version`: the version from which this watch would have continued; "": unknown.
    */
   "watches.ended": { reason: string; from: string; count: number; resource: string; version: string };
   /**
@@ -223,7 +232,8 @@ type Events = {
   /**
    * A backend's watch cache for a resource has only reached `version`, although a consistent list that was sent
    * `lateMs` ago returned etcd's version `etcdVersion`. The cause is that etcd notifies the cache too rarely.
-   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when no watch needs it any more.
+   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when no watch still lacks this
+   * version.
    */
   "cache.progress_delayed": {
     backend: string;
@@ -351,7 +361,10 @@ type Events = {
     reason: string;
     outcome: string;
   };
-  /** An operator requested an impossible operation, or the request came from a web page of another origin. */
+  /**
+   * An operation was refused, because it is impossible, the user lacks the permission, admin.readOnly forbids it, or
+   * the request is not acceptable (for example, if it came from a web page of another origin).
+   */
   "operation.refused": { operation: string; target: string; by: string; reason: string };
   /**
    * An operator has limited requests. `limit`: for example "limit 3". `allows`: which requests the limit counts, and
@@ -362,7 +375,7 @@ type Events = {
   "limit.removed": { limit: string; refused: number; reason: string };
   /**
    * Requests get 429 because of a limit. Written at most once in ten seconds for each limit. `refused`: number of
-   * requests that the limit has refused so far. The other fields describe the latest of them.
+   * requests that the limit has refused so far. The other fields describe the latest refused request.
    */
   "limit.refused": {
     limit: string;

@@ -1,6 +1,6 @@
 /**
- * The admin page: an overview of incidents, the path and the backends, and lists of watches, clients, leases and
- * certificates.
+ * The admin page: an overview (the incidents, the path from clients to backends, and the backends), and lists of
+ * watches, clients, leases and certificates.
  */
 import { askReplica, figures, list, replicas as readReplicas } from "./data/api.js";
 import { usePolled } from "./data/polled.js";
@@ -41,7 +41,8 @@ function Page() {
   const isSelf = replicas.some((one) => one.isSelf && (one.name === shown || one.address === shown));
   const name = isSelf ? "" : shown;
   askReplica(name);
-  // The control with which the user chose the replica has been rebuilt, so the keyboard focus is moved to the new one.
+  // The control with which the user chose the replica has been rebuilt, so the keyboard focus is moved to the new
+  // control.
   const last = useRef(shown);
   useEffect(() => {
     if (last.current !== shown) document.getElementById("replica")?.focus();

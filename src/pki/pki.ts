@@ -96,7 +96,10 @@ function pemOf(key: KeyObject): string {
   return key.export({ type: "pkcs8", format: "pem" }).toString();
 }
 
-/** Returns the key's identifier for a certificate, in latin1. RFC 5280 requires only that it is unique to the key. */
+/**
+ * Returns the key's identifier for a certificate, as a latin1 string. RFC 5280 requires only that the identifier is
+ * unique to the key.
+ */
 function keyIdOf(publicKey: KeyObject): string {
   const spki = publicKey.export({ type: "spki", format: "der" });
   return createHash("sha256").update(spki).digest().toString("latin1", 0, 20);

@@ -52,8 +52,9 @@ export class Channel {
   }
 
   /**
-   * Handles a message. A message that passes the checks may still have wrong contents. If handling it throws, the
-   * channel is closed, so that only the sender is affected and not this process (D10).
+   * Passes a message to the owner. Returns false if the owner does not accept the message's form. If the owner throws,
+   * the message has wrong contents. The channel is then closed, so that only the sender is affected and not this
+   * process (D10).
    */
   #isTaken(message: JsonRecord): boolean {
     try {

@@ -8,7 +8,7 @@
 /** What a limit has counted in one worker since the worker's start. */
 export type LimitCounts = { readonly passed: number; readonly refused: number; readonly inFlight: number };
 
-/** By `limitKey`. */
+/** The counts of each limit, by `limitKey`. */
 export type CountsByLimit = Readonly<Record<string, LimitCounts>>;
 
 const evenShare = 0.1;
@@ -24,14 +24,14 @@ function sumOf(one: LimitCounts, other: LimitCounts): LimitCounts {
 }
 
 export class LimitShares {
-  /** By the worker's number: its counts at the last call of `next`. */
+  /** For each worker, by its number: the worker's counts at the last call of `next`. */
   #before = new Map<number, CountsByLimit>();
   /** By `limitKey`: the sum of the counts of all workers that have ended. Bounded by the number of limits. */
   #past: Record<string, LimitCounts> = {};
 
   /**
-   * Returns, by the worker's number, its share of each limit. `counts`: the counts of each worker that serves, by its
-   * number. `keys`: the `limitKey` of each limit.
+   * Returns each worker's share of each limit, by the worker's number. `counts`: the counts of each worker that serves,
+   * by its number. `keys`: the `limitKey` of each limit.
    */
   next(
     counts: ReadonlyMap<number, CountsByLimit>,
@@ -53,7 +53,7 @@ export class LimitShares {
 
   /**
    * Returns the number of requests that the limit has counted at the worker since the last call of `next`, plus the
-   * number of those in progress.
+   * number of requests in progress that the limit counts.
    */
   #demandOf(worker: number, counts: CountsByLimit, key: string): number {
     const { passed, refused, inFlight } = counts[key] ?? none;

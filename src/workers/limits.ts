@@ -35,15 +35,15 @@ export const workerLimits = {
    */
   addresses: 20_000,
   /**
-   * Number of sockets that a worker may have above 9/8 of those of the worker with the fewest. Up to then, a client
-   * address keeps the worker that it had before.
+   * A client address keeps its worker while that worker has fewer sockets than this number plus 9/8 of the sockets of
+   * the worker with the fewest.
    */
   moreSockets: 2,
-  /** Milliseconds between two questions by which the parent checks a worker. */
+  /** Milliseconds between two health checks of a worker. For a health check, the parent asks the worker a question. */
   askEveryMs: 1000,
   /**
-   * Milliseconds after which a worker with an unanswered question counts as hung, and is killed. /livez fails after the
-   * same time without an answer of the event loop.
+   * Milliseconds after which a worker with an unanswered question counts as hung, and is killed. /livez fails if the
+   * main thread's event loop has not answered for the same time.
    */
   hungMs: 5000,
   /** Milliseconds after which a worker that has not started is killed. On a slow machine, a start takes 3 s. */
@@ -55,7 +55,8 @@ export const workerLimits = {
   restartMs: 200,
   mostRestartMs: 10_000,
   /**
-   * Milliseconds of service after which earlier restarts of a worker no longer count: its next restart is immediate.
+   * Once a worker has served for this many milliseconds, its earlier restarts no longer count, and its next restart is
+   * immediate.
    */
   steadyMs: 10_000,
   /**

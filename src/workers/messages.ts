@@ -16,7 +16,7 @@ import type { CountsByLimit } from "./limit-shares.ts";
 
 /**
  * Must be incremented when a message changes. The program's files may be replaced by a new version while the parent
- * runs, and a worker that starts from them would otherwise misread the messages.
+ * runs. A worker that starts from the new files would otherwise misread the messages.
  */
 export const protocolVersion = 1;
 
@@ -34,7 +34,7 @@ export type ToWorker =
       readonly facts: BackendFacts;
       readonly evidence: Evidence;
     }
-  /** The limits on requests that operators have set, as JSON (`OperatorLimits.state`). */
+  /** The request limits that operators have set, as JSON (`OperatorLimits.state`). */
   | { readonly kind: "limits"; readonly state: string }
   /**
    * The worker's share of each limit, by the limit's key (`limitKey`), and the number of replicas that share limits.
@@ -168,8 +168,8 @@ const readings = [
 ] as const satisfies readonly (keyof BackendFacts)[];
 
 /**
- * Stands for every reading from before the start of the receiving process, whose own clock starts at 0. 0 itself means
- * "never".
+ * Replaces every reading from before the start of the receiving process. That process's clock starts at 0, but the
+ * reading 0 means "never".
  */
 const earliest = 0.001;
 
@@ -194,8 +194,9 @@ export function shiftedEvidence(evidence: Evidence, by: number): Evidence {
 }
 
 /**
- * Returns by how many milliseconds the machine's monotonic clock is ahead of this process's clock, of which `now` is a
- * reading. All processes share the machine's clock, so messages contain only readings of that clock.
+ * Returns how many milliseconds the machine's monotonic clock is ahead of this process's clock. `now`: a reading of
+ * this process's clock. `monotonicNs`: a reading of the machine's clock at the same moment. Messages contain only
+ * readings of the machine's clock, because all processes share it.
  */
 export function machineClockOffset(now: number, monotonicNs: bigint = process.hrtime.bigint()): number {
   return Number(monotonicNs) / 1e6 - now;

@@ -75,7 +75,8 @@ export class Parent {
       }),
     onBackends: (cluster, backends) => {
       this.#pool.send({ kind: "found", cluster, backends });
-      // A worker has ignored the verdicts about backends that it did not know, so all verdicts are sent again.
+      // A worker ignores verdicts about backends that it does not know yet, and may have ignored some until now.
+      // Therefore all verdicts are sent again.
       for (const message of this.#verdicts()) this.#pool.send(message);
     },
   };
@@ -88,7 +89,7 @@ export class Parent {
 
   /**
    * Sends each worker its share of each limit, and sets the counts of the parent's own limits to the sums over all
-   * workers, because metrics and API read these.
+   * workers, because the metrics and the API read the parent's counts.
    */
   #divideLimits(): void {
     if (this.#clusters === undefined) return;
@@ -118,8 +119,7 @@ export class Parent {
   }
 
   /**
-   * Asks all workers that serve or drain. Resolves with their answers, without those of workers that have ended
-   * meanwhile.
+   * Asks all workers that serve or drain. Resolves with their answers. A worker that ends before it answers is omitted.
    */
   async ask(question: Question): Promise<readonly unknown[]> {
     const serving = this.#pool.all.filter(({ state }) => state === "serving" || state === "draining");

@@ -1,15 +1,16 @@
 /**
- * Selects the worker for a new socket. A client address stays with the worker that it had before, so that everything
- * the proxy remembers about a client is in one process: the versions that it has seen, its requests (src/ledger) and
- * the limits per address. If that worker has too many sockets, or the address is new, the worker with the fewest
- * sockets gets the socket.
+ * Selects the worker for a new socket. A client address stays with the worker that it had before, so that one process
+ * has everything that the proxy remembers about a client: the resource versions that the client has seen, its recorded
+ * requests (src/ledger), and its counts for limits per address. If that worker has too many sockets, or the address is
+ * new, the worker with the fewest sockets gets the socket.
  */
 import { Lru } from "../base/lru.ts";
 import { workerLimits } from "./limits.ts";
 
 export type Candidate = {
   /**
-   * Number of the worker's client sockets, including those that were passed to it and that it has not confirmed yet.
+   * Number of the worker's client sockets, including sockets that were passed to the worker and that it has not
+   * confirmed yet.
    */
   readonly sockets: number;
   /** True if another socket can be passed to the worker now. */

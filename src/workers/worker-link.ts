@@ -33,11 +33,14 @@ export type ServingWorker = {
   readonly accept: (listener: string, socket: Socket) => void;
   readonly reload: (config: Config) => Promise<unknown>;
   readonly load: () => Omit<WorkerLoad, "received" | "limits">;
-  /** Returns the answer, which JSON must be able to represent, or a promise of it. */
+  /**
+   * Returns the answer to a question from the parent, or a promise of the answer. JSON must be able to represent the
+   * answer.
+   */
   readonly answer: (question: Question) => unknown;
 };
 
-/** Kinds of journal entries that are not sent to the parent, because it writes them itself. */
+/** Kinds of journal entries that are not sent to the parent, because the parent writes such entries itself. */
 const ofParent: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "process.started",
   "listener.opened",
@@ -78,7 +81,7 @@ export class WorkerLink {
   #entries: Entry[] = [];
   #dropped = 0;
   #received = 0;
-  /** Value of `#received` in the latest report of the load, which confirms these sockets to the parent. */
+  /** Value of `#received` in the latest report of the load. The report confirms these sockets to the parent. */
   #confirmed = 0;
   #sharesOfLimits: Readonly<Record<string, number>> = {};
   #reported = "";
@@ -92,7 +95,7 @@ export class WorkerLink {
         this.#take(message);
         return true;
       },
-      // The reason does not matter: without the channel, the worker gets no new clients and does not learn the
+      // It does not matter why the channel closed: without it, the worker gets no new clients and does not learn the
       // backends' health states, so it drains.
       closed: () => this.#parentGone(),
     });
@@ -233,7 +236,7 @@ export class WorkerLink {
     }
   }
 
-  /** Sets this worker's share of each limit. Until the parent has sent a share, each worker has an even one. */
+  /** Sets this worker's share of each limit. Until the parent has sent shares, each worker has an equal share. */
   #divide(clusters: Clusters): void {
     const even = 1 / (this.#config?.workers ?? 1);
     for (const [key, limit] of clusters.limits) limit.share = this.#sharesOfLimits[key] ?? even;

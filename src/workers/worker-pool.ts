@@ -1,6 +1,6 @@
 /**
- * The workers of this process, which is their parent. Starts a process for each worker, starts another one when it
- * ends, and passes sockets and messages to it. parent.ts acts on the messages from workers.
+ * The workers of this process, which is their parent. Starts a process for each worker, replaces a process that has
+ * ended, and passes sockets and messages to the processes. parent.ts acts on the messages from workers.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
@@ -111,8 +111,8 @@ export class WorkerPool {
   }
 
   /**
-   * Passes a client's socket to a worker as soon as one has room. Closes the socket if no worker has room in time. Then
-   * calls `leave`, in both cases: from then on, the socket no longer counts as open in this process.
+   * Passes a client's socket to a worker as soon as one has room, or closes the socket if no worker has room in time.
+   * In both cases, calls `leave` afterwards: from then on, the socket no longer counts as open in this process.
    */
   pass(listener: string, socket: Socket, leave: () => void): void {
     const waiting = { listener, socket, leave, until: this.#parts.clock.now() + workerLimits.waitingMs };
@@ -150,7 +150,7 @@ export class WorkerPool {
     this.#passWaiting();
   }
 
-  /** Drains all workers, and starts no process any more. Resolves when all processes have ended. */
+  /** Drains all workers, and starts no new processes. Resolves when all processes have ended. */
   drain(times: DrainTimes): Promise<void> {
     this.#isEnding = true;
     this.#dropWaiting();
@@ -174,7 +174,7 @@ export class WorkerPool {
     for (const waiting of this.#waiting.splice(0)) drop(waiting);
   }
 
-  /** Kills the processes of all workers, and starts none any more. */
+  /** Kills the processes of all workers, and starts no new ones. */
   kill(): void {
     this.#isEnding = true;
     this.#asking.stop();

@@ -42,8 +42,8 @@ export function startWorkerProcess(): WorkerProcess {
   const passed = new Map<Socket, string>();
   return {
     pid: child.pid ?? 0,
-    // If the process could not be started, there is no stream, and an inactive one takes its place. `onEnd` reports the
-    // failure.
+    // If the process could not be started, it has no stream. An inactive stream is used instead, and `onEnd` reports
+    // the failure.
     stream: stream instanceof Duplex ? stream : new Duplex({ read() {}, write() {} }),
     pass(listener, socket) {
       passed.set(socket, listener);
@@ -69,8 +69,8 @@ export function startWorkerProcess(): WorkerProcess {
       };
       child.on("exit", (code, signal) => end(signal ?? `exit code ${code}`));
       child.on("error", (error) => {
-        // Also emitted if a socket could not be sent. The process may then still run, but would get no further sockets,
-        // so it is killed.
+        // This event is also emitted if a socket could not be sent. The process may then still run, but would get no
+        // further sockets, so it is killed.
         child.kill("SIGKILL");
         end(error.message);
       });

@@ -40,7 +40,7 @@ type Asked = { at: number; readonly resolve: (answer: unknown) => void };
 const lost = new Failure("backend-lost", "proxy", "The worker has ended");
 
 export class Worker {
-  /** The worker's number, from 1. Each of its processes has the same number. */
+  /** The worker's number, from 1. It stays the same when the worker starts another process. */
   readonly number: number;
   readonly #parts: WorkerParts;
   readonly #life: WorkerLife;
@@ -78,7 +78,8 @@ export class Worker {
   }
 
   /**
-   * Number of the worker's client sockets, including those that were passed to it and that it has not confirmed yet.
+   * Number of the worker's client sockets, including sockets that were passed to the worker and that it has not
+   * confirmed yet.
    */
   get sockets(): number {
     return this.#load.sockets + this.#unconfirmed;
@@ -116,7 +117,10 @@ export class Worker {
     for (const message of this.#parts.greeting()) this.send(message);
   }
 
-  /** Starts another process after a delay, which grows with each process that ended soon (`WorkerLife.restartMs`). */
+  /**
+   * Starts another process after a delay, which grows with each process that ended soon after its start
+   * (`WorkerLife.restartMs`).
+   */
   startLater(): void {
     this.#cancelStart = this.#parts.clock.after(this.#life.restartMs, () => this.start());
   }
@@ -192,8 +196,8 @@ export class Worker {
   }
 
   /**
-   * Called after a stall of the parent. Restarts the time limits for the worker's start and answers, because its
-   * messages may have arrived during the stall and have not been read yet.
+   * Called after a stall of the parent. Restarts the time limits for the worker's start and answers, because messages
+   * from the worker may have arrived during the stall and not have been read yet.
    */
   forgive(): void {
     const now = this.#parts.clock.now();

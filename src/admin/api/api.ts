@@ -60,7 +60,10 @@ export type ApiParts = {
   readonly pages: Pages;
   readonly incidents: Pick<IncidentStore, "byId">;
   readonly live: () => readonly Exchange[];
-  /** Resolves with the watch of a worker that has this audit ID; default: the process has no workers. */
+  /**
+   * Resolves with the watch that has this audit ID, if a worker serves it, else undefined. Default: the process has no
+   * workers.
+   */
   readonly watchElsewhere?: ((id: string) => Promise<JsonObject | undefined>) | undefined;
   readonly stats: () => JsonObject;
   readonly history: Pick<History, "text">;

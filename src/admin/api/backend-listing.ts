@@ -182,7 +182,10 @@ function rowsOf(sources: BackendSources): Promise<readonly BackendRow[]> {
   return Promise.all([own, elsewhere()]).then(([parts, others]) => rows(parts, others));
 }
 
-/** Resolves with this process's part of each row. Counts open requests in time slices: there may be 50,000 of them. */
+/**
+ * Resolves with this process's own measurements for each row of the list. Counts open requests in time slices, because
+ * there may be 50,000 of them.
+ */
 export function backendPartsOf(
   sources: Pick<BackendSources, "clock" | "live" | "backends" | "stalledWith">,
 ): Promise<readonly BackendPart[]> {

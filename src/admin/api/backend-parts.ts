@@ -41,7 +41,7 @@ export function partOf(
   };
 }
 
-/** Returns the valid parts in a worker's answer. */
+/** Returns the backends in a worker's answer, without those that have an invalid form. */
 export function partsIn(answer: unknown): readonly BackendPart[] {
   return Array.isArray(answer) ? answer.filter(isPart) : [];
 }
@@ -84,7 +84,7 @@ function withPart(one: BackendPart, other: BackendPart): BackendPart {
   };
 }
 
-/** Times are those of the process that measured the longer ones, because an average would hide them. */
+/** Of each pair of times, the longer one is kept, because an average would hide it. */
 function loadOf(one: BackendPart["load"], other: BackendPart["load"]): BackendPart["load"] {
   return {
     requestsActive: one.requestsActive + other.requestsActive,

@@ -1,4 +1,7 @@
-/** `/api/v1/limits`: the limits on requests, set by configuration or operators, and how many requests each refused. */
+/**
+ * `/api/v1/limits`: the limits on requests, set by configuration or operators, and how many requests each limit has
+ * refused.
+ */
 import { dateOf } from "../../base/clock.ts";
 import type { Limit } from "../../proxy/limits/limit.ts";
 import type { Listing } from "../http/listing.ts";

@@ -236,7 +236,10 @@ function forwardedPost(path: string, { post }: Schema): readonly (readonly [stri
   return [[path.replace("/api/v1/", "/api/v1/replicas/{name}/"), { post: forwarded }]];
 }
 
-/** The body of the operation that limits requests. The configuration's schema describes the fields in detail. */
+/**
+ * Returns the schema for the body of a request that sets a limit. The configuration's schema describes the fields in
+ * detail.
+ */
 function limitBody(reason: Schema): Schema {
   const texts: Schema = { type: "array", maxItems: 32, items: { type: "string" } };
   const count: Schema = { type: "integer", minimum: 1 };

@@ -22,8 +22,8 @@ export type AuthorizationParts = {
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
   /**
-   * Prefix of the request's path in a SubjectAccessReview; default: `apiPrefix`; "" for metrics, as in Kubernetes
-   * itself.
+   * Put before the request's path in a SubjectAccessReview; default: `apiPrefix`. On the metrics port it is "", so that
+   * RBAC rules name /metrics, as for Kubernetes' own components.
    */
   readonly pathPrefix?: string;
 };
@@ -111,7 +111,8 @@ export class Authorization {
     const key = this.#saltedHash(JSON.stringify([user, verb, path]));
     const { username } = user;
     return this.#accesses.find(key, async () => {
-      // Limited per user, because a client with a valid token could otherwise flood the cluster with reviews.
+      // Reviews are limited per user, because a client with a valid token could otherwise flood the cluster with
+      // reviews.
       const ask = (): Promise<ReviewOutcome> => this.#ask(accessReview(user, verb, path));
       const outcome = await limited(this.#reviewsByUser, username, limits.reviewsAtOnce / 2, ask);
       return outcome instanceof Failure ? outcome : accessIn(outcome.answer);

@@ -32,7 +32,10 @@ export class Recent<T> {
     return kept.value;
   }
 
-  /** Returns the cached result, or else that of `ask`. Concurrent calls share one `ask`. A Failure is not cached. */
+  /**
+   * Returns the cached result; without one, calls `ask` and returns its result. Concurrent calls with the same key
+   * share one call of `ask`. A Failure is not cached.
+   */
   async find(key: string, ask: () => Promise<T | Failure>): Promise<T | Failure> {
     const known = this.get(key);
     if (known !== undefined) return known;

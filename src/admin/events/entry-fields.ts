@@ -67,7 +67,7 @@ const warnings: Kinds = [
   "watch.replay_loop",
   "watches.ended",
 ];
-/** Entries that even a healthy proxy writes again and again. */
+/** The kinds of entries with level Debug. Even a healthy proxy writes them again and again. */
 const details: Kinds = ["upstream_connection.opened"];
 
 const levelByKind: ReadonlyMap<string, Level> = new Map([

@@ -33,7 +33,10 @@ export class EventRing {
     return `${this.epoch}-${id}`;
   }
 
-  /** Returns the entries after `id`. `isWhole`: false if some of them were dropped, or if `id` is another process's. */
+  /**
+   * Returns the entries after `id`. `isWhole`: false if some of these entries were dropped, or if `id` comes from
+   * another process.
+   */
   after(id: string): { readonly entries: readonly NumberedEntry[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;

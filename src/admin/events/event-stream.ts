@@ -7,7 +7,9 @@ import type { Clock } from "../../base/clock.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { EventRing, NumberedEntry } from "./event-ring.ts";
 
-/** "yes" if the client of a stream may still read the stream; "unknown" if the cluster answers no reviews. */
+/**
+ * "yes" if the client may still read its event stream; "unknown" if the cluster does not answer authorization reviews.
+ */
 export type Permission = "yes" | "no" | "unknown";
 export type CheckPermission = () => Promise<Permission>;
 
@@ -75,7 +77,7 @@ export class EventStreams {
 
   /**
    * At intervals, checks the client's permission and writes a comment, because only a failed write shows that a client
-   * is gone. Returns a function that ends this.
+   * is gone. Returns a function that stops this heartbeat.
    */
   #startHeartbeat(response: ServerResponse, checkPermission: CheckPermission): () => void {
     let allowedAt = this.#clock.now();
@@ -85,7 +87,8 @@ export class EventStreams {
       if (response.destroyed) return;
       const now = this.#clock.now();
       if (permission === "yes") allowedAt = now;
-      // While the cluster answers no reviews, the last permission stays valid for `accessAllowedMs`, like a cached one.
+      // While the cluster does not answer reviews, the last permission stays valid for `accessAllowedMs`, as a cached
+      // permission does.
       if (permission === "no" || now - allowedAt > adminLimits.accessAllowedMs) return void response.end();
       response.write(": still here\n\n");
       stop = again();

@@ -24,7 +24,10 @@ export type LogOptions = {
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
-/** The field with the error message, for each kind of entry that has one. The log names it `err`, as klog does. */
+/**
+ * For each kind of entry with an error message: the field that contains the message. The log names this field `err`, as
+ * klog does.
+ */
 const complaints = new Map<Entry["kind"], string>([
   ["listener.lost", "reason"],
   ["metrics.unprotected", "reason"],
@@ -157,7 +160,7 @@ function clipped(text: string): string {
 const secret =
   /\b(bearer[\s.]+|basic\s+|(?:access_)?token=|authorization\.k8s\.io\.)[^\s&,;"']{8,}|\beyJ[\w.-]{8,}/gi;
 
-/** Returns the text without anything that looks like a token. */
+/** Returns the text with "[redacted]" in place of everything that looks like a token. */
 export function withoutSecrets(text: string): string {
   return text.replace(secret, "$1[redacted]");
 }

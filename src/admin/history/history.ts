@@ -206,8 +206,8 @@ export class History {
   }
 
   /**
-   * Returns undefined if too many backends have a history. Before a new backend gets one, backends without a step in
-   * the last hour lose theirs.
+   * Returns the backend's track; undefined if too many backends have one. Before a new backend gets a track, backends
+   * without a step in the last hour lose theirs.
    */
   #trackOf(backend: string): Track<BackendStep> | undefined {
     let track = this.#backends.get(backend);

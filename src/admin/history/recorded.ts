@@ -1,5 +1,5 @@
 /**
- * Collects the data of one process's requests that a step of the history needs. A worker sends this data to its parent
+ * Collects what a step of the history records about the requests of one process. A worker sends this data to its parent
  * as JSON.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -15,7 +15,10 @@ export type RecordedCluster = {
   readonly exchanges: Pick<ActiveRequests, "live" | "counts" | "latencies" | "watched">;
 };
 
-/** The open requests at one backend. `streams`: in the order of `clientKinds`. */
+/**
+ * The open requests at one backend. `streams`: number of open requests of each kind of client, in the order of
+ * `clientKinds`.
+ */
 export type Open = { watches: number; readonly streams: number[] };
 
 export type Recorded = {
@@ -29,16 +32,16 @@ export type Recorded = {
   readonly watchEvents: number;
   readonly open: readonly (readonly [backend: string, Open])[];
   /**
-   * By backend: the longest time, in ms, from a write until the backend's watches deliver its event. Only backends
-   * where it is measured.
+   * By backend: the longest time, in ms, from a write until the backend's watches deliver the write's event. Backends
+   * without this measurement are omitted.
    */
   readonly delays: readonly (readonly [backend: string, delayMs: number])[];
 };
 
 /**
  * Calls `done` with the data of these clusters. Counts open requests in time slices, because there may be 50,000. If
- * one slice suffices, calls `done` before it returns, so that the data is of the moment at which the step ends; a
- * promise would always resolve later.
+ * one slice suffices, calls `done` before it returns. The data then describe the moment at which the step ends, whereas
+ * a promise would always resolve later.
  */
 export function record(
   clusters: readonly RecordedCluster[],

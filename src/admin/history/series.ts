@@ -2,8 +2,9 @@
 import { clientKinds } from "../../ledger/client-kind.ts";
 
 /**
- * A backend at the end of a step. `p50Ms` and `p99Ms`: latency quantiles of the plain requests (neither watches nor
- * long-running) that ended in the step; NaN if none did. `pingMs`: 99th percentile of the PING round trips.
+ * Values of a backend at the end of a step of the history. `p50Ms` and `p99Ms`: latency quantiles of the plain requests
+ * (neither watches nor long-running) that ended during the step; NaN if none did. `pingMs`: 99th percentile of the PING
+ * round trips.
  */
 export type BackendStep = {
   /** The worst state during the step, as an index of `states`. */
@@ -28,7 +29,7 @@ export type BackendStep = {
   readonly streams: readonly number[];
 };
 
-/** The process at the end of a step. */
+/** Values of the process at the end of a step of the history. */
 export type ProcessStep = {
   /** Counters since the process began: `requests`, `failures`, `watchEvents`, and `cpuMs` of all threads. */
   readonly requests: number;
@@ -41,7 +42,10 @@ export type ProcessStep = {
   readonly clientConnections: number;
 };
 
-/** A series of the history. `isRate`: true if `of` returns a counter; the series then has its increase per second. */
+/**
+ * A series of the history. `isRate`: true if `of` returns a counter; the history then stores the counter's increase per
+ * second.
+ */
 export type Series<T> = {
   readonly name: string;
   readonly about: string;

@@ -35,7 +35,7 @@ export const adminLimits = {
    */
   probePatienceMs: 50,
   /**
-   * Milliseconds without an answer from the main thread's event loop after which probes fail. A reload keeps the loop
+   * Probes fail if the main thread's event loop has not answered for this many milliseconds. A reload keeps the loop
    * busy for less than 500 ms.
    */
   standstillMs: 5000,

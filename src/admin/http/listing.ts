@@ -39,7 +39,7 @@ export type FirstRows = {
   readonly total: number;
   readonly matching: number;
   readonly items: readonly Json[];
-  /** For each row: the value by which the rows are sorted. */
+  /** For each row of `items`, in the same order: the value by which the list is sorted. */
   readonly keys: readonly (string | number)[];
   readonly groups: readonly Group[];
 };
@@ -295,7 +295,9 @@ function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boole
 
 type Column<T> = Listing<T>["columns"][string];
 
-/** Returns the columns that `q` searches: those whose value in the first row is a text. */
+/**
+ * Returns the columns that the query parameter `q` searches: those whose value in the first row (`first`) is a string.
+ */
 function textColumns<T>({ columns }: Listing<T>, first: T | undefined): readonly Column<T>[] {
   if (first === undefined) return [];
   return Object.values(columns).filter((of) => typeof of(first) === "string");

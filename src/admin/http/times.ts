@@ -14,7 +14,10 @@ export type Times = {
 /** Formatted times are corrected once the wall clock has moved by this many milliseconds against `Clock.now()`. */
 const driftMs = 1000;
 
-/** Returns functions that format equal clock readings as equal times, until the wall clock is set or drifts. */
+/**
+ * Returns functions that format clock readings. Equal readings are formatted as equal times, unless the wall clock has
+ * been set or has drifted in between.
+ */
 export function timesOf(clock: Clock): Times {
   let startedAt = clock.wall() - clock.now();
   const wallOf = (at: number): number => {

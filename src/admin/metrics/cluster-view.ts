@@ -1,4 +1,4 @@
-/** Collects the data of one cluster that several metrics and the JSON API use. */
+/** Collects, for one cluster, the data that both the JSON API and several metrics use. */
 import type { Clock } from "../../base/clock.ts";
 import type { BackendStatus, ClusterView, LeaseFacts, LiveCluster } from "./metric.ts";
 

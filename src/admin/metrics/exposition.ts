@@ -8,8 +8,8 @@ export type Sample = readonly [labels: readonly string[], value: number];
 type Sum = { readonly labels: readonly string[]; value: number };
 
 /**
- * Sums a metric's values by label values. Once there are `cap` - 1 series, values with further labels are added to the
- * series "other" (A54).
+ * Sums a metric's values by label values. Once there are `cap` - 1 series, values with new label values are added to
+ * the series "other" (A54).
  */
 export class Series {
   readonly #cap: number;

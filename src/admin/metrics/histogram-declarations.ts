@@ -13,7 +13,10 @@ function perBackendHistogram(
     });
 }
 
-/** Maximum number of histograms of a metric with one for each backend: more than usual control planes need. */
+/**
+ * Maximum number of histograms of a metric that has one histogram for each backend. Most control planes have fewer
+ * backends than this.
+ */
 const backendHistograms = 12;
 
 /** Maximum number of histograms of watch delays: enough for three backends with a dozen API groups each. */

@@ -7,7 +7,7 @@ import { limits } from "../../base/limits.ts";
  */
 export const backendCap = limits.discoveredBackends + 2;
 
-/** Returns the label of a status code; "other" for 0 (no response) and for numbers that are no HTTP status code. */
+/** Returns the label of a status code; "other" for 0 (no response) and for numbers that are not an HTTP status code. */
 export function codeOf(code: number): string {
   return code >= 100 && code <= 599 ? String(code) : "other";
 }

@@ -1,6 +1,6 @@
 /**
- * Declares the metrics of request limits and of the backends' shields (proxy/limits/shield.ts), which limit expensive
- * lists.
+ * Declares the metrics of request limits and of shields. A shield (proxy/limits/shield.ts) limits the expensive list
+ * requests to one backend.
  */
 import { limits as bounds } from "../../base/limits.ts";
 import { backendIn } from "./labels.ts";

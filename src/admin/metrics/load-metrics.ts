@@ -2,7 +2,10 @@
 import type { Sample } from "./exposition.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
-/** Maximum number of series of each of these metrics, one per backend: more than usual control planes have backends. */
+/**
+ * Maximum number of series of each metric below. A metric has one series for each backend, and most control planes have
+ * fewer backends than this.
+ */
 const comparedCap = 12;
 
 function perBackend(value: (backend: BackendStatus) => number): (cluster: ClusterView) => readonly Sample[] {

@@ -127,7 +127,7 @@ export type LeaseFacts = {
   readonly verdict: string;
 };
 
-/** A cluster with data that several metrics use. Collected once for each scrape. */
+/** A cluster, with the data that several metrics use. The data are collected once for each scrape. */
 export type ClusterView = LiveCluster & {
   readonly backendStatuses: readonly BackendStatus[];
   readonly leases: readonly LeaseFacts[];

@@ -6,8 +6,8 @@
 export const openMetricsType = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 /**
- * True if the Accept field of a scrape gives OpenMetrics 1.0 at least the quality value of the text format. A client
- * that names no type, such as curl, gets the text format.
+ * True if the Accept field of a scrape gives OpenMetrics 1.0 at least as high a quality value as the text format. A
+ * client that names no type, such as curl, gets the text format.
  */
 export function wantsOpenMetrics(accept: string): boolean {
   const ranges = accept.toLowerCase().split(",").map(rangeOf);

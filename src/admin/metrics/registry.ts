@@ -27,7 +27,7 @@ const expensive = ["handles", "requests", "resources"].flatMap((what) => [
 ]);
 
 /**
- * A metric. `kept`: the counts that only this object has: those of journal entries, of removed clusters and of ended
+ * A metric. `kept`: counts that no other object has, because they come from journal entries, removed clusters or ended
  * workers.
  */
 type CountedMetric = { readonly metric: Metric; readonly kept: Series };
@@ -69,8 +69,8 @@ export class Metrics {
   }
 
   /**
-   * Keeps the counters of a cluster that is being removed, because a counter must not decrease. Adds them up with
-   * "other" as the names of the cluster and its backends.
+   * Keeps the counters of a cluster that is being removed, because a counter must not decrease. The kept counters have
+   * the value "other" in the labels `cluster` and `backend`.
    */
   gone(cluster: LiveCluster): void {
     const view = viewOf(cluster, this.#process.clock);

@@ -19,7 +19,7 @@ export function acrossOf(metric: Metric): Across {
   return metric.across ?? ("cluster" in metric ? "sum" : "own");
 }
 
-/** Returns a snapshot in a worker's answer; undefined if the answer is none. Checks all that a scrape relies on. */
+/** Returns a worker's answer if it is a valid snapshot, else undefined. Checks all fields that a scrape reads. */
 export function snapshotIn(answer: unknown): MetricsSnapshot | undefined {
   return isSnapshot(answer) ? answer : undefined;
 }

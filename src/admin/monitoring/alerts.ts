@@ -26,7 +26,10 @@ export type Alert = {
 
 /** A line that an alert's text repeats for each result of a query. */
 type Fact = {
-  /** PromQL, with `%q` for the value of each label in `of`. `topk` keeps the text short: 5,000 results are possible. */
+  /**
+   * PromQL, with `%q` for the value of each label in `of`. A query that may have thousands of results uses `topk` to
+   * keep the text short.
+   */
   readonly query: string;
   readonly of?: readonly string[];
   /** Label by whose values the lines of the alert's text are sorted; default: instance. */
@@ -36,7 +39,10 @@ type Fact = {
 
 const day = 86_400;
 
-/** The kinds of incident in which an apiserver is unusable. Instances may see different kinds for the same cause. */
+/**
+ * The kinds of incident in which an apiserver is unusable. watchkeeper instances may report different kinds for the
+ * same cause.
+ */
 const downKinds = [
   "backend-dead",
   "backend-blackholed",
@@ -112,7 +118,7 @@ function kindsByInstance(kinds: readonly IncidentKind[]): Fact {
   };
 }
 
-/** Returns an expression for the whole days until `expiry`. It is negative if the certificate has expired. */
+/** Returns an expression for the number of whole days until `expiry`. The number is negative after the expiry. */
 function daysLeft(expiry: string): string {
   return `floor((${expiry}) / ${day})`;
 }
@@ -306,7 +312,8 @@ export const alerts: readonly Alert[] = [
     name: "WatchkeeperCertificateRefused",
     severity: "warning",
     expr: instancesWith(["certificate-refused"], "cluster"),
-    // The alert must not fire between the writes of a certificate and of its key, while the two do not match.
+    // While a certificate and its key are being replaced, the two files do not match until both are written. The alert
+    // must not fire in that time.
     holds: "1m",
     kinds: ["certificate-refused"],
     by: ["cluster"],

@@ -49,7 +49,7 @@ function linesOf(alert: Alert): readonly string[] {
   ];
 }
 
-/** Returns a template that prints which of the alert's kinds of incident are active. */
+/** Returns a Prometheus template that lists which of the alert's kinds of incident are active. */
 function activeKinds({ kinds, by }: Alert): string {
   const isByBackend = by.includes("backend");
   const matchers = `,${ofCluster}${isByBackend ? ",backend=%q" : ""}`;
@@ -60,7 +60,7 @@ function activeKinds({ kinds, by }: Alert): string {
 
 function descriptionOf({ name, by, affected, first, facts }: Alert): string {
   const matchers = [`alertname="${name}"`, ...by.map((label) => `${label}=%q`)].join(",");
-  // Prometheus' own series ALERTS_FOR_STATE has the time since which the expression of an alert has held.
+  // Prometheus' own series ALERTS_FOR_STATE contains the time at which the alert's expression began to hold.
   const since = {
     query: `min(ALERTS_FOR_STATE{${matchers}})`,
     of: by,

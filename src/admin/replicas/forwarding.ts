@@ -33,8 +33,8 @@ const apiRoot = "/api/v1/";
 const root = `${apiRoot}replicas/`;
 
 /**
- * Paths of the operations that may be forwarded: those that set or end a limit, because a limit of all replicas must
- * reach each of them. Every other operation affects only the replica that receives it.
+ * Paths of the operations that may be forwarded: those that set or end a limit, because a limit for all replicas must
+ * be set at each of them. Every other operation affects only the replica that receives it.
  */
 export const forwardedPosts = /^\/api\/v1\/limits(\/[^/]+\/unlimit)?$/;
 
@@ -134,7 +134,10 @@ export class Forwarding {
   }
 }
 
-/** Returns the forwarded header fields. Of the caller's own, only the token and the operator's name are kept. */
+/**
+ * Returns the header fields of the forwarded request. Of the caller's fields, only the token and the operator's name
+ * are kept.
+ */
 function headersOf(
   { authorization, "x-watchkeeper-operator": operator }: IncomingHttpHeaders,
   body: string | undefined,
@@ -148,7 +151,10 @@ function headersOf(
   };
 }
 
-/** Returns the replica's name and the path there. Segments are encoded again: an ID with a slash stays one segment. */
+/**
+ * Returns the replica's name and the path at that replica. Path segments are percent-encoded again, so that an ID with
+ * a slash stays one segment.
+ */
 function destinationIn(path: string): Destination | undefined {
   if (!path.startsWith(root)) return undefined;
   const [name = "", ...rest] = path.slice(root.length).split("/");
@@ -162,7 +168,7 @@ function destinationIn(path: string): Destination | undefined {
   }
 }
 
-/** Returns an operator's name as a header field: printable ASCII of limited length. */
+/** Returns an operator's name as the value of a header field: printable ASCII of limited length. */
 function nameOf(by: string): string {
   return by.replaceAll(/[^\x20-\x7e]/g, "?").slice(0, adminLimits.operatorChars);
 }

@@ -7,7 +7,9 @@ export const replicaLimits = {
   replicas: 64,
   /** Milliseconds between two requests to a replica, and between two lookups of the replicas' name. */
   askEveryMs: 5000,
-  /** Milliseconds in which a replica must answer. It answers from memory, unless its event loop is busy. */
+  /**
+   * Milliseconds in which a replica must answer. It answers from memory, so only a busy event loop delays its answer.
+   */
   askMs: 2000,
   /**
    * Maximum number of concurrent requests that ask replicas about themselves. Even if none of 64 replicas answers, each
@@ -17,15 +19,15 @@ export const replicaLimits = {
   /** Maximum bytes of a replica's answer about itself: the names of 64 clusters take 5 KiB. */
   answerBytes: 8 * KiB,
   /**
-   * Milliseconds without an answer after which a replica counts as silent. Two lost answers in succession do not
-   * suffice for that.
+   * Milliseconds without an answer after which a replica counts as silent. Two lost answers in succession are not
+   * enough.
    */
   liveMs: 15_000,
   /**
-   * Milliseconds without an answer after which a replica no longer shares limits: 30 s after it became silent. During
-   * this time, the quota of the others stays the same, for example while a replica restarts or answers only now and
-   * then. If admin.replicas.name no longer resolves to a replica's address, the replica was removed on purpose, and
-   * shares limits for `liveMs` only.
+   * Milliseconds since a replica's last answer after which it no longer shares limits: 30 s after it became silent.
+   * Until then, the quotas of the other replicas do not change, for example while a replica restarts or answers only
+   * intermittently. If admin.replicas.name no longer resolves to a replica's address, the replica was removed on
+   * purpose, and shares limits only until `liveMs` after its last answer.
    */
   sharesMs: 45_000,
   /**

@@ -34,7 +34,10 @@ export type SendToReplica = (
   request: ReplicaRequest,
 ) => Promise<BoundedResponse | Failure>;
 
-/** Returns the function that sends requests. Its result is a Failure if there is no answer or one that is too long. */
+/**
+ * Returns the function that sends requests. The function returns a Failure if the replica does not answer, or if its
+ * answer is too long.
+ */
 export function replicaClient(clock: Clock): SendToReplica {
   const ca = new TrustedCa();
   return async (target, { path, headers, body, ...bounds }) => {
@@ -91,8 +94,8 @@ function optionsFor(
   const { host, port } = address;
   const plain = { host, port, agent: false, protocol: "http:" };
   if (secured === undefined) {
-    // Plain HTTP is for loopback only. The configuration forbids all other addresses without TLS, but a name may still
-    // resolve to one.
+    // Plain HTTP is used on loopback only. The configuration requires TLS for all other addresses, but a name may still
+    // resolve to an address outside of loopback.
     if (isLoopback(host)) return plain;
     return new Failure(
       "bad-request",
@@ -107,7 +110,8 @@ function optionsFor(
     ...plain,
     protocol: "https:",
     secureContext,
-    // Set explicitly, or the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would turn the verification off.
+    // Set explicitly, because the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise turn verification
+    // off.
     rejectUnauthorized: true,
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,

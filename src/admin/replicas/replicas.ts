@@ -32,7 +32,7 @@ export type ReplicaRow = {
   readonly since: number;
   /** Clock reading (ms) of the last answer; -1: none yet. */
   readonly answeredAt: number;
-  /** What the replica says of itself; undefined if it has never answered. */
+  /** What the replica says about itself; undefined if it has never answered. */
   readonly facts: ReplicaFacts | undefined;
   /** Why the last request failed; "": it succeeded. */
   readonly lastError: string;
@@ -55,7 +55,7 @@ export type ReplicasParts = {
   readonly shared: { readonly count: number; set(count: number): void };
 };
 
-/** An address at which a replica is asked. */
+/** An address of a replica, and the results of the requests to it. */
 class Place {
   readonly address: Address;
   readonly text: string;
@@ -124,7 +124,10 @@ export class Replicas {
   #stopResolving = (): void => {};
   #isAsking = false;
   #isStopped = false;
-  /** True if the list of addresses changed during a round. Another round follows then, before the next interval. */
+  /**
+   * True if the list of addresses changed during a round. The next round then follows immediately, without waiting for
+   * the interval.
+   */
   #isDue = false;
 
   constructor(parts: ReplicasParts) {
@@ -168,7 +171,7 @@ export class Replicas {
   }
 
   /**
-   * Replaces the listed addresses by `all`, which comes from the configuration or from resolving the name. Ignores
+   * Replaces the listed addresses with `all`, which comes from the configuration or from resolving the name. Ignores
    * addresses beyond the limit.
    */
   #list(all: readonly Address[]): void {
@@ -205,7 +208,7 @@ export class Replicas {
     const waiting = Array.from(this.#places.values()).filter(({ isListed }) => isListed);
     const worker = async (): Promise<void> => {
       for (let place = waiting.shift(); place !== undefined; place = waiting.shift())
-        // Each of these loops asks one replica after another, so that their number bounds the concurrent requests.
+        // Each loop asks one replica at a time, so the number of loops limits the number of concurrent requests.
         // oxlint-disable-next-line no-await-in-loop
         await this.#ask(place);
     };
@@ -285,8 +288,8 @@ export class Replicas {
   }
 
   /**
-   * Returns the number of replicas that share limits. Addresses that have not answered yet count, so that replicas that
-   * start together do not each allow a whole limit.
+   * Returns the number of replicas that share limits. Addresses that have not answered yet count as replicas, so that
+   * replicas that start together do not each allow the whole limit.
    */
   #sharers(): number {
     const now = this.#parts.clock.now();
@@ -338,9 +341,9 @@ export class Replicas {
   }
 
   /**
-   * Returns the addresses, except second addresses of replicas. If the name resolves to IPv4 and IPv6 addresses, but
-   * replicas have answered in one of the two families only, omits the addresses of the other family, because each of
-   * them belongs to a replica that is in the list already.
+   * Returns the addresses, except second addresses of replicas. If the name resolves to both IPv4 and IPv6 addresses,
+   * but replicas have answered on one family only, the addresses of the other family are omitted, because they belong
+   * to the same replicas.
    */
   #replicaPlaces(): readonly Place[] {
     const all = Array.from(this.#places.values());

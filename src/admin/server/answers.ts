@@ -1,4 +1,7 @@
-/** Computes, in the main thread, the responses to probes and scrapes that the probe thread (probe-thread.ts) gets. */
+/**
+ * Computes the responses to probes and scrapes in the main thread, for the probe thread (probe-thread.ts), which
+ * receives the requests.
+ */
 import type { Clock } from "../../base/clock.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
@@ -72,12 +75,13 @@ export class Answers implements ProbeSource {
     return journal.subscribe(({ kind }) => {
       if (isDue || !changingKinds.has(kind)) return;
       isDue = true;
-      // Checked in the next turn of the event loop, because the change that the entry reports may still be incomplete.
+      // `look` runs in the next turn of the event loop, because the change that the entry reports may still be
+      // incomplete.
       clock.soon(look);
     });
   }
 
-  /** Returns all metrics. Scrapes within a second share one text, which takes milliseconds to produce. */
+  /** Returns all metrics. Scrapes within a second share one text, because producing it takes milliseconds. */
   scrape(): Promise<string> {
     const { clock, metrics } = this.#parts;
     if (this.#scrape === undefined || clock.now() - this.#scrapedAt >= adminLimits.scrapeReuseMs) {

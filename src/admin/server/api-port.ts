@@ -1,6 +1,6 @@
 /**
- * Opens the API's port. While another process listens on it, retries, and the proxy serves without the API. During an
- * update, the other process is the proxy's own predecessor, so no incident is reported.
+ * Opens the API's port. While another process listens on the port, tries again at intervals, and the proxy serves
+ * without the API. During an update, the other process is the proxy's own predecessor, so no incident is reported.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure, isPortTaken } from "../../base/failure.ts";
@@ -16,7 +16,10 @@ export class ApiPort {
   #failuresInRow = 0;
   #stopTimer: (() => void) | undefined;
 
-  /** `isShared`: returns true if another process with this configuration, such as a second pod, may keep the port. */
+  /**
+   * `isShared`: returns true if another process with this configuration, such as a second pod on the same node, may
+   * already listen on the port.
+   */
   constructor(options: ApiOptions, clock: Clock, isShared: () => boolean = () => false) {
     this.#options = options;
     this.#clock = clock;
@@ -41,8 +44,8 @@ export class ApiPort {
   }
 
   /**
-   * True if another process with this configuration listens on the port. This process then waits until the other one
-   * ends.
+   * True if this failure is expected, because another process with this configuration listens on the port. This process
+   * then waits until the other one ends.
    */
   isExpected(failure: Failure): boolean {
     return this.#isShared() && isPortTaken(failure);

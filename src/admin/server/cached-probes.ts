@@ -30,12 +30,15 @@ export class CachedProbes implements ProbeSource {
     this.#known = { ...parts.first };
   }
 
-  /** Stores changed checks that the main thread has sent. */
+  /** Stores the results of a probe's checks, which the main thread sends whenever they change. */
   learn(probe: ProbeName, checks: readonly Check[]): void {
     this.#known[probe] = checks;
   }
 
-  /** Returns a probe's checks. Waits for the main thread for at most `probePatienceMs` after the question was sent. */
+  /**
+   * Returns a probe's checks. Waits for the main thread for at most `probePatienceMs` after the question was sent, and
+   * then returns the last known checks.
+   */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;
     const answer = this.#once(probe, async () => {

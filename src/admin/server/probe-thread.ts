@@ -87,8 +87,8 @@ export class ProbeThread implements Admin {
     this.#parts = parts;
     const stops = [
       parts.answers.onChange((probe, checks) => this.#tell({ kind: "known", probe, checks })),
-      // The entry is written before the new certificate is in use, so the certificate is sent to the probe thread in
-      // the next turn of the event loop.
+      // The journal entry is written before the new certificate is in use, so the certificate is sent to the probe
+      // thread in the next turn of the event loop.
       parts.journal.subscribe(({ kind }) => {
         if (kind === "certificate.loaded") parts.clock.soon(() => this.#sendPair());
       }),

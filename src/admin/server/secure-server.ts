@@ -12,7 +12,10 @@ export type ApiTls = {
   readonly options: SecureContextOptions;
 };
 
-/** Returns a server that sets the certificate before Node's "connection" listener creates the TLS context. */
+/**
+ * Returns an HTTPS server. For each connection, it sets the certificate before Node's own "connection" listener creates
+ * the TLS context.
+ */
 export function secureServer(
   settings: ServerOptions,
   { certificate, options }: ApiTls,
@@ -27,8 +30,8 @@ export function secureServer(
       return;
     }
     if (pair === used) return;
-    // Safe, because the pair was checked when it was loaded. Node would accept an unusable pair, and then fail every
-    // handshake.
+    // This call is safe, because the pair was checked when it was loaded. Node would accept an unusable pair, and then
+    // fail every handshake.
     server.setSecureContext({ ...options, cert: pair.chain, key: pair.key });
     used = pair;
   });

@@ -1,6 +1,7 @@
 /**
- * Serves the two admin ports. Every client may read the probes and, without a guard, the metrics. Therefore a probe's
- * response does not say why a check failed. The API's port is on loopback by default, and shows no secrets.
+ * Serves the two admin ports. On the port of metrics and probes, probes never need authorization, and metrics need it
+ * only if the port has a guard. Therefore a probe's response does not say why a check failed. The port of the JSON API
+ * listens on loopback by default, and its responses contain no secrets.
  */
 import {
   createServer,
@@ -98,7 +99,7 @@ export function guardOf(
   };
 }
 
-/** Only /metrics needs a user. Probes come from the kubelet, which has no token. */
+/** Only requests for /metrics need an authenticated user. Probes come from the kubelet, which has no token. */
 export function metricsGuard(authorization: Pick<Authorization, "admit">): Guard {
   return guardOf(authorization, (path) => path !== "/metrics");
 }
@@ -125,7 +126,8 @@ export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   const { events, routes: others } = options;
   const routes: Routes = (path) =>
     path === eventsPath && events !== undefined ? () => eventReply : others(path);
-  // With authorization, the Host is not checked, because a page under a foreign name has no token to send.
+  // With authorization, the Host field is not checked, because a web page under a foreign host name has no token to
+  // send.
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
@@ -193,8 +195,8 @@ type Parts = {
   readonly events?: EventStreams;
   readonly journal: Journal;
   /**
-   * True if requests are rejected whose Host header does not name this machine's loopback. This protects from DNS
-   * rebinding (A56).
+   * True if the port rejects requests whose Host header does not name this machine's loopback. This protects against
+   * DNS rebinding (A56).
    */
   readonly isLocal: boolean;
   readonly tls?: ApiTls | undefined;

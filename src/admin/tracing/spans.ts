@@ -30,7 +30,10 @@ export function spansOf(record: TraceRecord, resource: Resource, newId: () => st
   return [rootOf(record), ...parts].map((part) => spanOf(part, record.traceId, resource));
 }
 
-/** The ends of an exchange without a response that count as errors, because the proxy or a backend caused them. */
+/**
+ * If an exchange ends without a response in one of these ways, its span counts as an error, because the proxy or a
+ * backend caused the end.
+ */
 const failedEnds: ReadonlySet<string> = new Set(["backend_gone", "refused"]);
 
 function rootOf(record: TraceRecord): Part {

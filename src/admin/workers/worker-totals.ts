@@ -1,6 +1,6 @@
 /**
- * Collects the answers of this process's workers for the admin page, the API and the metrics. Ignores answers that have
- * not the expected form.
+ * Collects the answers of this process's workers for the admin page, the API and the metrics. Ignores answers that do
+ * not have the expected form.
  */
 import { isRecord } from "../../base/json.ts";
 import type { Question } from "../../workers/messages.ts";
@@ -12,7 +12,7 @@ import { type MetricsSnapshot, snapshotIn } from "../metrics/snapshot.ts";
 
 /** The part of src/workers/parent.ts that this file uses. */
 export type Workers = {
-  /** The latest answer of each worker to the question "snapshot"; of a worker that has not answered: undefined. */
+  /** The latest answer of each worker to the question "snapshot"; undefined for a worker that has not answered. */
   readonly snapshots: readonly unknown[];
   /** Resolves with the answers of all workers that serve. */
   ask(question: Question): Promise<readonly unknown[]>;
@@ -33,7 +33,8 @@ const listed: ReadonlySet<string> = new Set(["watches", "clients"]);
 export class WorkerTotals implements WorkerMetrics {
   readonly #workers: Workers;
   /**
-   * By the worker's answer: the metrics in it, checked. Each answer is read at several scrapes, but checked only once.
+   * The valid metrics in each worker's answer, by the answer. Several scrapes read the same answer, but it is checked
+   * only once.
    */
   readonly #checked = new WeakMap<object, MetricsSnapshot>();
 
@@ -110,7 +111,7 @@ function numberAt(parent: unknown, key: string): number {
   return typeof value === "number" ? value : 0;
 }
 
-/** True for what prom-client's `getMetricsAsJSON` returns. */
+/** True if the answer has the form that prom-client's `getMetricsAsJSON` returns. */
 function isMetricsJson(answer: unknown): answer is object {
   return Array.isArray(answer) && answer.every(isMetricJson);
 }

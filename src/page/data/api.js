@@ -1,7 +1,10 @@
 /** Sends all requests of the page to the JSON API: reads of lists, and operations. */
 
 const patienceMs = 4_000;
-/** Requests that the proxy forwards to another replica may take longer than those that it answers itself. */
+/**
+ * Timeout in ms for requests that the proxy forwards to another replica. They may take longer than those that it
+ * answers itself.
+ */
 const forwardPatienceMs = 9_000;
 
 const root = "/api/v1/";
@@ -16,7 +19,7 @@ export function askReplica(name) {
   shownReplica = name;
 }
 
-/** True if the page shows another replica than the one that serves it. The page then runs no operations. */
+/** True if the page shows a replica other than the one that serves it. The page then runs no operations. */
 export function isElsewhere() {
   return shownReplica !== "";
 }

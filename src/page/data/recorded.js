@@ -13,7 +13,7 @@ const maxSteps = 720;
 /** @type {Recorded} */
 export const nothing = { startedMs: 0, stepMs: 5_000, first: 0, next: 0, process: {}, backends: new Map() };
 
-/** The states of backends, in the order of the numbers in the series `state`. */
+/** The names of backends' states. The series `state` contains indices of this array. */
 export const stateNames = ["ready", "unknown", "draining", "suspect", "dead"];
 
 /** @returns {Recorded} */

@@ -16,8 +16,8 @@ export function replicaIn(search) {
 }
 
 /**
- * Returns the page's address that shows a replica. The tab stays the same, but an incident gives way to the overview,
- * because each replica numbers its own incidents.
+ * Returns the page's address that shows a replica. The tab stays the same, but the page of an incident is replaced by
+ * the overview, because each replica numbers its own incidents.
  * @param {{ pathname: string, hash: string }} address
  * @param {string} name
  */

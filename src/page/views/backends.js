@@ -6,7 +6,10 @@ import { age, amount, clockTime, counted, markOf } from "../words.js";
 
 /** @typedef {import("../data/rows.d.ts").Backend} Backend */
 
-/** @param {{ name: string, backend: Backend | undefined }} props undefined: the backend was removed within the hour */
+/**
+ * `backend` is undefined if the backend was removed during the last hour.
+ * @param {{ name: string, backend: Backend | undefined }} props
+ */
 export function BackendHead({ name, backend }) {
   const [isOpen, setOpen] = useState(false);
   if (backend === undefined)
@@ -38,7 +41,7 @@ export function BackendHead({ name, backend }) {
 }
 
 /**
- * The head of a lane for a moment in the past.
+ * The head of a backend's lane while the page shows a moment in the past.
  * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: true if it must
  * be as high as BackendHead, so that the lanes do not move under the mouse
  */
@@ -52,7 +55,7 @@ export function PastHead({ name, piece: { state, text }, hasRoom }) {
 }
 
 /**
- * Returns the load in short: "268 watches, 5 requests, 2 connections, PING 0.8 ms".
+ * Returns a summary of the backend's load: "268 watches, 5 requests, 2 connections, PING 0.8 ms".
  * @param {Pick<Backend, "requests" | "upstreamConnections" | "pingP99Ms" | "load">} backend
  */
 export function factsOf({ requests, upstreamConnections, pingP99Ms, load }) {

@@ -116,7 +116,7 @@ function Replay({ incident, backends, recorded, now, params, onParams }) {
   const [hover, setHover] = useHover();
   const [isPlaying, setPlaying] = useState(false);
   const { from, to } = spanOf(incident, now);
-  // The replay opens at the second of the detection.
+  // The replay opens at the second in which the incident was detected.
   const pinned = momentIn(params, from, to) ?? Math.ceil(Date.parse(incident.detectedAt) / stepMs) * stepMs;
   const at = hover ?? pinned;
   const pin = (ms = to) => onParams({ t: new Date(ms).toISOString() });
@@ -168,7 +168,7 @@ function sentence(text) {
 }
 
 /**
- * The findings. Those after the shown moment are dimmed, and the last one before it is marked.
+ * The findings of the incident. Those after the shown moment are dimmed, and the last one before it is marked.
  * @param {{ findings: ReturnType<typeof findingsOf>, at: number, omitted: number }} props
  */
 function Findings({ findings, at, omitted }) {

@@ -19,9 +19,9 @@ import { Strip, topOf } from "./strip.js";
 /** @typedef {{ title: string, lines: readonly Line[], least: number, per?: number }} Chart */
 
 /**
- * The charts of each backend. To show another series, add an entry. `least`: minimum for the top of the chart's scale,
- * which is the same for all backends. `per`: number by which the shown values are divided; default: 1. A chart is
- * omitted if its values in the shown time are 0 or missing at all backends.
+ * The charts of each backend. To show another series, add an entry. `least`: minimum for the top of the chart's scale.
+ * All backends have the same scale. `per`: number by which the shown values are divided; default: 1. A chart is omitted
+ * if its values in the shown time are 0 or missing at all backends.
  * @type {readonly Chart[]}
  */
 const backendCharts = [
@@ -298,7 +298,7 @@ const maxRows = 4;
 const labelShare = 0.16;
 
 /**
- * Assigns each incident to the first row in which neither its bar nor its label overlaps an earlier one. Incidents
+ * Assigns each incident to the first row in which neither its bar nor its label overlaps an earlier incident. Incidents
  * beyond the last row are omitted.
  * @param {readonly Incident[]} incidents
  * @param {{ now: number, from: number, to: number }} axis an active incident lasts until `now`
@@ -440,7 +440,7 @@ export function LastHour({ recorded, backends, incidents, now, params, onParams,
 }
 
 /**
- * Returns the moment in the address; undefined: none, or it is not on the time axis.
+ * Returns the moment that the browser's address contains; undefined: it contains none, or one outside of the time axis.
  * @param {Readonly<Record<string, string>>} params
  * @param {number} from
  * @param {number} to

@@ -81,8 +81,8 @@ export function placedBands(streams, height, perPixel) {
  * @param {number} width
  */
 function layoutOf({ sources, targets }, width) {
-  // The streams of all sources and those of all targets may have different sums, because the numbers for backends are
-  // from this second, and those for clients from the last step.
+  // The sum over the sources and the sum over the targets may differ: a backend's number of open requests is current,
+  // but the numbers for the clients are those of the last step.
   const total = Math.max(
     ...[sources, targets].map((all) => all.reduce((sum, { streams }) => sum + streams, 0)),
   );
@@ -123,8 +123,8 @@ function curve(x0, y0, x1, y1) {
 const noBand = { width: 0, outer: 0, inner: 0 };
 
 /**
- * `backends`: the backends of this second, whose open requests are more recent than those of the step; [] for a moment
- * in the past.
+ * `backends`: the current backends, whose numbers of open requests are newer than those of the step; [] if the picture
+ * shows a moment in the past.
  * @param {{
  *   recorded: Recorded,
  *   index: number,

@@ -1,4 +1,7 @@
-/** The replicas: a table of all, the choice of the one that is shown, and a warning if that one does not answer. */
+/**
+ * A table of the replicas, the control that chooses the replica whose data the page shows, and a warning if that
+ * replica does not answer.
+ */
 
 import { problemOf } from "../data/replica.js";
 import { html } from "../html.js";
@@ -6,11 +9,12 @@ import { Mark } from "../table.js";
 import { age, markOf } from "../words.js";
 
 /** @typedef {import("../data/rows.d.ts").Replica} Replica */
-/** `shown`: the name of the replica that is shown; "": the one that serves the page. */
+/** `shown`: name of the replica whose data the page shows; "": the replica that serves the page. */
 /** @typedef {{ replicas: readonly Replica[], shown: string, onShow: (name: string) => void }} Choice */
 
 /**
- * Returns the value that stands for a replica in `Choice`; "" for the one that serves the page.
+ * Returns the value for a replica in `Choice` (`shown`, `onShow`): its name, or "" for the replica that serves the
+ * page.
  * @param {Replica} replica
  */
 const valueOf = ({ name, isSelf }) => (isSelf ? "" : name);
@@ -19,7 +23,8 @@ const valueOf = ({ name, isSelf }) => (isSelf ? "" : name);
 const labelOf = ({ name, isSelf }) => (isSelf ? `${name} (this replica)` : name);
 
 /**
- * The choice of a replica in the page's header. Omitted if there is only one replica.
+ * The control in the page's header that chooses the replica whose data the page shows. Omitted if there is only one
+ * replica.
  * @param {Choice} props
  */
 export function ReplicaChoice({ replicas, shown, onShow }) {

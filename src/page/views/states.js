@@ -37,7 +37,10 @@ export function piecesOf({ state, history }, from, to) {
   return pieces;
 }
 
-/** Number of changes that the API keeps. If a backend has this many, the API may have dropped earlier ones. */
+/**
+ * Number of state changes that the API keeps for each backend. If a backend has this many, the API may have dropped
+ * earlier ones.
+ */
 const keptChanges = 64;
 
 /**
@@ -84,7 +87,7 @@ export function stateAt(pieces, ms) {
 }
 
 /**
- * A band of the states, in the colours of the states.
+ * A horizontal band that shows a backend's states over time, each in its colour.
  * @param {{ label: string, pieces: readonly Piece[], from: number, to: number }} props
  */
 export function Band({ label, pieces, from, to }) {

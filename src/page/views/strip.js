@@ -28,17 +28,19 @@ export function pathOf(values, top) {
 }
 
 /**
- * Returns the largest value of some columns, at least `least`.
+ * Returns the largest value in the columns, or `least` if that is larger.
  * @param {readonly Values[]} columns
  * @param {number} least
  */
 export function topOf(columns, least) {
-  // Built-in functions are fast at the page's first run, too, when V8 has not compiled the code of the page yet.
+  // Uses built-in functions, because they are fast even in the page's first run, before V8 has compiled the page's own
+  // code.
   return Math.max(least, ...columns.map((values) => Math.max(...values.map(Number))));
 }
 
 /**
- * `lines`: from back to front. `tone`: class of a line's colour. `span`: number of steps on the time axis.
+ * `lines`: drawn in this order, so that the last one is in front. `tone`: the CSS class for a line's colour. `span`:
+ * number of steps on the time axis.
  * @param {{ lines: readonly { values: Values, tone: string }[], top: number, span: number }} props
  */
 export function Strip({ lines, top, span }) {

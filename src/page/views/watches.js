@@ -83,7 +83,8 @@ export function WatchesPage({ params, onParams }) {
 }
 
 /**
- * The numbers of watches, and the filters, each with a button that removes it.
+ * The heading of the list: the number of watches, the number of hung watches, and for each active filter a button that
+ * removes the filter.
  * @param {{ list: import("../data/rows.d.ts").List<Watch> | undefined, params: Params, onParams: (params: Params) => void }} props
  */
 function Head({ list, params, onParams }) {
