@@ -19,7 +19,7 @@ export type AdminConfig = {
   readonly readOnly: boolean;
   /** Where the other watchkeeper processes are; undefined: this process knows no other. */
   readonly replicas: ReplicasConfig | undefined;
-  /** Access to `metricsAddress`. The fields of AccessConfig beside this one concern `address`. */
+  /** Access to `metricsAddress`. The AccessConfig fields of the AdminConfig itself concern `address`. */
   readonly metrics: AccessConfig;
 } & AccessConfig;
 

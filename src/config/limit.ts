@@ -15,7 +15,7 @@ export type LimitConfig = {
    */
   readonly users: readonly string[];
   readonly groups: readonly string[];
-  /** The products of User-Agent fields, such as "kubelet". */
+  /** The product names in User-Agent fields, such as "kubelet". */
   readonly userAgents: readonly string[];
   readonly sourceCIDRs: readonly string[];
   readonly verbs: readonly string[];

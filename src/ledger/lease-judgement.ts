@@ -79,7 +79,7 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
 
 /**
  * Finds a client that took the lease although its holder had not released it and it had not expired. Also finds two
- * holders that take the lease from each other by turns.
+ * holders that take the lease from each other in turn.
  */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;

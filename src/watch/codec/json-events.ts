@@ -1,7 +1,7 @@
 /**
  * Decodes watch events in JSON, one event per line. Go escapes control characters, so a line feed always ends an event.
- * The first bytes of every line are checked. If they differ from those that an apiserver writes, the stream is opaque
- * (not decodable): a server that formats JSON differently may write line feeds inside an object.
+ * The decoder checks the first bytes of every line. If an apiserver would not write these bytes, the stream is opaque
+ * (not decodable), because a server that formats JSON differently may write line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -13,14 +13,16 @@ const lineFeed = 0x0a;
 const closingBrace = 0x7d;
 
 /**
- * Returns an event's bytes before its object. The apiserver's encoder writes the keys in this order, without blanks
- * (watch.md §2.1).
+ * Returns the *head* of an event: the bytes before the event's object. The apiserver's encoder writes the keys in this
+ * order, without blanks (watch.md §2.1).
  */
 function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** All heads are equal up to the event's type. The first letter of the type identifies the head. */
+/**
+ * The heads of all event types begin with the same bytes. The type follows, and its first letter identifies the head.
+ */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
