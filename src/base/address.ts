@@ -31,8 +31,8 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * Parses a listen address: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects host names, including "localhost": a
- * name may resolve to several addresses, of which a socket would bind only one.
+ * Parses a listen address: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects host names, including "localhost",
+ * because a name may resolve to several addresses, and a socket would bind only one of them.
  */
 export function parseAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(":");

@@ -5,7 +5,7 @@ import type { Breach } from "./problem.ts";
 import type { LimitScope, Placed, Written, WrittenLimit } from "./schema.ts";
 
 /**
- * A limit of requests, and which requests it counts: those that match every list. An empty list matches all requests.
+ * A limit on requests. It counts the requests that match every list of this object. An empty list matches all requests.
  */
 export type LimitConfig = {
   readonly name: string;

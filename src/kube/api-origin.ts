@@ -1,9 +1,9 @@
 /**
- * Records which server assigns the resourceVersions of each API (watch.md §1.4). Versions of built-in and custom
- * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not come
- * from etcd, and each replica of that server may count versions of its own. So the proxy neither resumes nor compares
- * watches of an aggregated API. An API of an unknown group is treated as aggregated until a response shows that it is
- * not.
+ * Records which server assigns the resourceVersions of each API (watch.md §1.4). For built-in and custom resources,
+ * this is the apiserver, and the versions come from the cluster's etcd. An aggregated API is served by another server.
+ * Its versions need not come from etcd, and each replica of that server may assign versions of its own. So the proxy
+ * neither resumes nor compares watches of an aggregated API. An API of an unknown group is treated as aggregated until
+ * a response shows that it is not.
  */
 
 export const originLimits = {

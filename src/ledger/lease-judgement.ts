@@ -44,7 +44,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // A renewal is suspect only if the holder's name is that of another known pod, because other names may have any
+  // A renewal is suspect only if the holder's name is the name of another known pod, because other names may have any
   // format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;

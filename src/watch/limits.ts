@@ -244,7 +244,9 @@ export const watchLimits = {
   writeMarks: 64,
   writeMarksClose: 16,
   writeMarkEveryMs: 125,
-  /** Ms after which an undelivered write is no longer measured: the backend's cache counts as stalled by then. */
+  /**
+   * Ms after which an undelivered write is no longer measured, because the backend's cache counts as stalled by then.
+   */
   writeMarkMs: 60_000,
   /**
    * Maximum number of API groups that have a histogram of their own, for each backend. A cluster has 25 built-in
@@ -260,7 +262,7 @@ export const watchLimits = {
    * takes milliseconds.
    */
   lateMs: 2000,
-  /** A late backend stays late until it delivers all writes in fewer ms than this. */
+  /** A late backend counts as late until it delivers all writes in fewer ms than this. */
   stillLateMs: 1000,
   /**
    * A backend is reported only after this many checks in a row have found it late. The garbage collection of an

@@ -130,7 +130,8 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parseJson(text.toString());
   if (!isRecord(object)) return undefined;
-  // A Table's own metadata is that of a list. Its object's metadata is in the Table's row (watch.md §2.2).
+  // In a Table, the object's metadata is in the row (watch.md §2.2). The Table's own metadata is like a list's, and
+  // does not name the object.
   const metadata = rowMetadataIn(object) ?? recordAt(object, "metadata");
   const name = textAt(metadata, "name");
   return {

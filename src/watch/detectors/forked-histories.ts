@@ -36,7 +36,7 @@ type HistoriesParts = {
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
-  /** Newest version of the resource that clients had received before the request. */
+  /** Newest version of the resource that clients had received before the list was requested. */
   readonly seen: string;
   /** True if clients have received no newer version of any other resource that can be listed. */
   readonly isNewest: boolean;

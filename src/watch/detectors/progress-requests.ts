@@ -194,7 +194,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // After a later list with a newer version, etcd again has the full time to notify the cache.
+    // If a later list has returned a newer version, etcd has `progressCheckMs` from that list to notify the cache.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;

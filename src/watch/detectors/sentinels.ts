@@ -49,7 +49,7 @@ export class Sentinels extends Interval {
     this.#parts = parts;
   }
 
-  /** The sentinels whose second stream is open, each with that stream's `backend`. */
+  /** The sentinels whose second stream is open, each with the backend of its second stream. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],

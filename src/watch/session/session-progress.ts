@@ -45,7 +45,10 @@ export type ProgressOptions = {
   readonly awaitsMarker?: boolean;
   /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
-  /** The server that assigns the versions. `isForeign`: true if that is an aggregated server, or unknown. */
+  /**
+   * The server that assigns the versions. `isForeign`: true if it is an aggregated server, or if it is unknown which
+   * server it is.
+   */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;

@@ -43,7 +43,10 @@ export class WatchStream {
   #reading = unread;
   /** Progress of the watch cache that feeds the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
-  /** Progress of that cache within the watch's scope; also undefined for a watch with a name or a selector. */
+  /**
+   * Progress of the watch cache that feeds the stream, within the watch's scope; undefined if `cache` is, and for a
+   * watch with a name or a selector.
+   */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /** Clock reading at which the response was accepted; 0: not accepted yet. */
