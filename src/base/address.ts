@@ -31,8 +31,8 @@ export function isHost(text: string): boolean {
 }
 
 /**
- * Parses a listen address: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects host names, including "localhost": a
- * name may resolve to several addresses, of which a socket would bind only one.
+ * Parses a listen address: "127.0.0.1:8443", or ":8443" for "[::]:8443". Rejects host names, including "localhost",
+ * because a name may resolve to several addresses, and a socket would bind only one of them.
  */
 export function parseAddress(text: string): Address | undefined {
   const colon = text.lastIndexOf(":");
@@ -149,7 +149,10 @@ noHost.addAddress("::", "ipv6");
 noHost.addSubnet("fe80::", 10, "ipv6");
 noHost.addSubnet("ff00::", 8, "ipv6");
 
-/** True if the kernel would not bind both at the same time. Port 0 never conflicts: the kernel chooses a free port. */
+/**
+ * True if the kernel would not bind both addresses at the same time. Port 0 never conflicts, because the kernel chooses
+ * a free port for it.
+ */
 export function overlaps(one: Address, other: Address): boolean {
   if (one.port === 0 || one.port !== other.port) return false;
   return covers(one.host, other.host) || covers(other.host, one.host);

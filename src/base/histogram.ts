@@ -30,7 +30,10 @@ export const watchDelayBounds: readonly number[] = [
   0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2, 5, 10, 30,
 ];
 
-/** For each bucket, the latest value that was observed with an audit ID. Arrays, so that no value needs an object. */
+/**
+ * For each bucket, the latest value that was observed with an audit ID. The fields are arrays, so that no value needs
+ * an object.
+ */
 type Exemplars = { readonly auditIds: string[]; readonly values: number[]; readonly times: number[] };
 
 export type Exemplar = { readonly auditId: string; readonly value: number; readonly at: number };
@@ -97,7 +100,7 @@ export class Histogram {
     return { counts: this.counts, sum: this.sum, exemplars };
   }
 
-  /** Returns a histogram of another process. It must have the same bounds. */
+  /** Returns the histogram that another process has sent as `plain`. Both processes must use the same `bounds`. */
   static fromPlain(bounds: readonly number[], plain: PlainHistogram, now: number): Histogram {
     const histogram = new Histogram(bounds);
     for (const at of histogram.counts.keys()) histogram.counts[at] = plain.counts[at] ?? 0;

@@ -13,8 +13,8 @@ export const limits = {
   headerListBytes: 128 * KiB,
   headerFields: 1024,
   /**
-   * A request head of more bytes than this counts against the buffer limit, because the head stays in memory with its
-   * request (A26).
+   * A request head of more bytes than this counts against the buffer limit, because the head stays in memory as long as
+   * the request (A26).
    */
   usualHeadBytes: 16 * KiB,
   /**
@@ -116,14 +116,14 @@ export const limits = {
   settleMs: 5000,
 
   /**
-   * Milliseconds that an HTTP/1.1 client has for the head of a request (A22), and, after the response, for the rest of
-   * a request's body.
+   * Milliseconds that an HTTP/1.1 client has for the head of a request (A22). If the response ends before the request's
+   * body, the client has the same time again for the rest of the body.
    */
   h1HeadMs: 10_000,
 
   /**
-   * Maximum number of series of one metric family; further series are summed under "other". With a few backends the
-   * total stays below 2,200, whatever clients send (A54), and with 64 backends below 2,800.
+   * Maximum number of series of one metric family; further series are summed under "other". With a few backends, all
+   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 2,800.
    */
   familySeries: 60,
   /** Maximum number of series for requests by program and verb: 30 programs that use four verbs. */

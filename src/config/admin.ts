@@ -17,9 +17,9 @@ export type AdminConfig = {
   /** True if a thread that serves no clients answers metrics and probes. */
   readonly probeThread: boolean;
   readonly readOnly: boolean;
-  /** Where the other watchkeeper processes are; undefined: this process knows no other. */
+  /** How to find the other watchkeeper processes; undefined: this process knows no other process. */
   readonly replicas: ReplicasConfig | undefined;
-  /** Access to `metricsAddress`. The fields of AccessConfig beside this one concern `address`. */
+  /** Access to `metricsAddress`. The AccessConfig fields of the AdminConfig itself concern `address`. */
   readonly metrics: AccessConfig;
 } & AccessConfig;
 

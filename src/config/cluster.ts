@@ -37,13 +37,13 @@ export type UpstreamTls = {
   readonly reloadIntervalMs: number;
   readonly serverName: string | undefined;
   /**
-   * The proxy's client certificate for requests in which it asserts a client certificate's identity with X-Remote-*
-   * fields.
+   * The certificate with which the proxy authenticates itself when it asserts a client's identity in X-Remote-* fields.
+   * The proxy has read this identity from the client's certificate.
    */
   readonly frontProxy: FrontProxy | undefined;
   /**
-   * The proxy's client certificate for requests in which it asserts a client certificate's identity with Impersonate-*
-   * fields.
+   * The certificate with which the proxy authenticates itself when it asserts a client's identity in Impersonate-*
+   * fields. The proxy has read this identity from the client's certificate.
    */
   readonly impersonator: PairFiles | undefined;
 };

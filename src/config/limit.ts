@@ -5,7 +5,7 @@ import type { Breach } from "./problem.ts";
 import type { LimitScope, Placed, Written, WrittenLimit } from "./schema.ts";
 
 /**
- * A limit of requests, and which requests it counts: those that match every list. An empty list matches all requests.
+ * A limit on requests. It counts the requests that match every list of this object. An empty list matches all requests.
  */
 export type LimitConfig = {
   readonly name: string;
@@ -15,7 +15,7 @@ export type LimitConfig = {
    */
   readonly users: readonly string[];
   readonly groups: readonly string[];
-  /** The products of User-Agent fields, such as "kubelet". */
+  /** The product names in User-Agent fields, such as "kubelet". */
   readonly userAgents: readonly string[];
   readonly sourceCIDRs: readonly string[];
   readonly verbs: readonly string[];

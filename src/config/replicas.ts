@@ -1,4 +1,6 @@
-/** Converts and checks `admin.replicas`: where the other watchkeeper processes are. No I/O. */
+/**
+ * Converts and checks `admin.replicas`, which says how to find the other watchkeeper processes. No I/O.
+ */
 import { type Address, isLoopback, isUnicast, parseAddress } from "../base/address.ts";
 import { checked, type PathOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";

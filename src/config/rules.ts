@@ -118,7 +118,10 @@ function referenceBreaches(written: Written): Breach[] {
   });
 }
 
-/** Finds an unknown `cluster` of a listener, and a `cluster` beside `routes`: there, each route names its cluster. */
+/**
+ * Finds a listener's `cluster` that does not exist, and a `cluster` beside `routes`, where each route names its own
+ * cluster.
+ */
 function ownReferenceBreaches(own: Reference, { mode, routes }: WrittenListener, written: Written): Breach[] {
   if (mode !== "Passthrough" || routes === undefined) return referenceBreach(own, written);
   if (own.cluster === undefined) return [];

@@ -1,6 +1,6 @@
 /**
  * Validates a configuration file against the schema in config/schema and fills in defaults. The schema defines what is
- * valid; this file words the problems.
+ * valid; this file writes the messages about problems.
  */
 import { Ajv2020, type ErrorObject } from "ajv/dist/2020.js";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
@@ -279,8 +279,9 @@ function mayBeRead(value: unknown): value is Written {
 }
 
 /**
- * True if another error describes the same problem better. A field and its definition in the schema both have a "type",
- * but only the definition has a title, which says what is expected.
+ * True if the list contains a better error about the same problem. If a value has the wrong type, the validator reports
+ * one error for the field's own "type" and one for the "type" in the field's definition. Only the definition has a
+ * title, which says what is expected, so its error is better.
  */
 function isRepeated({ keyword, parentSchema, instancePath }: ErrorObject, errors: ErrorObject[]): boolean {
   if (keyword !== "type" || parentSchema?.["title"] !== undefined) return false;
@@ -298,7 +299,10 @@ function keyPointerOf({ instancePath, params }: ErrorObject): string {
   return pointerTo(instancePath, String(params["additionalProperty"]));
 }
 
-/** Returns the pointer of the field that the error concerns; for an unknown key, of the key that was probably meant. */
+/**
+ * Returns the JSON pointer of the field that the error concerns. For an unknown key, this is the pointer of the key
+ * that the operator probably meant.
+ */
 function pointerOf({ instancePath, keyword, params, parentSchema }: ErrorObject): string {
   if (keyword === "required") return pointerTo(instancePath, String(params["missingProperty"]));
   if (keyword !== "additionalProperties") return instancePath;

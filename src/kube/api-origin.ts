@@ -1,9 +1,9 @@
 /**
- * Records which server assigns the resourceVersions of each API (watch.md §1.4). Versions of built-in and custom
- * resources are those of the cluster's etcd. An aggregated API is served by another server: its versions need not come
- * from etcd, and each replica of that server may count versions of its own. So the proxy neither resumes nor compares
- * watches of an aggregated API. An API of an unknown group is treated as aggregated until a response shows that it is
- * not.
+ * Records which server assigns the resourceVersions of each API (watch.md §1.4). For built-in and custom resources,
+ * this is the apiserver, and the versions come from the cluster's etcd. An aggregated API is served by another server.
+ * Its versions need not come from etcd, and each replica of that server may assign versions of its own. So the proxy
+ * neither resumes nor compares watches of an aggregated API. An API of an unknown group is treated as aggregated until
+ * a response shows that it is not.
  */
 
 export const originLimits = {
@@ -69,7 +69,7 @@ export type Origin = {
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
-/** The origin of an API until a backend has answered a watch of it, if the group alone does not show the origin. */
+/** The origin of an API that no backend has served to a watch yet, if the API's group does not show the origin. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {
@@ -82,20 +82,29 @@ type Api = { readonly group: string; readonly version: string };
 export class Origins {
   /** The origin of each group that the configuration names or that is well known. */
   #fixed: ReadonlyMap<string, Origin>;
-  /** By "group/version": the origins of APIs of which a backend has answered a watch. */
+  /**
+   * The origins of the watched APIs, by "group/version". An API is added when a backend has accepted the first watch of
+   * one of its resources.
+   */
   readonly #seen = new Map<string, { readonly group: string; readonly origin: Origin }>();
 
   constructor(rules: OriginRules = {}) {
     this.#fixed = fixedBy(rules);
   }
 
-  /** Returns an API's origin; `unseenOrigin` if no backend has answered a watch of the API. */
+  /**
+   * Returns an API's origin. Returns `unseenOrigin` if neither the group nor a response to a watch has shown the
+   * origin.
+   */
   of({ group, version }: Api): Origin {
     if (isBuiltIn(group)) return ownOrigin;
     return this.#seen.get(`${group}/${version}`)?.origin ?? this.#originOf(group);
   }
 
-  /** Adds an API after a backend has answered a watch of it. Does not remember more than `apiOrigins`. */
+  /**
+   * Called when a backend has accepted a watch of one of the API's resources. Adds the API, unless `apiOrigins` APIs
+   * are remembered already. Returns the API's origin.
+   */
   met(api: Api): Origin {
     const { group, version } = api;
     const key = `${group}/${version}`;
@@ -148,7 +157,7 @@ function fixedBy({
 const titled = /^\{"openapi":"3[^"\\]*","info":\{"title":"([^"\\]*)"/;
 const customTitle = "Kubernetes CRD Swagger";
 
-/** Finds out by the title in `/openapi/v3/apis/GROUP/VERSION` whether an API is custom or aggregated. */
+/** Finds out whether an API is custom or aggregated, by the title of the document `/openapi/v3/apis/GROUP/VERSION`. */
 export class OpenApiTitle {
   #head = "";
   version: "" | "custom" | "aggregated" = "";

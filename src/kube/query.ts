@@ -20,7 +20,7 @@ function escapeAt(text: string, at: number): number {
 
 /**
  * Decodes %XX, and decodes `+` to `blank`. Returns undefined for an invalid %XX. Go's net/url rejects a path with an
- * invalid %XX. In a query, it skips only the pair that contains one.
+ * invalid %XX. In a query, it skips only the pair that contains the invalid %XX.
  */
 export function unescape(text: string, blank: "+" | " "): string | undefined {
   if (!text.includes("%") && (blank === "+" || !text.includes("+"))) return text;

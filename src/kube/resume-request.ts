@@ -55,8 +55,8 @@ const watchPath = /^\/+(?:api\/[^/]+|apis\/[^/]+\/[^/]+)\/+watch\//;
 
 /**
  * Returns the target of a list of the objects that the watch `target` selects, limited to one object. The list is at
- * least as new as `least`; without `least`, as new as etcd. Undefined for a deprecated path. Selectors stay, because
- * some clients may list only with them.
+ * least as new as the version `least`; without `least`, it is as new as etcd's state. Returns undefined for a
+ * deprecated path. Selectors stay, because some clients may list only with them.
  */
 export function listTarget(target: string, least?: string): string | undefined {
   if (watchPath.test(target)) return undefined;
@@ -115,8 +115,8 @@ export type Acceptance =
   | { readonly kind: "elsewhere"; readonly inMs: number };
 
 /**
- * True if the backend has not filled its watch cache of this resource yet ("storage is (re)initializing", watch.md
- * §5.4). All other causes of a 429 (priority and fairness, shutdown) send plain text.
+ * True if the backend has not initialised its watch cache of this resource yet ("storage is (re)initializing", watch.md
+ * §5.4). For all other causes of a 429 (priority and fairness, shutdown), apiservers send plain text.
  */
 export function isInitialising({ status, contentType }: ResponseHead): boolean {
   return status === 429 && contentType !== "" && !contentType.startsWith("text/plain");

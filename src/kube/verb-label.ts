@@ -1,6 +1,6 @@
 /**
- * kube-apiserver's names of verbs in metrics and logs. Any other verb counts as "other", because clients may send any
- * text.
+ * The names that kube-apiserver gives to verbs in its metrics and logs. Any other verb counts as "other", because
+ * clients may send any text.
  */
 const labels = new Map([
   ["get", "GET"],

@@ -60,7 +60,10 @@ export class Caller implements CallerName {
     if (isError) this.errors += 1;
   }
 
-  /** Records a watch. Returns true if it begins with all objects of a resource that the caller had watched before. */
+  /**
+   * Records a watch. Returns true if the watch begins with all objects of a resource that the caller had watched
+   * before.
+   */
   watched(resource: string, isFromState: boolean): boolean {
     this.watches += 1;
     const hadOne = this.#watched.includes(resource);

@@ -1,6 +1,6 @@
 /**
- * Sorts callers by what they are in a cluster, as the admin page groups them. A caller's identity is a claim that is
- * not verified here.
+ * Classifies callers by their role in a cluster. The admin page groups callers by this class. A caller's identity is a
+ * claim that is not verified here.
  */
 import type { Subject } from "./subject.ts";
 
@@ -20,7 +20,10 @@ const byAgent: ReadonlyMap<string, ClientKind> = new Map([
   ["oc", "kubectl"],
 ]);
 
-/** The program takes precedence over the identity: kube-controller-manager uses its controllers' service accounts. */
+/**
+ * The program takes precedence over the identity, because kube-controller-manager uses the service accounts of its
+ * controllers.
+ */
 export function clientKindOf(agent: string, subject: Subject): ClientKind {
   const known = byAgent.get(agent);
   if (known !== undefined) return known;

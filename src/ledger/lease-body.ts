@@ -1,7 +1,7 @@
 /**
  * Parses the body of a write to a leader lease. A lease is a Lease object, or an annotation of a ConfigMap or Endpoints
- * object (older locks of client-go, tools/leaderelection/resourcelock). The body is JSON or protobuf, an object or a
- * patch.
+ * object (older locks of client-go, tools/leaderelection/resourcelock). The body is an object or a patch, in JSON or
+ * protobuf.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../base/json.ts";
 import { entriesIn, enveloped, type Message, messageIn, numberIn, textIn } from "../base/protobuf.ts";

@@ -44,7 +44,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
       reason,
     };
   }
-  // A renewal is suspect only if the holder's name is that of another known pod, because other names may have any
+  // A renewal is suspect only if the holder's name is the name of another known pod, because other names may have any
   // format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
@@ -79,7 +79,7 @@ function alternating(lease: Lease, { caller, session, holder, at }: Renewal): Ju
 
 /**
  * Finds a client that took the lease although its holder had not released it and it had not expired. Also finds two
- * holders that take the lease from each other by turns.
+ * holders that take the lease from each other in turn.
  */
 function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgement | undefined {
   const before = lease.holder;

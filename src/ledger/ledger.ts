@@ -1,5 +1,5 @@
 /**
- * The recent callers: each is an identity that uses one program at one address. At most `ledgerLimits.callers` are
+ * The recent callers: each is an identity that uses one program from one address. At most `ledgerLimits.callers` are
  * kept. A new caller evicts an idle one.
  */
 
@@ -37,7 +37,7 @@ export class Ledger {
     return now - this.#startedAt >= ledgerLimits.callerNewMs;
   }
 
-  /** Returns the caller with this name, which is the same object until the ledger evicts it. */
+  /** Returns the caller with this name. Until the ledger evicts the caller, each call returns the same object. */
   of(name: CallerName, now: number): Caller {
     const { subject, agent, address } = name;
     const key = `${subject.source} ${subject.name} ${subject.pod} ${agent} ${address}`;

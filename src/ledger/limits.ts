@@ -26,8 +26,8 @@ export const ledgerLimits = {
   /** Maximum number of changes of holder that are remembered for each lease. */
   leaseHandovers: 8,
   /**
-   * Minimum duration of a lease, in milliseconds, that is assumed when two clients are found that renew it by turns
-   * under one name. A lease may state no duration.
+   * Minimum milliseconds that the proxy assumes as the duration of a lease when it looks for two clients that renew the
+   * lease in turn under one name. A lease may state no duration.
    */
   leaseLeastMs: 5000,
   /** A takeover is suspect if less than this share of the lease's duration has passed since the last renewal. */

@@ -44,7 +44,10 @@ export function podNamedBy(holder: string): string {
   return at < 0 ? holder : holder.slice(0, at);
 }
 
-/** True if a holder name begins with the pod's or node's name, because some clients append text of their own. */
+/**
+ * True if `holder` is `name`, the name of a pod or node, or begins with it. Some clients append text of their own to
+ * the name.
+ */
 export function isNamed(holder: string, name: string): boolean {
   if (name === "") return false;
   const next = holder.charAt(name.length);

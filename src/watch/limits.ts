@@ -41,7 +41,7 @@ export const watchLimits = {
   resumeAnswerMs: 5000,
   /** Ms until the next attempt to continue a watch if no backend can be asked now. */
   parkedMs: 250,
-  /** After each attempt that found no connection, the pause before the next attempt is this many ms longer. */
+  /** After each attempt that found no connection, the pause until the next attempt grows by this many ms. */
   unsentPauseMs: 50,
   /**
    * After a backend has refused a watch's second stream for a temporary reason, ms until the proxy requests one again.
@@ -82,8 +82,8 @@ export const watchLimits = {
   /** While the rate allows no further move, ms until the next look at the waiting watches. */
   movePauseMs: 10,
   /**
-   * Average ms between two moves that are not urgent. The rate need not be lower: an apiserver that drains with
-   * --shutdown-watch-termination-grace-period ends its watches at least as fast.
+   * Average ms between two moves that are not urgent. The pace need not be slower, because an apiserver that drains
+   * with --shutdown-watch-termination-grace-period ends its watches at least as fast.
    */
   leavePauseMs: 5,
   /**
@@ -121,13 +121,14 @@ export const watchLimits = {
   lagMomentMs: 2000,
   lagPauseMs: 30_000,
   /**
-   * Maximum number of marks (cache-progress.ts) of a resource or scope. A resource gets one mark a second, so this
-   * many marks cover `caughtUpMs`. A scope gets four a second, so they cover `sightMs`.
+   * Maximum number of marks (versions that all caches should reach, cache-progress.ts) of a resource or scope. A
+   * resource gets one mark a second, so this many marks cover `caughtUpMs`. A scope gets four marks a second, so they
+   * cover `sightMs`.
    */
   cacheMarks: 90,
   /**
-   * Within this many ms, each watch of a working cache gets a bookmark, because one is due every 62.3 s (watch.md
-   * §6.4).
+   * Within this many ms, each watch of a working cache gets a bookmark, because a bookmark is due every 62.3 s
+   * (watch.md §6.4).
    */
   caughtUpMs: 70_000,
   /**
@@ -152,31 +153,33 @@ export const watchLimits = {
   /** Maximum number of a resource's watches that one check considers when it chooses a sentinel. */
   sentinelTries: 500,
   /**
-   * Ms until a backend that refused a sentinel's second stream is asked again. Filling a watch cache takes about a
-   * second.
+   * Ms until a backend that refused a sentinel's second stream is asked again. An apiserver initialises a watch cache
+   * within about a second.
    */
   sentinelPauseMs: 1000,
-  /** Maximum number of sentinels: one for each of `comparedResources`. */
+  /**
+   * Maximum number of sentinels. There is one sentinel for each resource, and `comparedResources` limits the resources.
+   */
   sentinels: 1000,
-  /** Maximum number of events that a sentinel's second stream has delivered and its first stream has not. */
+  /** Maximum number of events that a sentinel's second stream may deliver before its first stream does. */
   aheadEvents: 1000,
-  /** Maximum size in bytes of the events that a sentinel's second stream has delivered and its first has not. */
+  /** Maximum size in bytes of the events that a sentinel's second stream may deliver before its first stream does. */
   aheadBytes: 1024 * 1024,
-  /** Ms between two lists from a backend whose etcd history differs, or that returned no version with the last list. */
+  /** Ms between two lists from one backend if its etcd history differs, or if its last list returned no version. */
   historyLookMs: 1000,
   /**
    * Ms between two lists that the proxy requests from a ready backend to check its etcd history (forked-histories.ts).
    */
   historyMs: 5000,
   /**
-   * Ms after a request for a list that checks a backend's etcd history until the proxy requests the next one, if the
-   * first has brought no result by then.
+   * If a list that checks a backend's etcd history has no result this many ms after its request, the proxy requests the
+   * next list.
    */
   historyAnswerMs: 5000,
   /**
-   * When the proxy checks a backend's etcd history: maximum number of resources that it tries to list, and maximum
-   * number of watches whose identity it tries for each resource. The client of a watch may lack the permission to
-   * list.
+   * Two maximums for one check of a backend's etcd history: the number of resources that the proxy tries to list, and
+   * for each resource the number of clients whose identity it tries. A client that watches a resource may lack the
+   * permission to list it.
    */
   historyTries: 20,
   /** Ms for which the checks of etcd histories skip a resource that could not be listed. */
@@ -203,13 +206,16 @@ export const watchLimits = {
    */
   progressRequestMs: 1000,
   /**
-   * The apiserver delays the response to a list that makes its cache follow etcd until the cache has caught up, but
-   * for at most 3 s. If the response takes more ms than this limit, the cache counts as stalled.
+   * Some lists make the apiserver's watch cache follow etcd. The apiserver delays the response to such a list until the
+   * cache has caught up, but for at most 3 s. If the response takes more ms than this limit, the cache counts as
+   * stalled.
    */
   progressWaitMs: 2500,
   /** Timeout in ms of each request of list-request.ts. */
   progressAnswerMs: 4500,
-  /** Maximum number of clients whose identity is tried for one list, because a client may lack the permission. */
+  /**
+   * Maximum number of clients whose identity is tried for one list, because a client may lack the permission to list.
+   */
   progressTries: 4,
   /** Maximum number of pairs of backend and resource that progress-requests.ts remembers, at 200 bytes each. */
   progressRecords: 2000,
@@ -224,25 +230,27 @@ export const watchLimits = {
    */
   originAgainMs: 600_000,
   /**
-   * Burst, and rate per second, of the token bucket for lists that show an upper limit of the versions of a watch's
-   * initial events (initial-events.ts). Such a list returns one object, so it costs the apiserver less than the watch.
-   * The bucket limits the lists when thousands of clients open watches at once.
+   * Burst, and rate per second, of the token bucket for the lists of initial-events.ts. Each list shows an upper limit
+   * for the versions of one watch's initial events. It returns one object, so it costs the apiserver less than the
+   * watch. The bucket limits these lists when thousands of clients open watches at once.
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
   /**
-   * Maximum number of undelivered writes of a resource that are measured (write-delays.ts), at 80 bytes each. While
-   * `writeMarksClose` of them or more are undelivered, only one write every `writeMarkEveryMs` is measured, so that the
-   * measured writes cover at least 6 s.
+   * Maximum number of undelivered writes of a resource that are measured at the same time (write-delays.ts), at 80
+   * bytes each. While at least `writeMarksClose` of them are undelivered, the proxy measures only one write every
+   * `writeMarkEveryMs`. The measured writes then cover at least 6 s.
    */
   writeMarks: 64,
   writeMarksClose: 16,
   writeMarkEveryMs: 125,
-  /** Ms after which an undelivered write is no longer measured: the backend's cache counts as stalled by then. */
+  /**
+   * Ms after which an undelivered write is no longer measured, because the backend's cache counts as stalled by then.
+   */
   writeMarkMs: 60_000,
   /**
    * Maximum number of API groups that have a histogram of their own, for each backend. A cluster has 25 built-in
-   * groups, and those of its CRDs.
+   * groups, plus the groups of its CRDs.
    */
   delayGroups: 32,
   /** Interval in ms. The longest delay of a write is kept for the present interval and the previous one. */
@@ -254,7 +262,7 @@ export const watchLimits = {
    * takes milliseconds.
    */
   lateMs: 2000,
-  /** A late backend stays late until it delivers all writes in fewer ms than this. */
+  /** A late backend counts as late until it delivers all writes in fewer ms than this. */
   stillLateMs: 1000,
   /**
    * A backend is reported only after this many checks in a row have found it late. The garbage collection of an

@@ -53,7 +53,7 @@ export class CacheProgress {
     this.writes = writes;
   }
 
-  /** Called when the backend has accepted a watch. `from`: the version that the watch was requested from. */
+  /** Called when the backend has accepted a watch. `from`: the version from which the watch was requested. */
   join(isWhole: boolean, now: number, from = ""): void {
     if (this.watches === 0) {
       this.watchedSince = now;
@@ -100,7 +100,10 @@ export class CacheProgress {
     this.#hasForgotten = true;
   }
 
-  /** True if the cache has refused (410) a newer version than ever before since the previous call of this method. */
+  /**
+   * True if, since the previous call of this method, the backend has answered 410 to a version that its cache had not
+   * refused before.
+   */
   takeForgotten(): boolean {
     const hasForgotten = this.#hasForgotten;
     this.#hasForgotten = false;
@@ -204,8 +207,8 @@ class Peers {
   }
 
   /**
-   * Adds a mark if one is due, and drops old marks. A bookmark adds no mark, because its version may come from a
-   * change of another resource.
+   * Adds the newest event's version as a mark, if the next mark is due, and drops old marks. A bookmark's version does
+   * not become a mark, because it may come from a change of another resource.
    */
   #mark(now: number): void {
     const latest = newestOf(this.caches.values(), ({ event }) => event);
@@ -262,7 +265,7 @@ export class CacheTracker {
   ofScope(backend: string, scope: string): CacheProgress {
     return progressIn(this.#scopes, backend, scope, {
       markIntervalMs: watchLimits.lagMarkMs,
-      // Writes are measured only on the whole resource, because only a watch of it delivers each write.
+      // Writes are measured only by watches of the whole resource, because only these deliver every write.
       measure: scope.endsWith(wholeScopeEnd)
         ? () => this.writeDelays.of(backend, scope.slice(0, -wholeScopeEnd.length))
         : undefined,
@@ -299,7 +302,9 @@ export class CacheTracker {
     return refusing.length === 0 ? none : refusing.map(({ backend }) => backend);
   }
 
-  /** Returns the caches that, since the previous call, have refused (410) a newer version than ever before. */
+  /**
+   * Returns the caches that, since the previous call, have answered 410 to a version that they had not refused before.
+   */
   takeForgetful(): CacheProgress[] {
     const all = this.#resources.values().flatMap(({ caches }) => caches.values());
     return all.filter((cache) => cache.takeForgotten()).toArray();
@@ -447,7 +452,7 @@ export type Coverage = {
 /**
  * True if the silence of this stream proves that its cache lacks one of the missing events. A stream of the whole
  * resource would have delivered the event within `wholeMs`. Any other stream would have received a newer bookmark
- * within 62.3 s (watch.md §6.1), also after a move (§6.4).
+ * within 62.3 s (watch.md §6.1), even if the watch has moved in the meantime (§6.4).
  */
 export function wouldShow(
   { from, since, isWhole, hasBookmarks }: Coverage,

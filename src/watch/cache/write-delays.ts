@@ -16,7 +16,10 @@ export class WriteProgress {
   readonly backend: string;
   readonly writes: ResourceWrites;
   readonly #histogram: Histogram;
-  /** Newest version that a watch of the whole resource has delivered, or was requested from; "": none yet. */
+  /**
+   * Newest version that a watch of the whole resource has delivered, or from which such a watch was requested; "": none
+   * yet.
+   */
   version = "";
   /** Sequence number of the oldest measured write that the backend has not delivered. */
   next = 0;
@@ -36,8 +39,8 @@ export class WriteProgress {
   }
 
   /**
-   * Called for each watch of the whole resource. The watch delivers only versions newer than `version`, from which it
-   * was requested.
+   * Called for each watch of the whole resource. `version`: the version from which the watch was requested. The watch
+   * delivers only newer versions.
    */
   startFrom(version: string): void {
     if (compareVersions(version, this.version) > 0) this.version = version;
@@ -109,7 +112,10 @@ class RecentWorst {
   }
 }
 
-/** The latest writes to one resource that not all backends have delivered. */
+/**
+ * The latest writes to one resource. A write is kept until all backends have delivered it, but at most for
+ * `writeMarkMs`.
+ */
 export class ResourceWrites {
   readonly resource: string;
   readonly #caches = new Map<string, WriteProgress>();
@@ -178,7 +184,8 @@ export class ResourceWrites {
   }
 
   /**
-   * False if enough undelivered writes are measured. The oldest writes are kept, because they show the longest delay.
+   * True if one more write may be measured. False if there are enough undelivered writes already. The oldest writes are
+   * kept, because they show the longest delay.
    */
   #hasRoom(now: number): boolean {
     const { length } = this.#marks;
@@ -223,7 +230,7 @@ export class ResourceWrites {
   }
 }
 
-/** The longest delay of a backend's watches, in ms. */
+/** The longest delay, in ms, with which a backend's watches deliver writes, and the resource with this delay. */
 export type BackendDelay = { readonly resource: string; readonly delayMs: number };
 
 export class WriteDelays {
@@ -231,7 +238,10 @@ export class WriteDelays {
   /** Delays in seconds, by backend and API group. */
   readonly #histograms = new Map<string, Map<string, Histogram>>();
 
-  /** Returns the progress of a backend's watches of a whole resource; undefined: too many resources are measured. */
+  /**
+   * Returns the progress of the watches of this whole resource at this backend; undefined: too many resources are
+   * measured.
+   */
   of(backend: string, resource: string): WriteProgress | undefined {
     const known = this.#resources.get(resource);
     if (known === undefined && !this.#makeRoom()) return undefined;

@@ -8,7 +8,7 @@ export const eventLimits = {
   eventBytes: 16 * 1024 * 1024,
   /**
    * Maximum number of bytes of an event that the decoder parses as a whole. The largest such event is the first
-   * bookmark of a Table, with 10 KiB.
+   * bookmark of a Table, which has about 10 KiB.
    */
   parsedEventBytes: 256 * 1024,
 } as const;

@@ -1,7 +1,7 @@
 /**
  * Decodes watch events in JSON, one event per line. Go escapes control characters, so a line feed always ends an event.
- * The first bytes of every line are checked. If they differ from those that an apiserver writes, the stream is opaque
- * (not decodable): a server that formats JSON differently may write line feeds inside an object.
+ * The decoder checks the first bytes of every line. If an apiserver would not write these bytes, the stream is opaque
+ * (not decodable), because a server that formats JSON differently may write line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -13,14 +13,16 @@ const lineFeed = 0x0a;
 const closingBrace = 0x7d;
 
 /**
- * Returns an event's bytes before its object. The apiserver's encoder writes the keys in this order, without blanks
- * (watch.md §2.1).
+ * Returns the *head* of an event: the bytes before the event's object. The apiserver's encoder writes the keys in this
+ * order, without blanks (watch.md §2.1).
  */
 function headOf(type: string): Buffer {
   return Buffer.from(`{"type":"${type}","object":`);
 }
 
-/** All heads are equal up to the event's type. The first letter of the type identifies the head. */
+/**
+ * The heads of all event types begin with the same bytes. The type follows, and its first letter identifies the head.
+ */
 const anyHead = headOf("ADDED");
 const typeAt = anyHead.indexOf("ADDED");
 const typesByLetter = headsByLetter(headOf);
@@ -128,7 +130,8 @@ function lineFeedIn(bytes: Buffer, start: number, end: number): number {
 export function parsedJson(text: Buffer): Parsed | undefined {
   const object = parseJson(text.toString());
   if (!isRecord(object)) return undefined;
-  // A Table's own metadata is that of a list. Its object's metadata is in the Table's row (watch.md §2.2).
+  // In a Table, the object's metadata is in the row (watch.md §2.2). The Table's own metadata is like a list's, and
+  // does not name the object.
   const metadata = rowMetadataIn(object) ?? recordAt(object, "metadata");
   const name = textAt(metadata, "name");
   return {

@@ -65,7 +65,10 @@ export class BookmarkRefresher {
     this.#refreshOnOthers(backend, () => true);
   }
 
-  /** Gets bookmarks for watches on other backends, if this backend would refuse their resume versions with 410. */
+  /**
+   * Called when `backend` has answered 410 to a version. Gets new bookmarks for the watches on other backends whose
+   * resume versions `backend` would refuse as well.
+   */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>
       of === resource && compareVersions(resumeVersion, refused) <= 0;
@@ -80,8 +83,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * Called when `backend` has just filled its cache of a resource. The cache has no older events, so watches on other
-   * backends need new bookmarks before they can move to it.
+   * Called when `backend` has just initialised its cache of a resource. The cache has no older events, so watches on
+   * other backends need new bookmarks before they can move to `backend`.
    */
   warmed({ backend, resource }: Pick<CacheProgress, "backend" | "resource">): void {
     this.#refreshOnOthers(backend, (watch) => watch.resource === resource);

@@ -36,7 +36,7 @@ type HistoriesParts = {
 type Question = {
   readonly watch: WatchSession;
   readonly resource: string;
-  /** Newest version of the resource that clients had received before the request. */
+  /** Newest version of the resource that clients had received before the list was requested. */
   readonly seen: string;
   /** True if clients have received no newer version of any other resource that can be listed. */
   readonly isNewest: boolean;
@@ -50,7 +50,10 @@ type Seen = { readonly name: string; readonly seen: string };
  */
 type Proof = {
   readonly resource: string;
-  /** True if a later list had at least the version that clients have received, or no client can list the resource. */
+  /**
+   * True if a later list was at least as new as the version that clients have received, or if no client can list the
+   * resource.
+   */
   isRefuted: boolean;
   /** If an event is the proof: clock reading until which no list can refute the proof. Otherwise 0. */
   readonly until: number;
@@ -62,7 +65,10 @@ export class ForkedHistories extends Interval {
   readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
   #questions = 0;
-  /** Clock reading since which no backend is ready and some backend has another etcd history; -1: otherwise. */
+  /**
+   * Clock reading since which no backend is ready while some backend has another etcd history; -1: this is not the case
+   * now.
+   */
   #aloneSince = -1;
 
   constructor(parts: HistoriesParts) {
@@ -102,10 +108,11 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list. By default, lists alternate between the resource with the newest version, which
-   * shows the most, and the other resources in turn, because the newest resource may be stored in an etcd of its own.
-   * A backend's first list is of the newest resource. If a proof against the backend must be refuted, the first lists
-   * are of the proof's resource, and the following ones of the newest.
+   * Chooses the resource to list. A backend's first list is of the resource with the newest version, because that
+   * version shows the most. After this, every second list is of that resource. The lists between them go through all
+   * resources in turn, because the resource with the newest version may be stored in an etcd of its own. If there is
+   * proof against the backend, the lists are of the proof's resource until they have refuted the proof, and then of the
+   * resource with the newest version.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -196,7 +203,7 @@ export class ForkedHistories extends Interval {
 
   /**
    * Called if the events of two ready backends differ. The history of `ours` is the right one, because the client has
-   * received its events.
+   * received the events of `ours`.
    */
   #unlike(resource: string, ours: string, theirs: string, seen: string): void {
     const { backends, caches, clock } = this.#parts;

@@ -1,9 +1,9 @@
 /**
  * Finds an upper limit for the versions of a watch's initial events. An ADDED with a newer version then proves that the
  * initial events are over, and that the watch can move to another backend (watch.md W3). An apiserver reads the state
- * for the initial events before it sends the first of them, from its watch cache or from etcd (k8s.io/apiserver,
- * storage/cacher and storage/etcd3). So if a consistent list is requested after the first event, its version is at
- * least as new as every initial event.
+ * for the initial events, from its watch cache or from etcd, before it sends the first of these events
+ * (k8s.io/apiserver, storage/cacher and storage/etcd3). So if a consistent list is requested after the first event, the
+ * list's version is at least as new as every initial event.
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";

@@ -69,8 +69,9 @@ export class LaggingCacheDetector extends Interval {
   }
 
   /**
-   * `suspicions`: those about one cache. `all`: those about all caches. A backend whose cache of the same resource lags
-   * as well gets no second streams.
+   * Opens second streams for the watches of one lagging cache. `suspicions`: the suspicions about this cache. `all`:
+   * the suspicions about all caches. A second stream does not go to a backend whose own cache of the resource lags as
+   * well.
    */
   #hedge(suspicions: readonly LagSuspicion[], all: readonly LagSuspicion[]): void {
     const [first] = suspicions;
@@ -120,7 +121,8 @@ export class LaggingCacheDetector extends Interval {
     const { clock, migrations } = this.#parts;
     const now = clock.now();
     this.#hedged.delete(name);
-    // If the whole backend has become suspect, the second streams stay until its connections answer or are lost.
+    // If the backend itself has become suspect, its watches keep their second streams. They keep them until the
+    // backend's connections answer PINGs again or are lost.
     if (migrations.targets.isDoubtful(backend)) return;
     if (now - since < watchLimits.lagMomentMs) this.#ignoredUntil.set(name, now + watchLimits.lagPauseMs);
     inSlices(clock, migrations.watches.of(hedged.resource), ({ attempt }) => {

@@ -19,7 +19,7 @@ import type { WatchSession } from "../session/watch-session.ts";
 type ListQuestion = {
   readonly backend: string;
   readonly context: RequestContext;
-  /** Creates the reader of the response's body; default: one that finds a list's version. */
+  /** Creates the reader of the response's body; default: a reader that finds the version of a list. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
   /** Called exactly once, also if there is no response. */
   readonly onAnswer: (answer: ListAnswer) => void;

@@ -1,8 +1,8 @@
 /**
  * Finds out whether an API belongs to a CRD or to an aggregated server (kube/api-origin.ts), after a backend has
- * answered a watch of that API. If kube-aggregator forwarded another server's response, both servers have added their
- * header fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI document. It does so with
- * the identity of the watch's client, because all authenticated users may read the document (ClusterRole
+ * accepted the first watch of the API. If kube-aggregator forwarded another server's response, both servers have added
+ * their header fields, so some fields occur twice. Otherwise the proxy requests the API's OpenAPI document. It does so
+ * with the identity of the watch's client, because all authenticated users may read the document (ClusterRole
  * system:discovery). The first 100 bytes show the origin; the proxy cancels the rest.
  */
 
@@ -39,7 +39,7 @@ export class OriginChecks {
     this.#parts = parts;
   }
 
-  /** Returns the origin of an API. Called when a backend has answered a watch of that API with 200. */
+  /** Returns the origin of an API. Called when a backend has answered 200 to a watch of one of the API's resources. */
   answered(api: Api, head: readonly Field[]): Origin {
     const origin = this.#parts.origins.met(api);
     if (!origin.isFixed && !Object.isFrozen(origin) && isProxied(head)) {
@@ -53,8 +53,8 @@ export class OriginChecks {
   check(api: Api, origin: Origin, watch: WatchSession): void {
     if (origin.isFixed || Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // An aggregated API is checked again, because it may become a CRD's. The opposite change shows in the response head
-    // of a watch (`isProxied`).
+    // An aggregated API is checked again, because a CRD may define the API later. In the opposite case, an API of a CRD
+    // becomes an aggregated one. That shows in the response head of a watch (`isProxied`).
     const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
     const sentAt = this.#openApiRequestedAt.get(origin);
     if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });
@@ -77,8 +77,8 @@ export class OriginChecks {
         reading: () => new OpenApiTitle(),
         onAnswer: ({ status, version: kind }) => {
           if (kind !== "") this.#learn(origin, kind === "aggregated");
-          // Tries again, because the OpenAPI document of a new CRD appears after a second. Gives up after a 403, which
-          // concerns only this client.
+          // Tries again if there was no usable response, because the OpenAPI document of a new CRD appears only after a
+          // second. Does not try again after a 403, because only this client lacks the permission.
           else if (unanswered.has(status) && !origin.isKnown && pauseMs < watchLimits.originAgainMs)
             clock.after(pauseMs, () => {
               if (!origin.isKnown && watch.attempt !== undefined)
@@ -115,8 +115,8 @@ export class OriginChecks {
 }
 
 /**
- * True if two servers have added header fields to this head: Go's ReverseProxy adds the second server's fields to the
- * first's.
+ * True if two servers have added header fields to this response head. If kube-aggregator forwards the response of an
+ * aggregated server, its Go ReverseProxy adds its own fields to that server's fields.
  */
 function isProxied(head: readonly Field[]): boolean {
   const count = (name: string): number => head.filter((field) => field.name === name).length;

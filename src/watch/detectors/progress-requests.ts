@@ -24,7 +24,7 @@ type ProgressRequestsParts = {
   readonly pools: PoolSet;
 };
 
-/** A watch that needs a bookmark that covers all events up to the clock reading `since`. */
+/** A watch that needs a bookmark. The bookmark must cover all events up to the clock reading `since`. */
 export type BookmarkRefresh = { readonly watch: WatchSession; readonly since: number };
 
 type CacheRecord = {
@@ -35,9 +35,12 @@ type CacheRecord = {
   isAsked: boolean;
   /** etcd's version at `askedAt`; "" if the list did not return it. */
   version: string;
-  /** Number of lists in a row that have failed. Counted from 0 again when a refresh needs a newer version of etcd. */
+  /**
+   * Number of lists in a row that have failed. The count starts from 0 again when a refresh needs a newer version from
+   * etcd.
+   */
   tries: number;
-  /** The client whose identity the latest list carried. */
+  /** The client with whose identity the latest list was sent. */
   client: Client | undefined;
   /** Refreshes that wait for the list's response, or until another list may be sent. */
   waiting: BookmarkRefresh[];
@@ -75,8 +78,9 @@ export class ProgressRequests {
   }
 
   /**
-   * Returns a version that etcd had after `since`, which the backend's cache must reach; "" if no such version can be
-   * found. Returns undefined while the list that shows it is pending; the refresh then waits for the list.
+   * Returns a version that etcd had after `refresh.since`. The backend's cache must reach this version. Returns "" if
+   * no such version can be found. Returns undefined while the list that shows the version is pending; `refresh` then
+   * waits for the list.
    */
   versionFor(refresh: BookmarkRefresh, backend: string): string | undefined {
     const { watch, since } = refresh;
@@ -169,7 +173,8 @@ export class ProgressRequests {
     if (version !== "") this.#counts.answered += 1;
     else if (status === 0) this.#counts.unanswered += 1;
     else this.#counts.refused += 1;
-    // The response came so late that the cache must be stalled (stalled-cache.ts). It will not reach `version` soon.
+    // The response came so late that the cache must be stalled (stalled-cache.ts). The cache will not reach `version`
+    // soon.
     if (ms > watchLimits.progressWaitMs) record.version = "";
     this.#release(record);
   }
@@ -189,7 +194,7 @@ export class ProgressRequests {
   #check(record: CacheRecord): void {
     record.isChecked = false;
     const { backend, version, askedAt } = record;
-    // After a later list with a newer version, etcd again has the full time to notify the cache.
+    // If a later list has returned a newer version, etcd has `progressCheckMs` from that list to notify the cache.
     const leftMs = askedAt + limits.progressCheckMs - this.#parts.clock.now();
     if (leftMs > 0) return this.#checkIn(record, leftMs);
     const { refreshed } = record;
@@ -239,8 +244,8 @@ export class ProgressRequests {
   }
 
   /**
-   * Called if the cache has reached etcd's version, or if no refreshed watch lacks that version. Refreshes the
-   * remaining watches again.
+   * Called if the cache has reached etcd's version, or if every refreshed watch has reached it. Refreshes the remaining
+   * `record.refreshed` again.
    */
   #found(record: CacheRecord, version: string): void {
     const { clock, journal } = this.#parts;

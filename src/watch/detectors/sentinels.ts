@@ -1,8 +1,9 @@
 /**
  * Keeps one sentinel for each resource (D13): while two backends are ready, one watch of the resource also has a second
  * stream, on another backend. The apiserver keeps one watch cache per resource, so one sentinel is enough to detect a
- * lagging or stalled cache, and a backend with another etcd history. The sentinel also makes the second backend fill a
- * cache that is created on demand. If the first backend is lost, the watch continues on the second one at once.
+ * lagging or stalled cache, and a backend with another etcd history. If the second backend creates its cache on demand,
+ * the sentinel also makes it initialise the cache early. If the first backend is lost, the watch continues on the
+ * second one at once.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -48,7 +49,7 @@ export class Sentinels extends Interval {
     this.#parts = parts;
   }
 
-  /** The sentinels whose second stream is open, each with that stream's `backend`. */
+  /** The sentinels whose second stream is open, each with the backend of its second stream. */
   get all(): readonly Sentinel[] {
     return Array.from(this.#posts).flatMap(([resource, { watch, backend }]) =>
       watch?.isPosted === true && watch.second?.isAccepted === true ? [{ resource, watch, backend }] : [],
@@ -119,16 +120,17 @@ export class Sentinels extends Interval {
 
   #accepted(post: SentinelState, resource: string): void {
     post.isAccepted = true;
-    // The backend refused the stream while it was filling its cache. The cache therefore begins now, and watches on
-    // other backends need newer versions before they can move to it.
+    // The backend refused the stream while it was initialising its watch cache. The cache therefore begins now, and
+    // watches on other backends need newer versions before they can move to this backend.
     if (post.wasRefused) this.#parts.refresher.warmed({ backend: post.backend, resource });
     post.wasRefused = false;
   }
 
   /**
-   * Returns the watch and the backend for a new sentinel, or for one that is better than the present sentinel;
-   * undefined: there are none. Prefers a watch of the whole resource, because it compares the most events. Prefers a
-   * backend that has accepted no watch of the resource yet, because it may not have filled its cache.
+   * Returns the watch and the backend for a new sentinel, or for a sentinel that is better than the present one;
+   * undefined: there are none. Prefers a watch of the whole resource, because such a watch compares the most events.
+   * Prefers a backend that has accepted no watch of the resource yet, because that backend may not have initialised its
+   * watch cache.
    */
   #find(
     resource: string,
@@ -191,8 +193,8 @@ export class Sentinels extends Interval {
     const { caches, migrations } = this.#parts;
     const { attempt, second, resource } = watch;
     const refusing = migrations.targets.refusing(watch);
-    // At most `comparedResources` resources are tracked. For further ones, it is unknown which backends have accepted
-    // a watch.
+    // At most `comparedResources` resources are tracked. For any other resource, it is unknown which backends have
+    // accepted a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
     return ready.find(
       (name) =>

@@ -90,7 +90,10 @@ export class Migrations {
     this.#parts.initialEvents.requestBound(watch, stream);
   }
 
-  /** Makes an accepted stream report the versions that it delivers to the records of its backend's cache (`caches`). */
+  /**
+   * Connects an accepted stream to the records of its backend's cache (`caches`), so that the versions of its events
+   * are recorded there.
+   */
   follow(stream: WatchStream, asked: WatchContext): void {
     const { origin, resource, isWhole, scope } = asked;
     const { backend } = stream.attempt;
@@ -183,7 +186,7 @@ export class Migrations {
     return true;
   }
 
-  /** Opens the second stream of a sentinel on `backend` (D13, sentinels.ts). */
+  /** Opens the second stream of a sentinel (D13, sentinels.ts). The stream goes to `backend`. */
   post(watch: WatchSession, backend: string): void {
     this.sentinels += 1;
     this.#send(watch.ask(backend, "sentinel"), undefined);
@@ -227,7 +230,7 @@ export class Migrations {
     return this.#urgent.size + this.#parked.size;
   }
 
-  /** Number of stalled caches, one for each backend and resource. */
+  /** Number of stalled caches. Each backend has one cache for each resource. */
   get stalls(): number {
     return this.caches.stalls(this.clock.now());
   }
@@ -247,7 +250,10 @@ export class Migrations {
     this.clock.soon(() => this.#pump());
   }
 
-  /** Requests streams for waiting watches as the pace allows, also for those that are queued during the round. */
+  /**
+   * Requests streams for the waiting watches, as the pace allows. This includes watches that are queued while the round
+   * is under way.
+   */
   #pump(): void {
     const pump = ([watch, urgency]: readonly [WatchSession, Urgency]): void => {
       if (!this.pace.take(urgency)) return;
@@ -340,7 +346,7 @@ export class Migrations {
     const [watch, reason] = next;
     this.#leaving.delete(watch);
     const { attempt } = watch;
-    // A watch keeps its stream if it cannot move now, or has lost its stream meanwhile.
+    // Nothing happens if the watch has lost its stream meanwhile, or if it cannot move now.
     if (attempt === undefined || !(watch.mayHedge || watch.isSentinel)) return;
     this.#contain(watch, () => {
       if (!this.#reasonHolds(watch, attempt, reason)) return;
@@ -398,7 +404,10 @@ export class Migrations {
   }
 }
 
-/** The watches of one resource. `whole`: of all its objects. `part`: of a namespace, a name or a selector. */
+/**
+ * The watches of one resource. `whole`: watches of all its objects. `part`: watches limited to a namespace, a name or a
+ * selector.
+ */
 type Group = { readonly whole: Set<WatchSession>; readonly part: Set<WatchSession> };
 
 const noWatches: ReadonlySet<never> = new Set();

@@ -27,8 +27,8 @@ export class TargetPicker {
   }
 
   /**
-   * True if no backend has the watch's version, and no dead backend may return with that version in its cache (watch.md
-   * §5.4).
+   * True if no running backend has the watch's version, and no dead backend can come back with that version in its
+   * cache (watch.md §5.4).
    */
   isForgotten(watch: WatchSession): boolean {
     const refusing = this.refusing(watch);
@@ -49,7 +49,7 @@ export class TargetPicker {
 
   /**
    * True if a dead backend may come back with its caches. That is so if the backend only stopped answering, and only a
-   * short time ago. If it refuses new connections, its process has ended, and its caches are lost.
+   * short time ago. If a backend refuses new connections, its process has ended, and its caches are lost.
    */
   #isHidden(name: string): boolean {
     const { backends } = this.#parts;
@@ -118,7 +118,7 @@ export class TargetPicker {
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
-  /** Returns the backends that have answered 410 to the watch's version or a newer one. */
+  /** Returns the backends that have answered 410 to a watch from this watch's version or from a newer one. */
   refusing({ resource, progress: { resumeVersion: version } }: WatchSession): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }

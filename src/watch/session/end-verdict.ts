@@ -60,11 +60,11 @@ export function verdictOn(ending: Ending): Verdict {
 
 function onEnd(ending: Ending): Verdict {
   if (ending.phase === "opaque" || isDue(ending)) return relay;
-  // An apiserver ends the watch of a slow client on purpose (watch.md §5.5). If the proxy resumed such a watch, the
-  // slow client would stay for ever.
+  // An apiserver ends the watch of a slow client on purpose (watch.md §5.5). If the proxy resumed such a watch, no
+  // apiserver could get rid of the slow client.
   if (ending.isBlocked) return end;
-  // If the backend is not draining, the cause of the end is unknown: the backend may have filled its cache again, or a
-  // CRD may have changed. The proxy then tries one resume.
+  // If the backend is not draining, the cause of the end is unknown. For example, the backend may have initialised its
+  // watch cache again, or a CRD may have changed. The proxy then tries one resume.
   if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;
   if (ending.isDraining && isUntouched(ending)) return replay;
   return end;

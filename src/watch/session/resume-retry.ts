@@ -64,7 +64,7 @@ export class ResumeRetry {
 
   /**
    * Backends that were asked without success, until `resumeMs` after the latest attempt. A new event or bookmark clears
-   * the list earlier. An accepted request does not, because an ERROR may still follow.
+   * the list earlier. The acceptance of a request does not clear the list, because an ERROR may still follow.
    */
   get tried(): readonly string[] {
     return this.#stallAwareClock.now() - this.#triedAt < watchLimits.resumeMs ? this.#tried : none;
@@ -88,7 +88,7 @@ export class ResumeRetry {
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
-  /** Does not count the latest attempt, because its backend is still filling the cache. */
+  /** Does not count the latest attempt, because its backend is still initialising its watch cache. */
   uncount(): void {
     this.#attempts?.uncount();
   }
@@ -199,7 +199,8 @@ export class ResumeRetry {
 
   /**
    * Calls `giveUp` if the backend does not answer the request in time. If no other backend can be asked, waits longer
-   * instead: a new request to the same backend would cost an attempt and begin at the end of the backend's queue.
+   * instead, because a new request to the same backend would cost an attempt and begin at the end of the backend's
+   * queue.
    */
   untilAnswered(isAlone: () => boolean, giveUp: () => void): void {
     this.after(watchLimits.resumeAnswerMs, () => {
@@ -225,12 +226,13 @@ export class ResumeBudget {
   #uncountedLosses = 0;
   /** Clock reading at which a backend accepted the watch; -1: none has yet. */
   #acceptedAt = -1;
-  /** Code of the latest ERROR that may be final; 0: none. */
+  /** Code, such as 410, of the latest ERROR event that may become the final answer to the client; 0: no such event. */
   refusedWith = 0;
   /** False from a resume until a new event or bookmark comes. */
   hasProgressed = true;
   /**
-   * Number of resumes that brought no new event or bookmark, without those whose streams stayed open for `servedMs`.
+   * Number of resumes that brought no new event or bookmark. A resume whose stream stayed open for `servedMs` is not
+   * counted.
    */
   #resumesInVain = 0;
   #noProgressSince = 0;
@@ -249,8 +251,9 @@ export class ResumeBudget {
   }
 
   /**
-   * Does not count the latest attempt, which lost its connection, because several apiservers may fail at once. Only
-   * the first `resumeLosses` losses are not counted, because the request itself may make apiservers fail.
+   * Does not count the latest attempt. Its connection was lost, which may happen to several attempts when several
+   * apiservers fail at once. Only the first `resumeLosses` losses are not counted, because the request itself may make
+   * apiservers fail.
    */
   lost(): void {
     if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
@@ -274,8 +277,8 @@ export class ResumeBudget {
   }
 
   /**
-   * Treats the loss of the stream as over `settledMs` after a backend has accepted the watch. Waits so long because an
-   * ERROR event may follow the acceptance at once.
+   * If a backend accepted the watch more than `settledMs` ago, treats the loss of the earlier stream as over. Until
+   * then, an ERROR event may still follow the acceptance.
    */
   #settle(now: number): void {
     const sinceAcceptedMs = this.#acceptedAt < 0 ? 0 : now - this.#acceptedAt;
@@ -294,7 +297,8 @@ export class ResumeBudget {
   }
 
   resumed(now: number): void {
-    // A hedge can replace the stream long after the watch was resumed. The earlier loss is then settled first.
+    // If a hedge replaces a stream that was itself resumed long ago, the loss before that resume is first treated as
+    // over.
     this.#settle(now);
     this.#acceptedAt = now;
     if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {

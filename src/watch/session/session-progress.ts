@@ -27,9 +27,10 @@ export type WatchTally = {
 };
 
 /**
- * What happens to an event. drop: the client has it already, or did not request it. hold: it waits until the first
- * stream delivers it, too. refused: it is an ERROR that may answer what only the proxy requested, or a 410 to the
- * client's request while another backend may have the version. broken: the stream does not deliver what was requested.
+ * What happens to an event. drop: the client has the event already, or did not request it. hold: the event waits until
+ * the first stream delivers it, too. refused: the event is an ERROR that does not go to the client now. It may answer
+ * something that only the proxy requested, or it is a 410 to the client's request while another backend may have the
+ * version. broken: the stream does not deliver what was requested.
  */
 export type Fate = "forward" | "drop" | "hold" | "refused" | "broken";
 
@@ -44,7 +45,10 @@ export type ProgressOptions = {
   readonly awaitsMarker?: boolean;
   /** True if several events may have the same version (`events`, whose etcd leases expire in batches). */
   readonly isRepeating: boolean;
-  /** The server that assigns the versions. `isForeign`: true if that is an aggregated server, or unknown. */
+  /**
+   * The server that assigns the versions. `isForeign`: true if it is an aggregated server, or if it is unknown which
+   * server it is.
+   */
   readonly origin: Pick<Origin, "isForeign">;
   /** True if the proxy requested bookmarks that the client did not want. Such bookmarks are never forwarded. */
   readonly isInjected: boolean;
@@ -167,8 +171,8 @@ export class Progress {
   }
 
   /**
-   * True if the stream has delivered the client's latest events. A stream that has skipped them will not deliver them
-   * later.
+   * True if the stream has delivered the latest events that the client has received, or starts after them. Otherwise
+   * the stream has skipped those events and will not deliver them later.
    */
   isShownBy(reading: Reading): boolean {
     return reading.hasReached(this.#delivered);
@@ -193,7 +197,10 @@ export class Progress {
     this.lastBookmarkAt = -1;
   }
 
-  /** Decides about the next whole event of a stream. `isMerged`: true if two streams deliver this watch's events. */
+  /**
+   * Decides what happens to the next whole event of a stream. `isMerged`: true if two streams deliver this watch's
+   * events.
+   */
   take(event: WatchEvent, reading: Reading, isMerged: boolean, now: number): Fate {
     reading.events += 1;
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
@@ -217,8 +224,8 @@ export class Progress {
   }
 
   /**
-   * True if an ERROR may refuse the bookmarks that only the proxy requested, and not the client's request. If the
-   * client wants initial events, an apiserver refuses bookmarks if etcd does not support progress requests (apiserver
+   * True if an ERROR may refuse the bookmarks that only the proxy requested, and not the client's request. An apiserver
+   * refuses bookmarks if the watch also requests initial events and etcd does not support progress requests (apiserver
    * storage/cacher, Watch).
    */
   get #mayAnswerOurs(): boolean {
@@ -251,8 +258,8 @@ export class Progress {
   }
 
   /**
-   * Forwards all events, because the API's origin is unknown. Tracks their versions, in case the API is a custom
-   * resource's.
+   * Forwards all events, because the API's origin is unknown. Also tracks the events' versions, because a CRD may turn
+   * out to define the API.
    */
   #unsure(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     const { versionRegressions } = this;
@@ -326,7 +333,10 @@ export class Progress {
     return "forward";
   }
 
-  /** Decides about an event with the same version as the latest one: a duplicate, or the next event of a batch. */
+  /**
+   * Decides what happens to an event that has the same version as the client's latest event. It is either a duplicate
+   * or the next event of a batch.
+   */
   #same(event: WatchEvent, { mark }: Reading): Fate {
     const delivered = this.#delivered;
     if (this.#isComplete) return "drop";
@@ -337,7 +347,10 @@ export class Progress {
     return "forward";
   }
 
-  /** Handles an event that is older than its stream's previous one. Once it is forwarded, the watch cannot move. */
+  /**
+   * Handles an event that is older than its stream's previous event. After such an event was forwarded, the watch
+   * cannot move.
+   */
   #regressed(isMerged: boolean): Fate {
     if (isMerged) return "broken";
     this.versionRegressions += 1;
@@ -391,8 +404,8 @@ export class Reading {
   /** Number of whole events, bookmarks included. */
   events = 0;
   /**
-   * No initial event is newer than this version. undefined: the list that shows this version was not requested; "": the
-   * list has not returned it.
+   * Upper limit for the versions of the initial events: the version of a list (initial-events.ts). undefined: the list
+   * was not requested; "": the list was requested, but has returned no version.
    */
   #initialUpTo: string | undefined;
 
@@ -418,8 +431,9 @@ export class Reading {
   }
 
   /**
-   * Called twice: with "" when the list that limits the initial events' versions is requested, and later with the
-   * list's version ("": none).
+   * Sets the upper limit for the versions of the initial events. Called with "" when the proxy requests the list that
+   * shows the limit, and again with the list's version when the response arrives. That version is also "" if the list
+   * has none.
    */
   boundInitialEvents(version: string): void {
     this.#initialUpTo = version;
@@ -430,12 +444,18 @@ export class Reading {
     return upTo !== "" && compareVersions(version, upTo) > 0;
   }
 
-  /** True if the version is not newer than the requested one. The backend has then ignored the version in the query. */
+  /**
+   * True if the event's version is not newer than the version that the stream was requested from. The backend has then
+   * ignored the version in the query.
+   */
   isBefore(version: string): boolean {
     return this.from !== "" && compareVersions(version, this.from) <= 0;
   }
 
-  /** True if the stream has delivered the events of `delivered`, or was requested from their version or a newer one. */
+  /**
+   * True if the stream has delivered the events of `delivered`, or was requested from `delivered.version` or a newer
+   * version.
+   */
   hasReached(delivered: Mark): boolean {
     return this.mark.equals(delivered) || compareVersions(this.from, delivered.version) >= 0;
   }

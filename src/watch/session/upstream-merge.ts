@@ -1,7 +1,8 @@
 /**
  * Merges the upstream streams of a watch, one or two, into one stream of events. The first stream serves the client.
- * The second stream is a hedge, the successor of the first, a stream for comparison (D13, sentinels.ts), or open for
- * one bookmark. After the loss of the first stream, the second one is the attempt to continue on the next backend.
+ * The second stream is one of four: a hedge, the stream that will replace the first one, a stream for comparison (D13,
+ * sentinels.ts), or a stream for a single bookmark. After the loss of the first stream, the second stream is the
+ * attempt to continue on the next backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
@@ -74,7 +75,7 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /**
-   * True while the second stream's events are only compared (D13). They are not forwarded, because they may be of
+   * True while the second stream's events are only compared (D13). They are not forwarded, because they may belong to
    * another etcd history.
    */
   get isSentinel(): boolean {
@@ -85,7 +86,10 @@ export class UpstreamMerge implements EventTaker {
     return this.#parts.session.state === "refreshing";
   }
 
-  /** Decides what happens to the second stream after bytes of `stream` have been read. */
+  /**
+   * Decides what happens to the second stream after bytes of `stream` have been read. stays: nothing changes. first:
+   * the second stream becomes the first. drop: the second stream is dropped.
+   */
   fateOfOther(stream: WatchStream): "stays" | "first" | "drop" {
     const { other } = this;
     if (other === undefined) return "stays";
@@ -114,8 +118,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /**
-   * Makes the second stream the first. Returns false if an event that waited for the first stream does not follow the
-   * client's latest event.
+   * Makes the second stream the first. Then forwards the events that the second stream delivered before the previous
+   * first stream did. Returns false if one of these events does not follow the client's latest event.
    */
   promote(): boolean {
     this.first?.cancel();
@@ -128,8 +132,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /**
-   * Forwards the events that waited for the first stream. Returns false if one of them does not follow the client's
-   * latest event.
+   * Forwards the events of `stream` that were held until the first stream would deliver them, too. Returns false if one
+   * of these events does not follow the client's latest event.
    */
   releaseAhead(stream: WatchStream): boolean {
     for (let next = stream.shiftAhead(); next !== undefined; next = stream.shiftAhead()) {
@@ -144,7 +148,7 @@ export class UpstreamMerge implements EventTaker {
     this.first?.cancel();
     this.first = undefined;
     // Without a first stream, nothing can be compared. From now on, the second stream is the one that will replace the
-    // lost one.
+    // lost stream.
     this.isPosted = false;
   }
 
@@ -186,8 +190,8 @@ export class UpstreamMerge implements EventTaker {
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
     const { progress } = this.#parts;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
-      // The event is newer than the client's latest event. If the second stream has not delivered the client's latest
-      // event before, it has skipped that event.
+      // The event is newer than the client's latest event. The second stream should have delivered that latest event
+      // earlier. If not, the second stream has skipped it.
       if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
       else if (!from.isTooFarAhead) return "hold";
       return "broken";
@@ -260,7 +264,7 @@ export class UpstreamMerge implements EventTaker {
     this.#parts.writer.send(bytes, start, end);
   }
 
-  /** Sends bytes for which credit was already returned on receipt, so that they give no credit again. */
+  /** Sends held bytes. Their flow-control credit was returned on receipt, so sending them returns no credit again. */
   release(held: Buffer): void {
     this.#parts.writer.prepaid(held.length);
     this.#parts.writer.send(held, 0, held.length);

@@ -39,15 +39,18 @@ export type WatchContext = {
    * the response to the watch shows it.
    */
   readonly origin: Origin;
-  /** True if the proxy requests bookmarks that the client did not, and keeps them from the client (watch.md §6.5). */
+  /**
+   * True if the proxy requests bookmarks that the client did not request. Such bookmarks are not forwarded (watch.md
+   * §6.5).
+   */
   readonly isInjected: boolean;
   /** Group and name of the resource, in the format of `resourceKey`. */
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
   /**
-   * Resource and namespace of a watch of all objects in that namespace (empty: in all namespaces). "" for a watch with
-   * a name or a selector.
+   * Identifies what a watch of all objects in one namespace covers: the resource and the namespace; an empty namespace
+   * means all namespaces. "" for a watch with a name or a selector.
    */
   readonly scope: string;
   /** Records which versions of the resource the client received; undefined if the stale read guard does not apply. */
@@ -102,9 +105,9 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
 
 /**
  * Makes the proxy request bookmarks for the watch. With one bookmark a minute, the resume version never grows too old
- * (watch.md §6.5). Three kinds of watches are left as they are. Those of aggregated servers and of `events` may have
- * no bookmarks. From a CBOR stream, the proxy cannot remove bookmarks. The first bookmark of a Table may contain the
- * column definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
+ * (watch.md §6.5). Three kinds of watches are left as they are. Watches of aggregated APIs and of `events` may get no
+ * bookmarks at all. From a CBOR stream, the proxy cannot remove bookmarks. The first bookmark of a Table may contain
+ * the column definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
   const { request, origin, isRepeating } = asked;

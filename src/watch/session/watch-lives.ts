@@ -1,6 +1,6 @@
 /**
- * The latest state changes of all watches, for the history of one watch in the admin API. They are in a ring buffer:
- * each new change overwrites the oldest one, whichever watch that one belongs to.
+ * The latest state changes of all watches, for the history of one watch in the admin API. They are in a ring buffer
+ * that all watches share: each new change overwrites the oldest one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
@@ -18,7 +18,7 @@ export type LifeEntry = {
 };
 
 export class WatchLives {
-  /** Number of the watch that each entry belongs to. */
+  /** For each entry, the sequence number of the watch that has changed. */
   readonly #watches = new Uint32Array(watchLimits.lifeEntries);
   readonly #times = new Float64Array(watchLimits.lifeEntries);
   readonly #states = new Uint8Array(watchLimits.lifeEntries);
@@ -58,7 +58,7 @@ export class WatchLives {
 export class WatchLife {
   readonly #lives: WatchLives;
   readonly #clock: Clock;
-  /** The number of the watch in `WatchLives`. */
+  /** The sequence number of the watch in `WatchLives`. */
   readonly #number: number;
 
   constructor(lives: WatchLives, clock: Clock, number: number) {
@@ -72,7 +72,10 @@ export class WatchLife {
     if (state !== "ended") this.#lives.add(this.#number, { at: this.#clock.now(), state, backend, version });
   }
 
-  /** The latest changes, oldest first. If many watches have changed since, some are missing. */
+  /**
+   * The latest changes of this watch, oldest first. Changes that later changes of other watches have overwritten are
+   * missing.
+   */
   get entries(): readonly LifeEntry[] {
     return this.#lives.of(this.#number);
   }

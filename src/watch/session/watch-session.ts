@@ -239,8 +239,8 @@ export class WatchSession implements AttemptOwner {
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
     else if (this.mayHedge && this.isHung) {
-      // The watch may only be quiet. Then a second stream on another backend does no harm. If the second stream
-      // delivers more events, the first one has hung.
+      // The watch may merely be quiet. A second stream on another backend does no harm in this case. If the second
+      // stream delivers more events than the first, the first stream has hung.
       const { first } = this.#merge;
       const silentMs = this.#now - this.progress.lastEventAt;
       if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
@@ -249,8 +249,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Moves the watch off a stalled cache. If no move succeeds, ends the watch, and the client's next watch goes to
-   * another backend.
+   * Moves the watch off a stalled cache. If no move succeeds, ends the watch, so that the client sends a new watch,
+   * which goes to another backend.
    */
   #leaveStalled(): void {
     const { migrations } = this.#parts;
@@ -317,7 +317,7 @@ export class WatchSession implements AttemptOwner {
     return listRequestOf(host.context, asked, least);
   }
 
-  /** Called if the proxy learns that an API is a custom resource's. From now on, the proxy compares event versions. */
+  /** Called if the proxy learns that a CRD defines the API. From now on, the proxy compares event versions. */
   isOwnAfterAll(origin: Origin): void {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
@@ -325,12 +325,15 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** Called with the status of a response to another request that carried this client's identity. */
+  /** Called with the status of the response to one of the proxy's own requests that carried this client's identity. */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
 
-  /** Requests another stream. Returns its attempt, which the caller must dial; undefined if the state allows none. */
+  /**
+   * Requests another stream. Returns the attempt, which the caller must dial; undefined if the watch's state allows no
+   * other stream.
+   */
   ask(backend: string, reason: AskReason): Attempt | undefined {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
@@ -344,8 +347,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if no backend can be asked. If it is too late to try again, ends the watch and returns true. `isForgotten`:
-   * true if no backend has the watch's version.
+   * Called if no backend can be asked. If it is too late to try again, ends the watch and returns true. Otherwise
+   * returns false. `isForgotten`: true if no backend has the watch's version.
    */
   isTooLate(isForgotten: boolean): boolean {
     if (this.#isPastDeadline) this.#endDue();
@@ -407,7 +410,7 @@ export class WatchSession implements AttemptOwner {
     return this.cache?.stalledMs(this.#now) ?? -1;
   }
 
-  /** True if the watch, whose cache is stalled, can continue on its second stream at once. */
+  /** True if the watch may continue on its second stream at once, because the cache of its first stream is stalled. */
   get mayPromote(): boolean {
     const { second, isSentinel } = this;
     // The acceptance counts only after `settledMs`, because a backend that accepts a watch may send an ERROR at once.
@@ -553,7 +556,10 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first === undefined) this.promote();
   }
 
-  /** Handles a 429. If the backend is filling its cache, the attempt does not count. Otherwise all moves slow down. */
+  /**
+   * Handles a 429. If the backend is still initialising its watch cache, the attempt does not count. For any other
+   * cause, the pace of all moves is reduced.
+   */
   #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.#parts.migrations.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
@@ -580,8 +586,8 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * Turns a sentinel's second stream (D13) into a hedge, because the first stream is suspect. Forwards the events that
-   * only the second stream has delivered. Returns false if there is no second stream, or its backend is suspect or in
-   * `except`.
+   * only the second stream has delivered. Returns false if there is no second stream, if its backend is suspect, or if
+   * `except` contains its backend.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
     const { first, other } = this.#merge;
@@ -608,8 +614,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * If the watch continues on a sentinel's second stream (D13), the search for the next backend begins now. That stream
-   * was requested long ago, and the duration of the move must not include that time.
+   * Called if the watch continues on a sentinel's second stream (D13). The search for the next backend counts from now,
+   * because the second stream was requested long ago, and the time since then is not part of the move.
    */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
@@ -793,7 +799,8 @@ export class WatchSession implements AttemptOwner {
     const { host, migrations } = this.#parts;
     const { refusal } = this.#retry;
     if (refusal !== undefined && this.#merge.first === undefined) {
-      // The backend's ERROR answers the client's own request, so the end counts as the backend's.
+      // The client gets the ERROR with which a backend answered the client's own request. So the end of the watch
+      // counts as the backend's decision, not the proxy's.
       this.#merge.release(refusal);
       return host.endsHere(true);
     }

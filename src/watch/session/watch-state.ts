@@ -94,7 +94,7 @@ const table: Record<WatchState, Transitions> = {
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
   parked: { ask: "resuming", end: "ending", cancel: "ended" },
-  // While the end is delayed, the first stream may end or the client's deadline may pass.
+  // The first stream may end, or the client's deadline may pass, before the delayed end of the watch.
   ending: { lose: "ending", end: "ending", cancel: "ended" },
   ended: {},
 };
@@ -105,8 +105,8 @@ export function next(state: WatchState, input: WatchInput): WatchState | undefin
 }
 
 /**
- * True if a second stream may be requested. If a stream for a bookmark or a comparison is open, the new second stream
- * replaces that one.
+ * True if a second stream may be requested. If a second stream is open only for a bookmark or a comparison, the new
+ * stream replaces it.
  */
 export function hasRoom(state: WatchState): boolean {
   return state === "streaming" || state === "sentinel" || state === "refreshing";

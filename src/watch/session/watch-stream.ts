@@ -43,7 +43,10 @@ export class WatchStream {
   #reading = unread;
   /** Progress of the watch cache that feeds the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
-  /** Progress of that cache within the watch's scope; also undefined for a watch with a name or a selector. */
+  /**
+   * Progress of the watch cache that feeds the stream, within the watch's scope; undefined if `cache` is, and for a
+   * watch with a name or a selector.
+   */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /** Clock reading at which the response was accepted; 0: not accepted yet. */
@@ -103,8 +106,8 @@ export class WatchStream {
   }
 
   /**
-   * True if no event of the stream is newer than `version`. All of them may then belong to the etcd history that ends
-   * at `version`.
+   * True if no event of the stream is newer than `version`. All events of the stream may then belong to the etcd
+   * history that ends at `version`.
    */
   isOfHistory(version: string): boolean {
     const { mark, bookmark, from, isOurs } = this.#reading;
@@ -113,7 +116,10 @@ export class WatchStream {
     return !isOurs && compareVersions(from, version) <= 0;
   }
 
-  /** True if the proxy requested the stream from a version that its backend's etcd has not reached (`isRewound`). */
+  /**
+   * True if the proxy requested the stream from a version that the etcd behind the stream's backend has not reached
+   * (`isRewound`).
+   */
   isRewound(now: number): boolean {
     const { from, isOurs, events } = this.#reading;
     if (!isOurs || events > 0 || this.cache === undefined) return false;
@@ -214,8 +220,8 @@ export class WatchStream {
   }
 
   /**
-   * Drops an event. Returns flow-control credit for its `count` bytes that were not held: held bytes got credit on
-   * receipt.
+   * Drops an event. Returns flow-control credit for the `count` bytes of the event that were not held. Held bytes got
+   * their credit on receipt.
    */
   #drop(count: number): void {
     this.forget();

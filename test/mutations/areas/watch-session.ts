@@ -6,7 +6,7 @@ export const watchSession: readonly Defect[] = [
     "a sentinel's second stream stays a sentinel's when the first is lost",
     {
       file: "watch/session/upstream-merge.ts",
-      find: "    // lost one.\n    this.isPosted = false;",
+      find: "    // lost stream.\n    this.isPosted = false;",
       replace: "",
     },
     ["watch/detectors/sentinels", "waited for like any other, and asked elsewhere"],
