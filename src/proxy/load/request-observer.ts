@@ -1,5 +1,5 @@
 /**
- * Observers that are notified when a request begins, is answered and ends at a backend. The request path does not
+ * Observers that are notified when a request begins at a backend, is answered, and ends. The request path does not
  * depend on what the observers measure.
  */
 import type { Field } from "../../h2/core/field.ts";

@@ -1,12 +1,13 @@
 /**
  * Holds a response back until it is known whether the client gets it.
  *
- * A refusal (429, 5xx, or a 404 that may mean a missing API) is held while another backend may give a better response. A
- * short refusal is held until it is complete, because its backend may be lost before that. A longer refusal gets no
+ * A refusal (429, 5xx, or a 404 that may mean a missing API) is held while another backend may give a better response.
+ * A short refusal is held until it is complete, because its backend may be lost before that. A longer refusal gets no
  * flow-control credit, so the stream's window limits the held bytes.
  *
- * The body of a read's response is held until it is complete, for the same reason, up to `heldBodyBytes`. Only for a
- * longer document (`heldDocumentBytes`), the backend gets flow-control credit before the client has the bytes.
+ * The body of a read's response is held until it is complete, for the same reason, up to `heldBodyBytes`. A discovery
+ * or OpenAPI document is held up to `heldDocumentBytes`, which exceeds the stream's window. So the backend gets
+ * flow-control credit for a document before the client has got the bytes.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -50,7 +51,7 @@ export class HeldResponse {
     return this.#isWhole;
   }
 
-  /** True if the response can be judged or forwarded now. */
+  /** True if it can be decided now whether the response is forwarded. */
   get isDue(): boolean {
     return this.#isWhole;
   }
@@ -106,7 +107,7 @@ export class HeldBody extends HeldResponse {
   #creditedBytes = 0;
   #stopWaiting = noWait;
 
-  /** `head`: the head that the attempt keeps. The constructor takes it from the attempt. */
+  /** `head`: the attempt's response head, which this object takes over from the attempt. */
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, mostBytes: number) {
     super(attempt, head, false, buffered);
     attempt.takeHead();
@@ -164,7 +165,7 @@ type Answered = { readonly info: RequestInfo; readonly context: Pick<RequestCont
 
 /**
  * Begins to hold the body of the attempt's response, whose head is kept. Returns undefined if the body is forwarded as
- * it arrives: the read has failed, the body is known to be too long, or memory is short.
+ * it arrives: the status is not 200, the body is known to be too long, or memory is short.
  */
 export function holdBody(attempt: Attempt, to: Answered, buffered: Buffered): HeldBody | undefined {
   const head = attempt.keptHead;
