@@ -76,7 +76,7 @@ export type PeerCertificate = {
   readonly problem: string | undefined;
 };
 
-/** The identity of a client without TLS, or on a listener that ignores client certificates. */
+/** The identity of a client that connects without TLS, or to a listener that ignores client certificates. */
 export const unidentified: Unidentified = { kind: "none", strips: undefined };
 
 const rejected: Refused = {

@@ -9,7 +9,7 @@ export type Waiting = {
   readonly user: string;
 };
 
-/** The waiting requests of one user, and the number of its admitted requests (`placed`). */
+/** The waiting requests of one user, and the number of the user's admitted requests (`placed`). */
 class Group<T extends Waiting> {
   readonly user: string;
   /** The user's waiting requests, oldest first. */

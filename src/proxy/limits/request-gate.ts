@@ -134,7 +134,10 @@ export class RequestGate {
     );
   }
 
-  /** False if the backend's shield makes the request wait, or has refused it. */
+  /**
+   * True if the request may be sent to this backend. False if the backend's shield makes the request wait, or has
+   * refused it.
+   */
   mayAsk(backend: string, owner: GateOwner): boolean {
     if (!this.#isLimited) return true;
     if (this.#place?.shield.backend === backend && this.#place.state === "placed") return true;

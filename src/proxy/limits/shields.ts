@@ -69,7 +69,7 @@ export class Shields extends Interval {
     return this.#shields.get(backend);
   }
 
-  /** Number of requests that were refused since the start, including those at removed backends. */
+  /** Number of requests refused since the process started, including those at removed backends. */
   get refused(): number {
     let sum = this.#refusedBefore;
     for (const { refused } of this.#shields.values()) sum += refused;

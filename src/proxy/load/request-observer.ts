@@ -8,8 +8,8 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 /** The methods run for every request, so they must be cheap and must not throw. */
 export type RequestObserver = {
   /**
-   * Called when the request is assigned to a backend, or its watch moves there. The request may still wait for a
-   * connection.
+   * Called when the request is assigned to a backend, or when its watch moves to the backend. The request may still
+   * wait for a connection.
    */
   began(backend: string, info: RequestInfo): void;
   /**

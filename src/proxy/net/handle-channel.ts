@@ -47,7 +47,7 @@ type Internals = {
   readonly PipeConnectWrap: new () => object;
   readonly WriteWrap: new () => object;
   readonly kinds: { readonly SERVER: number; readonly IPC: number };
-  /** True if the kernel has not taken the last write at once, so that `oncomplete` is called later. */
+  /** True if the kernel did not take the last write at once, so that `oncomplete` is called later. */
   readonly isUnderWay: () => boolean;
 };
 

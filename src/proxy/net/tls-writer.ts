@@ -72,7 +72,7 @@ export class TlsWriter {
   #writingBytes = 0;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
-  /** The functions to call when the last buffer of the queue is encrypted. */
+  /** The `written` functions of earlier writes. They are called when the last buffer of the queue is encrypted. */
   #onTaken: (() => void)[] = [];
 
   private constructor(

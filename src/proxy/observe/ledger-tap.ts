@@ -259,7 +259,7 @@ function nameOf({ subject, agent, address }: Caller): CallerName {
   return { subject, agent, address };
 }
 
-/** A list of a resource that the caller had watched before. */
+/** A list of a resource that the same caller had watched before. */
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
 
 type Storm = {

@@ -98,7 +98,7 @@ export class PeerOutcomes {
    */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
-    // Makes this subject the newest entry, because its failure is the latest.
+    // Makes this subject the most recently used entry, so that it is evicted last.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
     const { parts, recentParts } = outcomeLimits;

@@ -1,7 +1,7 @@
 /**
- * The trace of one sampled request: its span, and a span for each wait, attempt and move of a watch. Requests that are
- * not sampled have no trace. When the request ends, a record of the trace goes to the sink, which exports it
- * (admin/tracing).
+ * The trace of one sampled request: its span, with child spans for waits and attempts, and for each move of a watch to
+ * another backend. Requests that are not sampled have no trace. When the request ends, a record of the trace goes to
+ * the sink, which exports it (admin/tracing).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";

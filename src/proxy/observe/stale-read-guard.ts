@@ -149,7 +149,7 @@ export class GuardedRead {
   readonly isDemanded: boolean;
   readonly #isList: boolean;
   #answeredBy = "";
-  /** Searches a list for its version; undefined before the response, and once the version was found. */
+  /** Searches a list for its version. Undefined before the response, and again once the version was found. */
   #reading: ListVersion | undefined;
 
   constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: ClassifiedRequest) {

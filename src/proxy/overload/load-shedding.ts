@@ -59,7 +59,7 @@ export type Sheddable = {
 export type LoadSheddingParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** How short memory is. The listeners read this value to decide whether they accept new clients. */
+  /** How short memory is. New clients are refused while it is short. */
   readonly load: HeapLoad;
   /** The clients without an open request. The client that became idle most recently comes first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];

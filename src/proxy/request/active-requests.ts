@@ -186,7 +186,7 @@ export class ActiveRequests {
     return counts;
   }
 
-  /** Removes an exchange in constant time: the last one of the array takes its index. */
+  /** Removes an exchange in constant time: the last exchange of the array takes the index of the removed one. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();

@@ -86,7 +86,7 @@ export class AttemptPair extends Retries {
 
   /**
    * Records that an attempt was sent. For the first attempt, returns the phase (overhead.ts) to which the time before
-   * it counts. For any other attempt, returns undefined.
+   * sending counts. For any other attempt, returns undefined.
    */
   sent(attempt: Attempt): "request" | "queued" | undefined {
     this.trace?.sent(attempt);

@@ -28,7 +28,10 @@ type Gap = {
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
-  /** True if the journal got an entry about this gap since the backend was last asked. */
+  /**
+   * True if an entry in the journal says that the backend does not serve the resource, and the backend was not asked
+   * since.
+   */
   isJournaled: boolean;
 };
 

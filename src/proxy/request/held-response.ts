@@ -103,7 +103,7 @@ export class HeldBody extends HeldResponse {
   readonly #mostBytes: number;
   readonly #isDocument: boolean;
   readonly #buffered: Buffered;
-  /** Number of bytes for which the backend has got flow-control credit, and that were not sent to the client yet. */
+  /** Number of bytes not yet sent to the client for which the backend already has flow-control credit. */
   #creditedBytes = 0;
   #stopWaiting = noWait;
 
@@ -124,8 +124,8 @@ export class HeldBody extends HeldResponse {
   }
 
   /**
-   * Returns how much flow-control credit the backend gets for `count` bytes that were now sent to the client. The
-   * backend has already got the credit for some of them.
+   * Returns how much flow-control credit the backend gets for `count` bytes that have just been sent to the client. The
+   * backend has already got the credit for some of these bytes.
    */
   creditFor(count: number): number {
     const credited = Math.min(count, this.#creditedBytes);
@@ -134,8 +134,8 @@ export class HeldBody extends HeldResponse {
   }
 
   /**
-   * Calls `forward` if the body is not complete after `heldBodyMs`. Waits on while the backend is suspect, because the
-   * request was then also sent to another backend, which may answer. `forget` and `passOn` end the wait.
+   * Calls `forward` if the body is not complete after `heldBodyMs`. Continues to wait while the backend is suspect,
+   * because the request was then also sent to another backend, which may answer. `forget` and `passOn` end the wait.
    */
   forwardWhenLate(clock: Clock, forward: () => void): void {
     this.#stopWaiting = clock.after(requestLimits.heldBodyMs, () =>
@@ -181,7 +181,10 @@ function mostBodyBytes({ info, context }: Answered): number {
   return documents.test(path ?? "") ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
 }
 
-/** True for the status of an overloaded, faulty or draining backend: another backend may give a better response. */
+/**
+ * True for a status that an overloaded, faulty or draining backend sends (429 or 5xx). Another backend may give a
+ * better response.
+ */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }

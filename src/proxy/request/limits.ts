@@ -25,7 +25,8 @@ export const requestLimits = {
    */
   heldDocumentBytes: 8 * MiB,
   /**
-   * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend is suspect earlier.
+   * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend becomes suspect
+   * before that.
    */
   heldBodyMs: 1500,
   /**

@@ -31,7 +31,7 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat even a write, because no backend has begun to process the request. */
+/** Failures of requests that no backend has begun to process. The client may therefore repeat even a write. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "limited", "draining"]);
 
 /**

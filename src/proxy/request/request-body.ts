@@ -59,7 +59,7 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  /** Drops the bytes that are kept: the body will not be sent again. */
+  /** Drops the kept bytes, because the body will not be sent again. */
   forget(): void {
     this.#isRepeatable = false;
     this.#held.take();
