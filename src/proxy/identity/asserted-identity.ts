@@ -52,11 +52,14 @@ export type Asserted = Common & {
   /** The fields that assert the identity. They follow all fields of the client. */
   readonly fields: readonly Field[];
   /**
-   * True for fields that `strips` selects, and for Authorization, because the certificate takes precedence over a
+   * True for a field that `strips` selects, and for Authorization, because the certificate takes precedence over a
    * token.
    */
   readonly drops: FieldRule;
-  /** True for an impersonation field that the apiserver could not authorize for this client. */
+  /**
+   * True for an impersonation field that the apiserver could not check against the client's own rights, because the
+   * request carries the proxy's credential.
+   */
   readonly isPresumptuous: FieldRule;
   /** The earliest expiry of the certificates that the client has presented, in ms since 1970. */
   readonly notAfter: number;
@@ -73,7 +76,7 @@ export type PeerCertificate = {
   readonly problem: string | undefined;
 };
 
-/** The identity of a client without TLS, or on a listener that ignores client certificates. */
+/** The identity of a client that connects without TLS, or to a listener that ignores client certificates. */
 export const unidentified: Unidentified = { kind: "none", strips: undefined };
 
 const rejected: Refused = {
@@ -87,7 +90,7 @@ const rejected: Refused = {
   mayUseBearer: false,
 };
 
-/** The header names in kube-apiserver's documentation, which kubeadm configures. */
+/** The usual header names: kube-apiserver's documentation uses them, and kubeadm configures them. */
 const usualNames: HeaderNames = {
   user: ["x-remote-user"],
   uid: ["x-remote-uid"],
@@ -139,9 +142,7 @@ function namedIn(
     : "The certificate's subject has bytes that no header field may carry";
 }
 
-/**
- * Returns the rule that selects the client's fields and trailers that are not forwarded; undefined: all are forwarded.
- */
+/** Returns a rule that is true for each client field or trailer that the proxy drops; undefined: it drops none. */
 export function dropsOf(identity: Identity, asserted: Asserted | undefined): FieldRule | undefined {
   return asserted === undefined ? identity.strips : asserted.drops;
 }
@@ -205,7 +206,8 @@ function impersonation({ name, uid, groups }: User): Assertion {
 }
 
 /**
- * Asserts no user: the request carries only the proxy's own credential, which every client with a certificate may use.
+ * Asserts no user. The request carries the proxy's own credential alone, and so gets the proxy's rights. In mode
+ * `ActAsImpersonator`, every client with a valid certificate may send such requests.
  */
 const lent: Assertion = {
   user: "impersonator",

@@ -43,7 +43,10 @@ function payloadIn(value: string): string {
   return parts.length === 3 && parts.every((part) => part.trim() !== "") ? (parts[1] ?? "") : "";
 }
 
-/** True if the certificate with the asserted identity, or else the token, has expired. `wallMs`: ms since 1970. */
+/**
+ * True if the client's credential has expired: the certificate whose identity the proxy asserts, or else the bearer
+ * token. `wallMs`: ms since 1970.
+ */
 export function isCredentialOver({ fields, asserted }: Identified, wallMs: number): boolean {
   const end = asserted === undefined ? bearerExpiresAt(fields) : asserted.notAfter;
   return (end ?? Number.POSITIVE_INFINITY) <= wallMs;

@@ -62,14 +62,17 @@ export type Bearer = {
 export type Credential = Bearer | undefined;
 
 /**
- * True if a backend has accepted the token recently, as far as this object shows. Another object of the same token may
- * show a later response.
+ * True if this object shows that a backend has accepted the token recently. Another object of the same token may show a
+ * later response.
  */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;
 }
 
-/** The latest token of a connection. It is kept, so that a token that the client repeats is not hashed again. */
+/**
+ * The latest bearer token of a connection. Kept, because most requests repeat the token, which is then not hashed
+ * again.
+ */
 export type CredentialMemo = { value: string; bearer: Bearer | undefined };
 
 export class Trust {

@@ -9,7 +9,7 @@ export type Waiting = {
   readonly user: string;
 };
 
-/** The waiting requests of one user, and the number of its admitted requests (`placed`). */
+/** The waiting requests of one user, and the number of the user's admitted requests (`placed`). */
 class Group<T extends Waiting> {
   readonly user: string;
   /** The user's waiting requests, oldest first. */
@@ -53,8 +53,8 @@ export class FairQueue<T extends Waiting> {
     if (this.#size <= this.#most) return undefined;
     const longest = this.#bySize.get(this.#largest);
     const [other] = longest?.has(group) === true ? [group] : (longest ?? []);
-    // If the user of the added request has the most requests, removes the added request. Otherwise removes the oldest
-    // request of the user with the most, because that user's newest request cannot be found at once.
+    // If the user of the added request has the most waiting requests, removes the added request. Otherwise another user
+    // has the most: removes that user's oldest request, because the newest one cannot be found at once.
     const [oldest = request] = other === group ? [request] : (other?.waiting ?? []);
     this.remove(oldest);
     return oldest;

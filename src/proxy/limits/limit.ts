@@ -1,4 +1,7 @@
-/** One limit of requests, from the configuration or an operator: which requests it counts, and how many may pass. */
+/**
+ * One limit on requests, set by the configuration or by an operator. It defines which requests count, and how many of
+ * them may pass.
+ */
 import { type Networks, networksOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
@@ -13,7 +16,7 @@ export type LimitOrigin = {
   readonly endsMs: number;
 };
 
-/** The properties of a caller that a limit compares. An unverified caller has no user and no groups. */
+/** The properties of a caller that limits can match. An unverified caller has no user and no groups. */
 export type LimitedCaller = {
   readonly user: string | undefined;
   readonly groups: readonly string[];
@@ -32,7 +35,7 @@ export class ReplicaCount {
     return this.#count;
   }
 
-  /** Takes effect for the next request that a shared limit counts. */
+  /** Sets the number of processes. Takes effect with the next request that a shared limit counts. */
   set(count: number): void {
     this.#count = Math.max(1, count);
   }
@@ -55,7 +58,8 @@ export class Limit {
   readonly #bucket: TokenBucket | undefined;
   readonly #replicas: { readonly count: number };
   /**
-   * The share of the limit that this process allows, above 0. 1 unless other workers of the same parent allow the rest.
+   * Share of the limit that this process allows: above 0, at most 1. It is below 1 only in a worker, whose siblings
+   * allow the rest.
    */
   share = 1;
   /** The number by which the bucket's rate and burst are divided now. */
@@ -87,8 +91,8 @@ export class Limit {
   }
 
   /**
-   * Adapts the bucket to the number of replicas. The rate is divided exactly. The burst is rounded down, but never below
-   * 1, because an emptier bucket would never let a request pass.
+   * Adapts the bucket to the number of replicas. The rate is divided exactly. The burst is rounded down, but never
+   * below 1, because a bucket that cannot hold one token would never let a request pass.
    */
   #divide(): void {
     const divisor = this.sharers / this.share;
@@ -135,7 +139,7 @@ export class Limit {
     return this.#bucket?.isOpen !== false;
   }
 
-  /** Counts a request that begins. */
+  /** Counts a request that begins, and takes its token from the bucket. */
   begin(): void {
     this.passed += 1;
     this.#bucket?.take();

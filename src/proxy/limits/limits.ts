@@ -8,7 +8,7 @@ export const operatorLimits = {
    * because each request is compared with all of them.
    */
   limits: 32,
-  /** Milliseconds between two journal entries about the refusals of one limit. */
+  /** Minimum ms between two journal entries about the refusals of one limit. */
   reportMs: 10_000,
   /**
    * Maximum number of characters of all operators' limits, written as JSON. A successor process inherits them in an
@@ -19,8 +19,8 @@ export const operatorLimits = {
 
 export const shieldLimits = {
   /**
-   * Ms for which a backend is shielded after it has started and become ready. An apiserver fills its caches in this
-   * time.
+   * Ms for which a backend is shielded after it has started and become ready. An apiserver needs about this long to
+   * fill its caches.
    */
   warmMs: 30_000,
   /** Ms for which a backend is shielded after the last sign of overload (a 429, or slow reads). */
@@ -34,10 +34,7 @@ export const shieldLimits = {
    * reads by default.
    */
   mostCap: 400,
-  /**
-   * A list is slow if its response begins after this many times as long as the response of the fastest list of its
-   * kind.
-   */
+  /** A list is slow if its response begins later than this multiple of the delay of the fastest list of its kind. */
   slowTimes: 4,
   /** A list whose response begins within this many ms never counts as slow, because so short a delay is harmless. */
   slowMs: 100,
@@ -47,7 +44,7 @@ export const shieldLimits = {
    */
   lateMs: 250,
   /**
-   * Factor by which each list increases the remembered time of the fastest list of its kind. The remembered time
+   * With each list, the remembered time of the fastest list of its kind grows by this factor. The remembered time
    * therefore follows the growth of the cluster.
    */
   fastestGrowth: 1.01,
@@ -56,7 +53,7 @@ export const shieldLimits = {
    * reason, and must not cause a second one.
    */
   decreaseMs: 250,
-  /** Maximum number of kinds of lists whose fastest time is remembered. A large cluster has 200 resources. */
+  /** Maximum number of kinds of lists for which the fastest time is remembered. A large cluster has 200 resources. */
   kinds: 512,
   /**
    * Ms after which a list no longer counts towards the cap, even if it has not ended, because its client may read

@@ -15,8 +15,8 @@ type Kept = { readonly written: WrittenLimit; readonly limit: Limit; readonly st
 
 export class OperatorLimits {
   /**
-   * Number of processes that share the limits of scope AllReplicas: those that operators set, and those of all
-   * clusters' configurations.
+   * Number of processes that share each limit of scope AllReplicas, whether an operator or a cluster's configuration
+   * has set the limit.
    */
   readonly replicas = new ReplicaCount();
   readonly #clock: Clock;
@@ -35,13 +35,16 @@ export class OperatorLimits {
     return Array.from(this.#kept.values(), ({ limit }) => limit);
   }
 
-  /** Calls `run` after each change. Returns the function that ends the calls. */
+  /** Calls `run` after each change of the limits. Returns a function that ends the subscription. */
   subscribe(run: () => void): () => void {
     this.#subscribers.add(run);
     return () => this.#subscribers.delete(run);
   }
 
-  /** Puts a limit into force for `ms`, and numbers it. `wanted`: an entry of `clusters[].limits` without a name. */
+  /**
+   * Puts a limit into force for `ms`, and gives it a number as its id. `wanted`: an entry of `clusters[].limits`
+   * without a name.
+   */
   add(wanted: object, { by, reason }: Pick<LimitOrigin, "by" | "reason">, ms: number): Limit | Failure {
     if (this.#isFrozen) return handingOver;
     if (this.#kept.size >= operatorLimits.limits)
@@ -82,7 +85,10 @@ export class OperatorLimits {
     return limit;
   }
 
-  /** Ends a limit before its time. Returns undefined if there is none with this number. */
+  /**
+   * Ends a limit before its time, and returns it. Returns undefined if no limit has this id, and a Failure during a
+   * handover.
+   */
   remove(id: string, by: string): Limit | Failure | undefined {
     if (this.#isFrozen) return handingOver;
     const limit = this.#kept.get(id)?.limit;

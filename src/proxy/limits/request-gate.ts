@@ -22,21 +22,21 @@ export type GateParts = {
 
 export type GateRequest = {
   /**
-   * The client's address and token, for admission; undefined if a backend had accepted the credential before the
-   * request arrived.
+   * The client's address and token, for admission; undefined: a backend had accepted the credential before the request
+   * arrived.
    */
   readonly applicant: Pick<Applicant, "address" | "bearer"> | undefined;
   readonly info: RequestInfo;
   readonly start: "exact" | "state" | "now" | undefined;
   readonly awaitsMarker: boolean;
   readonly isSelected: boolean;
-  /** The present knowledge about the caller, which changes when a backend accepts the token. */
+  /** Returns what is known about the caller now. This changes when a backend accepts the caller's token. */
   readonly caller: () => LimitedCaller;
   /** The hash of a token that a backend has accepted, or else the client's address. */
   readonly credential: () => string;
 };
 
-/** Implemented by the exchange. */
+/** The request as its gate sees it. The exchange implements this type. */
 export type GateOwner = {
   readonly isAnswered: boolean;
   readonly watch: { readonly progress: { readonly phase: string; readonly lastEventAt: number } } | undefined;
@@ -78,8 +78,8 @@ export class RequestGate {
   /** The request's entry in the admission of unproven credentials; undefined: it has not entered. */
   #entry: Entry | undefined;
   /**
-   * Clock reading at which a request that had to wait was admitted; 0: it did not wait. The time limit of retries
-   * begins at this reading.
+   * Clock reading at which a request that had to wait was admitted; 0: it did not wait. `sentAwayMs` is counted from
+   * this reading.
    */
   admittedAt = 0;
 
@@ -91,8 +91,8 @@ export class RequestGate {
   }
 
   /**
-   * True if the request may be sent as far as its credential is concerned. False while a request with an unproven
-   * credential waits for its admission, and if the admission has refused the request.
+   * True if the request's credential permits sending it now. False if the credential is unproven, and the admission
+   * makes the request wait or has refused it.
    */
   isAdmitted(owner: GateOwner): boolean {
     const { applicant } = this.#request;
@@ -111,16 +111,16 @@ export class RequestGate {
   }
 
   /**
-   * Returns the backend whose shield has admitted the request or makes it wait; otherwise `bound`, the backend of its
-   * client.
+   * Returns the backend whose shield has admitted the request or makes it wait. If there is none, returns `bound`, the
+   * backend to which the client is bound.
    */
   boundTo(bound: string | undefined): string | undefined {
     return this.#place?.shield.backend ?? bound;
   }
 
   /**
-   * Returns the backends from which one is chosen. For a list of a client that is bound to no backend, these are the
-   * backends where it need not wait, if there are any.
+   * Returns the backends that may get the request. If the request is a list, and its client is bound to no backend,
+   * returns only the backends at which the list need not wait. If it must wait at every backend, returns all.
    */
   choice(views: readonly BackendView[], bound: string | undefined): readonly BackendView[] {
     return this.#isLimited && this.boundTo(bound) === undefined ? this.#parts.shields.roomy(views) : views;
@@ -134,7 +134,10 @@ export class RequestGate {
     );
   }
 
-  /** False if the backend's shield makes the request wait, or has refused it. */
+  /**
+   * True if the request may be sent to this backend. False if the backend's shield makes the request wait, or has
+   * refused it.
+   */
   mayAsk(backend: string, owner: GateOwner): boolean {
     if (!this.#isLimited) return true;
     if (this.#place?.shield.backend === backend && this.#place.state === "placed") return true;

@@ -17,8 +17,8 @@ export type LimitedRequest = {
   readonly client: Client;
   readonly caller: Caller;
   /**
-   * True if the proxy has verified the caller's identity, or a backend has accepted its token. Otherwise a client could
-   * use up another user's limit with an invented token that names the user.
+   * True if the proxy has verified the caller's identity, or a backend has accepted its token. Without this condition,
+   * a client could use up another user's limit with an invented token that names that user.
    */
   readonly isVerified: boolean;
 };
@@ -55,7 +55,7 @@ export class RequestLimits {
     this.configure(configs);
   }
 
-  /** Applies the limits of another configuration. A limit that stays keeps its counts. */
+  /** Applies the limits of another configuration. A limit that is in both configurations keeps its counts. */
   configure(configs: readonly LimitConfig[]): void {
     const before = new Map(this.#own.map((limit) => [JSON.stringify(limit.config), limit]));
     const shared = this.#operators === undefined ? {} : { replicas: this.#operators.replicas };
@@ -138,7 +138,7 @@ export function endAll(limits: readonly Limit[]): void {
 
 const serviceAccount = /^system:serviceaccount:([^:]+):[^:]+$/;
 
-/** Returns what limits and shields know of a caller. */
+/** Returns the properties of a caller that limits and shields use. */
 export function limitedCallerOf(
   { identity }: Client,
   { subject, agent, address }: Caller,

@@ -1,11 +1,11 @@
 /**
- * The shield of one backend that has just started, or that is overloaded. A list, or a watch with initial events, costs
- * an apiserver as much as hundreds of other requests, and after a restart thousands of clients list at once. While the
+ * Protects one backend while it has just started or is overloaded. A list, or a watch with initial events, costs an
+ * apiserver as much as hundreds of other requests, and after a restart thousands of clients list at once. While the
  * shield is up, only a limited number of these requests (the cap) is *admitted*, that is, under way at the backend at
  * the same time. The others wait in the proxy, where they cost the apiserver nothing.
  *
- * The cap adapts as a TCP congestion window does: it begins small and grows with every list, until a list is slow or
- * gets 429. Then it shrinks, and from then on grows by one with every `cap` lists.
+ * The cap adapts as a TCP congestion window does. It begins small and grows by one with every list, until a list is
+ * slow or gets 429. The cap then shrinks, and after that it grows by one only with every `cap` lists.
  */
 import { Lru } from "../../base/lru.ts";
 import { FairQueue } from "./fair-queue.ts";
@@ -14,15 +14,15 @@ import { shieldLimits } from "./limits.ts";
 export type ShieldedRequest = {
   /** The user, identified by what the proxy has verified about the client. Users share the backend fairly. */
   readonly user: string;
-  /** Lists of the same kind take about the same time. */
+  /** Key of the list's kind; "": unknown. Lists of one kind take about the same time. */
   readonly kind: string;
   /** True until the list, or the watch's initial events, have arrived. */
   readonly isListing: () => boolean;
   /** Called in a later tick when a waiting request is admitted, or should choose a backend again. */
   readonly place: () => void;
   /**
-   * Called instead of `place` if the request has waited for too long, or was removed from the full queue for another
-   * user.
+   * Called instead of `place` if the request has waited for too long, or was removed from the full queue to make room
+   * for another user's request.
    */
   readonly refuse: () => void;
 };
@@ -46,7 +46,7 @@ export class ShieldPlace {
   }
 }
 
-/** The part of a backend's measured load that shows an overload. */
+/** The measurements of a backend from which its shield detects an overload. */
 export type ShieldedLoad = {
   readonly refusals: number;
   readonly gets: { readonly ms: number; readonly latestMs: number; readonly isKnown: boolean };
@@ -56,10 +56,10 @@ export class Shield {
   readonly backend: string;
   readonly #soon: (run: () => void) => void;
   readonly #queue = new FairQueue<ShieldPlace>(shieldLimits.waiting);
-  /** The requests in the queue, in the order in which they came. */
+  /** The requests that wait, in the order in which they arrived. */
   readonly #waiting = new Set<ShieldPlace>();
   readonly #placed = new Set<ShieldPlace>();
-  /** Milliseconds until the response of the fastest list of each kind began. */
+  /** By kind of list: how many ms the fastest list took until its response began. */
   readonly #fastest = new Lru<string, number>(shieldLimits.kinds);
   #cap: number = shieldLimits.firstCap;
   /**
@@ -74,10 +74,10 @@ export class Shield {
   #refusalsSeen = 0;
   /** Average time in ms of the backend's reads while the backend is not overloaded; 0: unknown. */
   #usualMs = 0;
-  /** Number of requests that this shield has refused since the start. */
+  /** Number of requests that this shield has refused since it was created. */
   refused = 0;
   /**
-   * True if the backend will have just started when it becomes ready, because it was down or was added while the proxy
+   * True if the backend counts as just started when it next becomes ready: it was down, or it was added while the proxy
    * ran.
    */
   isStarting: boolean;
@@ -135,7 +135,7 @@ export class Shield {
 
   /**
    * Called every second. Puts the shield up while the backend answers 429, or its reads are slow. While the shield is
-   * up and reads of one object are late, the cap shrinks, because renewals of Leases are then late for the same reason.
+   * up and reads of one object are late, the cap shrinks, because renewals of Leases are then late, too.
    */
   judge(now: number, { refusals, gets }: ShieldedLoad, slowness: number): void {
     this.#areReadsLate = gets.latestMs >= shieldLimits.lateMs;

@@ -1,4 +1,4 @@
-/** The shields of all backends of a cluster, and which requests they limit. */
+/** The shields of a cluster, one for each backend. */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import type { ShieldConfig } from "../../config/cluster.ts";
@@ -69,7 +69,7 @@ export class Shields extends Interval {
     return this.#shields.get(backend);
   }
 
-  /** Number of requests that were refused since the start, including those at removed backends. */
+  /** Number of requests refused since the process started, including those at removed backends. */
   get refused(): number {
     let sum = this.#refusedBefore;
     for (const { refused } of this.#shields.values()) sum += refused;
@@ -83,13 +83,16 @@ export class Shields extends Interval {
     return { cap: shield.isUp(this.#clock.now()) ? cap : 0, waiting, refused };
   }
 
-  /** Shields a backend that has become ready after a time without clients. */
+  /** Called when a backend has become ready. Puts the backend's shield up if the backend has just started. */
   returned(backend: string): void {
     if (this.#config.isEnabled) this.#shields.get(backend)?.warm(this.#clock.now());
     this.#update();
   }
 
-  /** Takes a new health state into account: requests do not wait at a backend that is not ready. */
+  /**
+   * Takes a new health state of a backend into account. If the backend is not ready, its waiting requests choose
+   * another one.
+   */
   judged({ name, state }: Pick<BackendView, "name" | "state">): void {
     const shield = this.#shields.get(name);
     if (shield === undefined) return;

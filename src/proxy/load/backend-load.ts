@@ -25,7 +25,9 @@ export class ReadTimes {
     this.#count += 1;
   }
 
-  /** Adds the reads since the previous call to the average. A second with few reads changes the average less. */
+  /**
+   * Adds the reads since the previous call to the average. The fewer reads there were, the less the average changes.
+   */
   update(): void {
     this.#latestMs = this.#count === 0 ? 0 : this.#sum / this.#count;
     if (this.#count === 0) return;
@@ -61,14 +63,17 @@ export type LoadFacts = {
    */
   readonly requestsActive: number;
   readonly requestsPerSecond: number;
-  /** Average ms until the response head, of reads of one object (`getMs`) and of lists (`listMs`); 0: not measured. */
+  /**
+   * Average ms between sending a read and receiving its response head; 0: not measured. `getMs`: reads of one object.
+   * `listMs`: lists.
+   */
   readonly getMs: number;
   readonly listMs: number;
-  /** Load that the number of open streams does not show, converted to a number of streams. */
+  /** Estimated load from short requests and transferred bytes, in units of one open stream. */
   readonly activity: number;
   /** The utilisation that the backend reports; undefined: it reports none. */
   readonly utilization: number | undefined;
-  /** The part of its weight that the backend can serve, at most 1 (capacity.ts). */
+  /** The share of its weight that the backend can serve, at most 1 (capacity.ts). */
   readonly capacity: number;
   readonly refusals: number;
 };
@@ -80,11 +85,11 @@ export class BackendLoad {
   requestsActive = 0;
   /** Average number of requests per second, without watches and long-running requests. */
   requestsPerSecond = 0;
-  /** Number of 429s since the process started, except those of evictions. */
+  /** Number of 429 responses since the process started, except responses to evictions. */
   refusals = 0;
   /**
-   * Load that the number of open streams does not show, converted to a number of streams. Short requests cause it, and
-   * the bytes of responses and events.
+   * Estimated load in units of one open stream. Short requests, and the bytes of responses and events, cause load that
+   * the number of open streams does not show.
    */
   #activity = 0;
   capacity = new Capacity();
@@ -110,8 +115,8 @@ export class BackendLoad {
   }
 
   ended(info: RequestInfo): void {
-    // The count may be 0 already: a backend that was removed and added again also gets the ends of its earlier
-    // requests.
+    // The count may be 0 already: if a backend was removed and added again, requests that began before its removal also
+    // end here.
     if (info.kind === "plain" && this.requestsActive > 0) this.requestsActive -= 1;
   }
 
@@ -173,7 +178,7 @@ export class BackendLoad {
   }
 }
 
-/** Returns the weight of the last `ms` in an average over `averageMs`. */
+/** Returns the weight that the last `ms` milliseconds have in an exponential average with time constant `averageMs`. */
 function shareOf(ms: number): number {
   return 1 - Math.exp(-ms / loadLimits.averageMs);
 }
@@ -255,7 +260,7 @@ export class BackendLoads extends Interval implements RequestObserver {
     return own.ms - median < loadLimits.slowReadMs ? 1 : own.ms / median;
   }
 
-  /** Returns which part of its weight a backend can serve. */
+  /** Returns the share of its weight that a backend can serve. */
   capacity(backend: string): number {
     return this.#loads.get(backend)?.capacity.share ?? 1;
   }
@@ -278,9 +283,9 @@ export class BackendLoads extends Interval implements RequestObserver {
   }
 
   /**
-   * Returns how many times more loaded a backend is than the other backends whose caches are warm. Compares
-   * utilisations if all of them report one, because a utilisation includes the load by clients of other proxies.
-   * Otherwise compares the durations of reads.
+   * Returns the ratio of a backend's load to that of the other backends whose caches are warm. The ratio is that of the
+   * utilisations if all these backends report one, because a utilisation includes the load by clients of other proxies.
+   * Otherwise it is the ratio of the read times.
    */
   #pressure(backend: string, warm: readonly (readonly [string, BackendLoad])[]): number {
     const now = this.#clock.now();

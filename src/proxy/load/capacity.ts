@@ -2,8 +2,8 @@
  * Estimates which part of its weight a backend can serve, by comparing it with the other backends. If a backend is
  * slower than the others (above `highPressure`), its capacity shrinks step by step; if it is as fast (below
  * `lowPressure`), its capacity grows; in between, its capacity stays the same. Each time the direction changes, the
- * steps become smaller. So the capacity settles, even if moved clients change the backend's speed a minute later. No
- * I/O.
+ * steps become smaller. So the capacity settles, even if moved clients change the backend's speed only a minute later.
+ * No I/O.
  */
 import { loadLimits } from "./limits.ts";
 
@@ -20,8 +20,8 @@ export class Capacity {
   }
 
   /**
-   * Changes the capacity. `pressure`: the backend's read times, or its utilisation, divided by those of the other
-   * backends.
+   * Changes the capacity. `pressure`: the backend's read times, or its utilisation, as a multiple of the other
+   * backends' median.
    */
   regulate(pressure: number): void {
     const direction = this.#directionFor(pressure);

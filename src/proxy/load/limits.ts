@@ -10,7 +10,7 @@ export const loadLimits = {
   averageMs: 10_000,
   /** If a period of `lookMs` has at least this many reads, their mean has its full weight in the average. */
   fullReads: 5,
-  /** Averages of fewer reads than this are not compared with those of other backends. */
+  /** An average is compared with those of other backends only if it was measured on at least this many reads. */
   comparedReads: 20,
   /**
    * A read that takes at most this many ms more than at other backends is not slow, because the backend may be far
@@ -20,18 +20,18 @@ export const loadLimits = {
   /** A utilisation that differs by less than this from the other backends' utilisation counts as equal. */
   alikeUtilization: 0.1,
   /**
-   * Number of periods of `lookMs` between two changes of a capacity. After this time, the averages show the effect of
-   * moved clients.
+   * Number of periods of `lookMs` between two changes of a backend's capacity. A change moves clients, and only after
+   * this time do the averages show the effect.
    */
   capacityLooks: 15,
   /**
-   * A backend gets fewer clients if its reads take this many times as long as the other backends' reads, or its
-   * utilisation is this many times as high (capacity.ts).
+   * A backend gets fewer clients if its read times, or its utilisation, exceed this multiple of the other backends'
+   * median (capacity.ts).
    */
   highPressure: 2,
   /**
-   * A backend for which the ratio of `highPressure` is below this value may get more clients again. Between both
-   * values, nothing changes.
+   * If a backend's read times or utilisation are below this multiple of the other backends' median, the backend may get
+   * more clients again. Between `lowPressure` and `highPressure`, nothing changes.
    */
   lowPressure: 1.25,
   /**
@@ -51,7 +51,7 @@ export const loadLimits = {
   /** Maximum ms for which a backend that has sent Retry-After gets no new clients. kube-apiserver sends 1 s. */
   mostPauseMs: 30_000,
   /**
-   * Ms after which a load report is no longer used. A report this old means that the backend gets no requests or no
+   * Ms after which a load report is no longer used. If no newer report has come, the backend gets no requests or no
    * longer sends reports.
    */
   reportMs: 30_000,

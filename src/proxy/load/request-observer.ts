@@ -1,5 +1,5 @@
 /**
- * Observers that are notified when a request begins, is answered and ends at a backend. The request path does not
+ * Observers that are notified when a request begins at a backend, is answered, and ends. The request path does not
  * depend on what the observers measure.
  */
 import type { Field } from "../../h2/core/field.ts";
@@ -8,8 +8,8 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 /** The methods run for every request, so they must be cheap and must not throw. */
 export type RequestObserver = {
   /**
-   * Called when the request is assigned to a backend, or its watch moves there. The request may still wait for a
-   * connection.
+   * Called when the request is assigned to a backend, or when its watch moves to the backend. The request may still
+   * wait for a connection.
    */
   began(backend: string, info: RequestInfo): void;
   /**

@@ -24,12 +24,15 @@ export type BackendAddress = {
   readonly proxyProtocol?: HeaderVersion | undefined;
 };
 
-/** A client certificate of the proxy and its key, in PEM, presented if a backend requests one. */
+/**
+ * The proxy's client certificate (with its chain) and private key, in PEM. Presented if a backend requests a
+ * certificate.
+ */
 export type ClientPair = { readonly chain: string; readonly key: string };
 
 /**
  * Returns a socket that is still connecting. `ends`: both ends of the client's connection, if the socket serves only
- * one client. The socket's "error" and "close" report failures.
+ * one client. Failures are reported by the socket's events "error" and "close".
  */
 export function openSocket(
   address: BackendAddress,

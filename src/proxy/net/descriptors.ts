@@ -1,5 +1,5 @@
 /**
- * Listening sockets that outlive a process: systemd (sd_listen_fds(3)) or a predecessor process passes them to the
+ * Listening sockets that outlive a process. systemd (sd_listen_fds(3)) or a predecessor process passes them to the
  * proxy, and the proxy passes them on to its successor. Clients in the kernel's accept queue of such a socket are not
  * lost. With SO_REUSEPORT instead, the clients in the queue of the ending process would get a reset.
  */
@@ -24,7 +24,10 @@ const keptVariable = "WATCHKEEPER_SOCKETS_KEPT";
 /** The inherited sockets that no listener has taken yet. */
 export class Descriptors {
   readonly #byName: Map<string, InheritedSocket>;
-  /** True if systemd keeps the sockets open after this process has ended, so that new clients then wait. */
+  /**
+   * True if systemd keeps the sockets open after this process has ended. New clients then wait until another process
+   * starts.
+   */
   readonly areKept: boolean;
 
   constructor(byName: Iterable<readonly [string, number]> = [], areKept = false) {
@@ -38,7 +41,7 @@ export class Descriptors {
 
   /**
    * Adds a socket that another process has passed. Closes the socket instead if the set already has one of this name,
-   * or if it is the admin port's and so belongs to no listener.
+   * or if it is the socket of the admin port, which no listener uses.
    */
   add(name: string, handle: PassedHandle): void {
     if (this.#byName.has(name) || name === adminName) handle.close();

@@ -12,7 +12,7 @@ import { getSystemErrorName } from "node:util";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { JsonLines, type JsonRecord } from "../../base/json.ts";
 
-/** Longest line in bytes. A message names one connection, so a longer line is no message of watchkeeper. */
+/** Maximum length of a line in bytes. A message names one connection, so watchkeeper never sends a longer line. */
 export const mostLineBytes = 16_384;
 /** Maximum number of channels at a time. A machine runs two watchkeeper processes; each opens one channel. */
 export const mostChannels = 8;
@@ -47,7 +47,7 @@ type Internals = {
   readonly PipeConnectWrap: new () => object;
   readonly WriteWrap: new () => object;
   readonly kinds: { readonly SERVER: number; readonly IPC: number };
-  /** True if the kernel has not taken the last write at once, so that `oncomplete` is called later. */
+  /** True if the kernel did not take the last write at once, so that `oncomplete` is called later. */
   readonly isUnderWay: () => boolean;
 };
 
@@ -75,8 +75,8 @@ function failed(what: string, code: number): Failure {
 }
 
 /**
- * True if no process listens at the path. After any other failure, a process may listen there: it may be busy, or this
- * process may be short of descriptors.
+ * True if the failure proves that no process listens at the path. After any other failure, a process may be listening:
+ * it may be busy, or this process may have no free descriptor.
  */
 export function isUnserved({ cause }: Failure): boolean {
   return cause === -os.constants.errno.ECONNREFUSED;
@@ -186,7 +186,7 @@ export class HandleChannel {
     const line = `${JSON.stringify({ ...message, ...(passed && { hasHandle: 1 }) })}\n`;
     return new Promise((resolve) => {
       const oncomplete = (status: number): void => resolve(status === 0);
-      // The request keeps the handle alive until the kernel has it.
+      // `request` refers to the handle, so that the handle is not freed before the kernel has the socket.
       const request = Object.assign(new this.#node.WriteWrap(), { oncomplete, handle });
       const status =
         handle === undefined
@@ -215,7 +215,8 @@ export class HandleChannel {
       this.#take(message);
       return !this.#isOver;
     });
-    // The kernel delivers a socket with the first byte of its line, so at most the present line has one.
+    // The kernel delivers a socket with the first byte of its line. All complete lines are processed at this point, so
+    // at most one socket may be left, and only if an incomplete line is left.
     const mostHandles = this.#lines.pendingBytes > 0 ? 1 : 0;
     if (!isFit || this.#handles.length > mostHandles) this.close();
   }

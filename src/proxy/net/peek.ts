@@ -1,7 +1,7 @@
 /**
  * Reads the first bytes of a new socket before its protocol is known, and puts back the bytes that the decision does
- * not consume. A deadline limits the time (A22). The function that decides limits the bytes of one socket, and
- * `peekedBytes` limits the bytes of all sockets.
+ * not consume. A deadline limits the time (A22). The caller's `Decide` function must limit the bytes of one socket;
+ * `peekedBytes` limits the bytes of all sockets together.
  */
 import type net from "node:net";
 import type { Clock } from "../../base/clock.ts";

@@ -30,8 +30,8 @@ const longestLine = 107;
 const fixedBytes = 16;
 
 /**
- * Sizes in version 2 by IP family: of one address, and of the block with both addresses and both ports. Other families
- * are ignored.
+ * Version 2, by IP family: the size in bytes of one address, and of the block that has both addresses and both ports.
+ * Other families are ignored.
  */
 const families = new Map([
   [1, { addressBytes: 4, blockBytes: 12 }],
@@ -127,8 +127,8 @@ const ownHeaders = {
 };
 
 /**
- * Returns a PROXY header with the addresses of the client's connection. If an end has no IP address, the header states
- * that the connection is the proxy's own.
+ * Returns a PROXY header with the addresses of the client's connection. If either end has no IP address, the header
+ * states instead that the connection is the proxy's own.
  */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);

@@ -43,8 +43,8 @@ export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): b
   if (fields === undefined || !isReader(handle)) return false;
   const wrapped: OnRead = (count, buffer) => {
     onRead(buffer.subarray(0, count));
-    // Returning false makes Node stop reading. Node sometimes resumes a paused socket by itself. The socket then
-    // delivers only this one chunk.
+    // Returning false makes Node stop reading. So if Node resumes a paused socket by itself, which it sometimes does,
+    // the socket delivers only this one chunk.
     return !socket.isPaused();
   };
   Reflect.set(socket, fields.buffer, shared);

@@ -1,6 +1,7 @@
 /**
- * Three ways to end a socket: after the peer has read the last bytes; in such a way that the peer sees a broken
- * response; or without parsing what the socket has already received.
+ * Three ways to end a socket. `closeAfterFlush` closes it after the peer has had time to read the last bytes. `abort`
+ * makes the peer see that the response is incomplete. `stopParsing` keeps node:http from parsing what the socket has
+ * already received.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";

@@ -60,8 +60,8 @@ export function wireOf(
   socket.on("error", (error) => {
     failure ??= failureFrom(error, parts.origin);
   });
-  // The peer's FIN ends the session in both directions. The session is notified at once: if it waited until the peer
-  // has read the rest, its streams would stay open for seconds (D17).
+  // The peer's FIN ends the session in both directions. The session is notified at once, because its streams would
+  // otherwise stay open for seconds, until the peer has read the rest (D17).
   socket.on("end", () => {
     guarded(() => owner.closed(failure));
     if (!socket.writableEnded) output.end();
@@ -95,12 +95,14 @@ class Output implements Wire {
     if (this.#writer === undefined) writeToStream(socket, buffers, written);
     else this.#writer.write(buffers, written);
     const { waitingBytes } = this;
-    // Response heads are not flow-controlled, so the proxy stops reading clients that do not read their responses.
+    // The proxy stops reading from a client that does not read its responses, because flow control does not limit
+    // response heads.
     if (this.#isClient && waitingBytes > unreadBytes) socket.pause();
-    // With more waiting bytes than this, Node's own write has also returned false, so Node will emit "drain".
+    // If more bytes than `socketBacklogBytes` wait, Node's own write has also returned false, so Node will emit
+    // "drain".
     const isTaken = waitingBytes <= limits.socketBacklogBytes;
-    // Only set here, never reset: even if a later write is taken, `drained` must be called, because the socket may be
-    // paused until then.
+    // `#isFull` is only set here, never reset. `drained` must be called even if a later write is taken, because the
+    // socket may be paused until then.
     if (!isTaken) this.#isFull = true;
     return isTaken;
   }

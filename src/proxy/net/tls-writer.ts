@@ -10,7 +10,10 @@ import net from "node:net";
 import tls from "node:tls";
 import { getSystemErrorName } from "node:util";
 
-/** The request object of one write. Node calls `oncomplete` when the kernel has taken the bytes, or has failed to. */
+/**
+ * The request object of one write. Node calls `oncomplete` when the kernel has taken the bytes, or when the write has
+ * failed.
+ */
 type WriteRequest = { oncomplete: (status: number) => void };
 type Handle = { writeBuffer(request: WriteRequest, bytes: Buffer): number };
 
@@ -69,7 +72,7 @@ export class TlsWriter {
   #writingBytes = 0;
   #queue: Buffer[] = [];
   #queuedBytes = 0;
-  /** The functions to call when the last buffer of the queue is encrypted. */
+  /** The `written` functions of earlier writes. They are called when the last buffer of the queue is encrypted. */
   #onTaken: (() => void)[] = [];
 
   private constructor(
@@ -97,7 +100,8 @@ export class TlsWriter {
     if (requests === undefined || !isReady(socket)) return undefined;
     const handle: unknown = Reflect.get(socket, "_handle");
     if (!isTlsHandle(handle)) return undefined;
-    // Otherwise Node would end the socket when the peer ends its half, even if the queue has bytes.
+    // With `allowHalfOpen` false, Node would end the socket when the peer ends its half, even if the queue still has
+    // bytes.
     socket.allowHalfOpen = true;
     return new TlsWriter(socket, handle, requests, onProgress);
   }
@@ -130,7 +134,7 @@ export class TlsWriter {
 
   #submit(bytes: Buffer): void {
     if (this.#socket.destroyed) return;
-    // Set before the write, because a write that fails may be completed during the call.
+    // `#writingBytes` is set before the write, because Node may call `oncomplete` of a failed write during the call.
     this.#writingBytes = bytes.length;
     const request = this.#request;
     this.#request = this.#otherRequest;
@@ -147,7 +151,7 @@ export class TlsWriter {
     this.#onProgress();
   }
 
-  /** Takes as many buffers from the queue as one write may contain. */
+  /** Removes as many buffers from the queue as fit into one write, and joins them. */
   #next(): Buffer {
     let bytes = 0;
     let count = 0;
@@ -179,7 +183,7 @@ export class TlsWriter {
   }
 }
 
-/** True if copying the buffer costs less than keeping the caller's memory. */
+/** True if copying the buffer costs less than keeping the caller's memory alive. */
 export function isShort({ length }: Buffer): boolean {
   return length < copiedBytes;
 }

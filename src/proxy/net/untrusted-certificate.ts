@@ -16,7 +16,8 @@ const unsigned: readonly string[] = [
 ];
 
 /**
- * Maximum length of certificate names in a message, because a hostile backend can put any text into its certificate.
+ * Maximum length to which a certificate's names are cut in a message. A hostile backend can put any text into its
+ * certificate.
  */
 const mostChars = 160;
 

@@ -7,7 +7,7 @@ export type Wire = {
    * later. `written` is called when the buffers may be used again, but not if the wire breaks before that.
    */
   write(buffers: readonly Buffer[], written?: () => void): boolean;
-  /** Number of bytes written that the kernel has not taken yet; undefined: the wire does not count them. */
+  /** Number of written bytes that the kernel has not taken yet; undefined: the wire does not count them. */
   readonly waitingBytes?: number;
   /** Closes the wire after everything that was written. */
   end(): void;

@@ -12,23 +12,28 @@ import { resourceKey } from "../../watch/session/watch-context.ts";
 import { type Outlier, PeerOutcomes } from "./peer-outcomes.ts";
 
 export const apiFailureLimits = {
-  /** Ms for which requests avoid a backend that cannot reach an API. Then one request tests the backend again. */
+  /**
+   * Ms for which the requests of an API avoid a backend that cannot reach the API. Then one request tests the backend
+   * again.
+   */
   avoidMs: 30_000,
   /** Ms that the proxy waits for the result of the request that tests an avoided backend. */
   trialMs: 10_000,
-  /** Ms without any request of the API after which a backend's failures are forgotten, and its incident ends. */
+  /** Ms after which an avoided backend is forgotten if no request of the API has come since its avoidance ended. */
   forgetMs: 300_000,
   /**
    * Number of consecutive requests that must reach the API through an avoided backend before it is no longer avoided.
    */
   trials: 3,
-  /** Maximum number of pairs of a backend and an API for which the backend is avoided. */
+  /** Maximum number of entries, each for one backend that the requests of one API avoid. */
   avoided: 64,
   /** Minimum ms between two journal entries about one API group or webhook at one backend. */
   reportMs: 10_000,
   /** Ms between two checks for API groups and webhooks that no longer fail. */
   lookMs: 10_000,
-  /** Number of bytes of an error response that are searched. A Status with a webhook's name and URL has 1 KiB. */
+  /**
+   * Number of bytes of an error response that are searched. A Status with a webhook's name and URL is about 1 KiB long.
+   */
   statusBytes: 4096,
   /** Maximum length of a webhook's name, which is a DNS name. */
   nameChars: 253,
@@ -41,8 +46,8 @@ export const apiFailureLimits = {
 export type ApiFailure = "refused" | "unanswered";
 
 /**
- * A backend that is avoided by the requests of one API. `successes`: number of consecutive requests that have reached
- * the API.
+ * A backend that the requests of one API avoid. `successes`: number of consecutive requests that have reached the API
+ * through this backend.
  */
 type Grey = { readonly backend: string; readonly api: string; until: number; successes: number };
 
@@ -58,12 +63,12 @@ export class ApiFailures {
   readonly #journal: Journal;
   readonly #groups = new PeerOutcomes();
   readonly #webhooks = new PeerOutcomes();
-  /** The avoided backends, by backend and API group. */
+  /** One entry for each pair of a backend and an API group whose requests avoid this backend. */
   readonly #grey = new Map<string, Grey>();
   readonly #reportedAt = new Map<string, number>();
   #names: readonly string[] = [];
   #lookedAt = 0;
-  /** Failures since the start, by backend, API group and kind of failure (`ApiFailure`). */
+  /** Failures since the process started, by backend, API group and kind of failure (`ApiFailure`). */
   readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
   /** If false, a backend that cannot reach an API is reported, but still gets the API's requests. */
   mayAvoid = true;
@@ -134,7 +139,7 @@ export class ApiFailures {
   }
 
   /**
-   * True if requests of this API avoid a backend, and thus may not go to the backend to which their client is bound.
+   * True if requests of this API avoid some backend. If their client is bound to that backend, they go to another one.
    */
   isAvoiding({ group }: Pick<RequestInfo, "group">): boolean {
     if (this.#grey.size === 0 || !this.mayAvoid) return false;
@@ -143,8 +148,9 @@ export class ApiFailures {
   }
 
   /**
-   * Returns the backends that a new request of this API avoids. Some time after a backend's last failure, one request
-   * tests whether the backend reaches the API again: it avoids all other backends, and is sent again if the test fails.
+   * Returns the backends that a new request of this API avoids. When the avoidance of a backend has lasted for
+   * `avoidMs`, one request tests whether this backend reaches the API again. To send the test request to this backend,
+   * all other backends are returned. If the test fails, the request is sent again to another backend.
    */
   avoided({ group }: Pick<RequestInfo, "group">): readonly string[] {
     if (this.#grey.size === 0 || !this.mayAvoid || isBuiltIn(group)) return none;
@@ -162,7 +168,7 @@ export class ApiFailures {
     return avoided;
   }
 
-  /** The API groups that a backend cannot reach. */
+  /** Returns the groups of the aggregated APIs that this backend cannot reach. */
   unreachableFrom(backend: string): readonly string[] {
     return this.#grey
       .values()
@@ -271,7 +277,7 @@ function textsOf({ backend, failed, total, peer }: Outlier): OutlierTexts {
   return { backend, failed, total, peer: peer.backend, peerFailed: peer.failed, peerTotal: peer.total };
 }
 
-/** Reads the first bytes of a failed response's body, and passes their text on once. */
+/** Collects the first bytes of an error response's body, and calls `read` once with their text. */
 export class StatusReader {
   readonly #read: (backend: string, text: string) => void;
   #backend = "";

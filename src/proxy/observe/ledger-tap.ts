@@ -21,13 +21,17 @@ const KiB = 1024;
 
 export const ledgerTapLimits = {
   /**
-   * A relist storm has at least this many lists within `stormMs`, by at least `stormCallers` callers, of resources that
-   * these callers had watched before. A single restarted client may send as many lists, but causes no storm.
+   * A relist storm is at least this many lists within `stormMs`, by at least `stormCallers` callers. Only lists of
+   * resources that the caller had watched before count. A single restarted client may send as many lists, but causes no
+   * storm.
    */
   stormRelists: 40,
   stormCallers: 5,
   stormMs: 10_000,
-  /** Maximum size in bytes of the copy of a write to a lease. A Lease has 1 KiB, an annotated ConfigMap little more. */
+  /**
+   * Maximum size in bytes of the copy of a write to a lease. A Lease is about 1 KiB long, an annotated ConfigMap a
+   * little more.
+   */
   leaseBodyBytes: 16 * KiB,
 } as const;
 
@@ -40,7 +44,9 @@ export type LedgerRequest = {
   readonly auditId: string;
 };
 
-/** What a worker reports to its parent, whose ledger tap knows the requests of all workers. */
+/**
+ * A fact that a worker process reports to its parent process. The parent's ledger tap judges the facts of all workers.
+ */
 export type LedgerFact =
   | ({ readonly of: "lease"; readonly caller: CallerName; readonly auditId: string } & Omit<
       LeaseWrite,
@@ -108,10 +114,12 @@ export class LedgerTap {
   readonly #journal: Journal;
   readonly #storm = new RelistStorm();
   readonly #tell: ((fact: LedgerFact) => void) | undefined;
-  /** Callers whose requests arrive at workers. The workers' own ledgers count these requests. */
+  /** The callers that workers report. The workers themselves count these callers' requests. */
   readonly #elsewhere: Ledger;
 
-  /** `tell`: set in a worker, whose parent judges leases and relist storms; default: this process does. */
+  /**
+   * `tell`: set in a worker, whose parent judges leases and detects relist storms. Undefined: this process does both.
+   */
   constructor(clock: Clock, journal: Journal, tell?: (fact: LedgerFact) => void) {
     this.#clock = clock;
     this.#journal = journal;
@@ -163,7 +171,10 @@ export class LedgerTap {
     }
   }
 
-  /** Returns an object that copies the request's body; undefined for nearly all requests. */
+  /**
+   * Returns an object that copies the request's body. Returns undefined for nearly all requests, because the ledger
+   * needs only the bodies of writes to leases and of some writes to pods.
+   */
   copyFor(request: LedgerRequest): BodyCopy | undefined {
     const { info } = request;
     if (!info.isResource || info.kind !== "plain") return undefined;
@@ -182,7 +193,7 @@ export class LedgerTap {
         if (isNow || isImmediateDelete(body)) this.#podSeen(namespace, name, true);
       });
     }
-    // A pod exists if the scheduler binds it or a kubelet writes its status.
+    // A pod exists if the scheduler binds it, or if a kubelet writes its status.
     const isThere = (subresource === "status" || subresource === "binding") && writes.has(verb);
     return isThere ? new BodyCopy(() => this.#podSeen(namespace, name, false)) : undefined;
   }
@@ -209,8 +220,8 @@ export class LedgerTap {
   }
 
   /**
-   * A worker records the lease, too: when watches move, those of callers that renew a lease move among the first. Only
-   * the parent process journals a suspicion.
+   * Records the lease. If the write is suspect, only the parent process journals that. A worker records leases only
+   * because, when watches move, the watches of lease holders move among the first.
    */
   #judgeLease(write: LeaseWrite, auditId: string): void {
     const suspicion = this.leases.written(write, this.#clock.now());
@@ -248,7 +259,7 @@ function nameOf({ subject, agent, address }: Caller): CallerName {
   return { subject, agent, address };
 }
 
-/** A list of a resource that the caller had watched before. */
+/** A list of a resource that the same caller had watched before. */
 type Relist = { readonly caller: Caller; readonly resource: string; readonly at: number };
 
 type Storm = {
@@ -258,11 +269,14 @@ type Storm = {
 };
 
 export class RelistStorm {
-  /** The latest relist of each pair of caller and resource, oldest first; at most `stormRelists`. */
+  /** The latest relist for each caller and resource, oldest first; at most `stormRelists`. */
   #relists: Relist[] = [];
   #reportedAt = Number.NEGATIVE_INFINITY;
 
-  /** Records a relist. Returns a storm if this relist completes one, or shows that one continues. */
+  /**
+   * Records a relist. Returns the present relist storm, at most once in `stormMs`; undefined: there is no storm, or it
+   * was returned recently.
+   */
   take(caller: Caller, resource: string, at: number): Storm | undefined {
     const isOther = (one: Relist): boolean => one.caller !== caller || one.resource !== resource;
     this.#relists = this.#relists.filter((one) => at - one.at < ledgerTapLimits.stormMs && isOther(one));

@@ -8,14 +8,15 @@ export const outcomeLimits = {
   /** Maximum number of subjects counted at once. A cluster has a dozen aggregated APIs, and as many webhooks. */
   subjects: 32,
   /**
-   * Ms of one part of the window, and the number of parts. The window is that long because a controller may send only
-   * one request in 15 s.
+   * Ms of one part of the window, and the number of parts. The whole window is a minute long, because a controller may
+   * send only one request in 15 s.
    */
   partMs: 10_000,
   parts: 6,
   /**
-   * Number of the latest parts of the window that are also compared without the older ones. Soon after an outage of all
-   * backends, these parts contain no failures of the other backends that could hide a faulty one.
+   * The comparison is made twice: over the whole window, and over this many of its latest parts. An outage of all
+   * backends leaves failures of every backend in the window, which would hide a faulty backend. Soon after the outage,
+   * the latest parts contain none of them.
    */
   recentParts: 2,
   /**
@@ -24,7 +25,7 @@ export const outcomeLimits = {
   failures: 4,
   failingShare: 0.7,
   /**
-   * A backend is compared with another one that has at least `successes` successes, and at most the share
+   * A backend is compared only with backends that have at least `successes` successes, and at most the share
    * `healthyShare` of failures.
    */
   successes: 3,
@@ -33,7 +34,10 @@ export const outcomeLimits = {
 
 export type Outcomes = { readonly backend: string; readonly failed: number; readonly total: number };
 
-/** A backend at which requests fail, and the best of the other backends, at which they succeed. */
+/**
+ * A backend at which most requests of a subject fail. `peer`: of the backends at which they succeed, the one with the
+ * most requests.
+ */
 export type Outlier = Outcomes & { readonly peer: Outcomes };
 
 class Window {
@@ -48,7 +52,7 @@ class Window {
     if (hasFailed) this.#failed[at] = (this.#failed[at] ?? 0) + 1;
   }
 
-  /** Returns the sums of the latest `parts` parts of the window. */
+  /** Returns the sums over the latest `parts` parts of the window. */
   sums(
     now: number,
     parts: number = outcomeLimits.parts,
@@ -88,10 +92,13 @@ export class PeerOutcomes {
     return this.#subjects.keys();
   }
 
-  /** Counts a failure. If far more requests fail at this backend than at another one, returns the counts of both. */
+  /**
+   * Counts a failure. If far more requests fail at this backend than at another one, returns the counts of both;
+   * otherwise undefined.
+   */
   failed(subject: string, backend: string, now: number): Outlier | undefined {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
-    // Makes this subject the newest entry, because its failure is the latest.
+    // Makes this subject the most recently used entry, so that it is evicted last.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
     const { parts, recentParts } = outcomeLimits;

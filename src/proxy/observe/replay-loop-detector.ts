@@ -12,19 +12,20 @@ import { identityOf } from "../../kube/resume-request.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import { clientKey, type RequestContext, userAgentOf } from "../context/request-context.ts";
 
-/** The requests of one client for one watch from one version. */
+/** Counts how often one client requests one watch from one version. */
 export class ReplayLoop {
   #since = 0;
   #count = 0;
-  /** Number of requests in the `replayMs` before `#since`. */
+  /** Number of counted requests in the period of `replayMs` that ended at `#since`. */
   #countBefore = 0;
   #isTold = false;
   /** Number of ended watches that the client has not replaced by a new request yet. */
   #over = 0;
 
   /**
-   * Records an answered request. If there were too many, returns their number, at most once a minute: that of the
-   * current minute until now, or of the last whole minute, whichever is larger.
+   * Records a request that a backend has answered. If the client repeats the watch too often, returns the number of
+   * requests in the present period of `replayMs` or in the one before, whichever is larger. Otherwise, or if this
+   * period's number was returned already, returns undefined.
    */
   asked(now: number): number | undefined {
     if (now - this.#since >= limits.replayMs) {
@@ -33,8 +34,8 @@ export class ReplayLoop {
       this.#count = 0;
       this.#isTold = false;
     }
-    // A request that replaces no ended watch does not count, because several informers of a client may open equal
-    // watches.
+    // A request counts only if it replaces a watch that has ended, because several informers of one client may open the
+    // same watch.
     if (this.#over === 0) return undefined;
     this.#over -= 1;
     this.#count += 1;
@@ -59,8 +60,8 @@ export class ReplayLoopDetector {
   }
 
   /**
-   * Records that a backend has answered the watch. The caller must call `ended` of the result when the watch ends.
-   * Returns undefined if the watch has no exact version.
+   * Records that a backend has answered the watch. The caller must call `ended` of the returned object when the watch
+   * ends. Returns undefined if the watch does not start at an exact resource version.
    */
   answered(
     { request, target, resource }: WatchContext,

@@ -1,7 +1,7 @@
 /**
- * The trace of one sampled request: its span, and a span for each wait, attempt and move of a watch. Requests that are
- * not sampled have no trace. When the request ends, a record of the trace goes to the sink, which exports it
- * (admin/tracing).
+ * The trace of one sampled request: its span, with child spans for waits and attempts, and for each move of a watch to
+ * another backend. Requests that are not sampled have no trace. When the request ends, a record of the trace goes to
+ * the sink, which exports it (admin/tracing).
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -9,7 +9,9 @@ import type { Move } from "../../watch/session/end-verdict.ts";
 import { type TraceParent, withTraceParent } from "./trace-parent.ts";
 
 export const traceLimits = {
-  /** Maximum number of spans below a request's span. Even a watch that lasts a week moves less often. */
+  /**
+   * Maximum number of child spans of one request. Even a watch that lasts a week moves to another backend fewer times.
+   */
   spans: 64,
   /** Minimum ms of a wait that gets a span. Every request waits a little for its turn of the event loop. */
   waitMs: 1,
@@ -86,7 +88,10 @@ export class RequestTrace {
     this.#idleSince = at;
   }
 
-  /** Returns the header fields, with the request's span as the parent span for the backend. */
+  /**
+   * Returns the header fields with a `traceparent` that names the request's span, so that the backend's spans become
+   * its children.
+   */
   into(fields: readonly Field[]): Field[] {
     return withTraceParent(fields, this.#ids);
   }
@@ -101,7 +106,7 @@ export class RequestTrace {
     this.#attempts.set(attempt, span);
   }
 
-  /** Adds a span for the wait before the request's head was sent to the attempt's backend. */
+  /** Ends the wait before the request's head was sent to the attempt's backend, and adds a span for this wait. */
   sent(attempt: object): void {
     const span = this.#attempts.get(attempt);
     if (span !== undefined) this.#waited("connect", span.startMs, span.backend);

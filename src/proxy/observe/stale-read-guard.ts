@@ -1,11 +1,12 @@
 /**
- * Detects or prevents stale reads: responses with older data than the client has already received (k/k 59848, G8). One
- * backend's cache may be older than another's, and a list, or a watch from version 0, returns whatever the cache
- * contains.
+ * Detects or prevents stale reads: responses whose data is older than data that the client has already received (k/k
+ * 59848, G8). One backend's cache may be older than another's, and a list or a watch from version 0 gets whatever the
+ * cache contains.
  *
- * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard requests at least the version
- * that the client has received, so that a backend with an older cache waits or refuses. Responses with unreadable
- * versions are ignored. After several refusals, the client's requests are forwarded unchanged.
+ * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard makes such lists and watches
+ * demand at least the version that the client has received. A backend with an older cache then waits or refuses.
+ * Responses whose version cannot be read are ignored. After several refusals, the client's requests are forwarded
+ * unchanged.
  */
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
@@ -25,7 +26,8 @@ import { clientKey } from "../context/request-context.ts";
 
 export const staleReadLimits = {
   /**
-   * Maximum number of remembered versions: one for each client and resource, which takes 250 bytes. A kubelet has five.
+   * Maximum number of remembered versions, one for each client and resource. A version takes 250 bytes. A kubelet needs
+   * five.
    */
   seenVersions: 50_000,
   /** After this many refusals in a row (each a 504 after 3 s), a client's requests demand no minimum version. */
@@ -37,8 +39,8 @@ export const staleReadLimits = {
 type ClientConnection = { readonly isOpen: boolean };
 
 /**
- * The newest version of one resource that one client has received. No later response should be older, but if a client
- * reads again after a move or a restart, it may reach a backend with an older cache.
+ * The newest version of one resource that one client has received. No later response should be older, but a client that
+ * reads again after its restart, or after a move to another backend, may reach an older cache.
  */
 export class SeenVersion {
   readonly client: string;
@@ -51,7 +53,7 @@ export class SeenVersion {
    * any of the processes. Undefined: the client never had two open connections.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
-  /** Number of consecutive refusals by backends that did not reach the newest version of the client in time. */
+  /** Number of consecutive refusals. A backend refuses if it does not reach the client's newest version in time. */
   #refusals = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
 
@@ -91,13 +93,13 @@ export class SeenVersion {
       this.#apart.set(connection, version);
   }
 
-  /** Records that the client got a list or an initial state of this version on this connection. */
+  /** Records that the client got a list, or the initial events of a watch, with this version on this connection. */
   shown(version: string, connection: ClientConnection): void {
     this.#refusals = 0;
     this.raise(version, connection);
   }
 
-  /** True if this stale response should be reported: at most one in `staleReadLimits.reportMs`. */
+  /** True if this stale response should be reported. That is the case at most once in `staleReadLimits.reportMs`. */
   isNews(now: number): boolean {
     if (now - this.#reportedAt < staleReadLimits.reportMs) return false;
     this.#reportedAt = now;
@@ -105,8 +107,8 @@ export class SeenVersion {
   }
 
   /**
-   * Counts a refusal. After several in a row, forgets the version and returns true: for the client, old data is better
-   * than none.
+   * Counts a 504 from a backend that did not have the demanded version. After several in a row, forgets the version and
+   * returns true, because old data is better for the client than none. Returns false before that.
    */
   refused(): boolean {
     this.#refusals += 1;
@@ -147,7 +149,7 @@ export class GuardedRead {
   readonly isDemanded: boolean;
   readonly #isList: boolean;
   #answeredBy = "";
-  /** Searches a list for its version; undefined before the response, and once the version was found. */
+  /** Searches a list for its version. Undefined before the response, and again once the version was found. */
   #reading: ListVersion | undefined;
 
   constructor(guard: StaleReadGuard, seenVersion: SeenVersion, { client, info, target }: ClassifiedRequest) {
@@ -160,7 +162,7 @@ export class GuardedRead {
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 
-  /** Returns true if the backend's data is older than the version that the proxy demands. */
+  /** Returns true if the backend has refused the request, because its data is older than the demanded version. */
   answered(backend: string, head: readonly Field[]): boolean {
     this.#answeredBy = backend;
     const isBehind = this.isDemanded && head[0]?.value === "504";
@@ -187,8 +189,8 @@ export class GuardedRead {
   }
 
   /**
-   * Records that the client gets a list or an initial state of this version. Reports the response if the client had
-   * received a newer version.
+   * Records that the client gets a list, or the initial events of a watch, with this version. Reports the response as
+   * stale if the client had received a newer version before.
    */
   shown(version: string): void {
     this.#seenVersion.shown(version, this.#connection);
@@ -196,7 +198,10 @@ export class GuardedRead {
     this.#guard.outdated(this.#seenVersion, { backend: this.#answeredBy, version, seen: this.#before });
   }
 
-  /** Records that the backend did not reach the demanded version within 3 s (504, watch.md §3.1). */
+  /**
+   * Records that the backend answered 504, because its cache did not reach the demanded version within 3 s (watch.md
+   * §3.1).
+   */
   refused(): void {
     if (this.isDemanded) this.#guard.refused(this.#seenVersion, this.#seenVersion.version);
   }
@@ -208,8 +213,8 @@ export class StaleReadGuard {
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
   /**
-   * Counts since the process started: stale responses, requests with a demanded minimum version, and refusals of these
-   * requests.
+   * Counts since the process started: stale responses, requests to which a minimum version was added, and those of them
+   * that a backend refused.
    */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };
 
@@ -222,7 +227,7 @@ export class StaleReadGuard {
     return this.mode === "Enforce";
   }
 
-  /** Returns undefined if the guard is disabled, or the response will not show the version of its data. */
+  /** Returns undefined if the guard is disabled, or if the response will not show the version of its data. */
   guardedRead(request: ClassifiedRequest): GuardedRead | undefined {
     const { info, target, client, caller, fields } = request;
     if (this.mode === "Disabled" || !showsState(info, target) || this.#parts.origins.of(info).isForeign)
@@ -239,7 +244,10 @@ export class StaleReadGuard {
     return read;
   }
 
-  /** Returns the entry of a client and resource. `identity` distinguishes clients behind one address. */
+  /**
+   * Returns what a client has seen of a resource, and creates the entry if there is none. `identity` distinguishes
+   * clients that share one address.
+   */
   seenBy(client: string, identity: string, resource: string): SeenVersion {
     const key = `${client} ${identity} ${resource}`;
     const seenVersion = this.#seenVersions.get(key) ?? new SeenVersion(client, resource);
@@ -273,7 +281,10 @@ function queryOf(target: string): string {
   return target.slice(target.indexOf("?") + 1);
 }
 
-/** True for a watch, and for a list that does not request a past state. */
+/**
+ * True if the response shows the present state of a resource: for a watch, and for a list unless it requests a past
+ * state.
+ */
 function showsState(info: RequestInfo, target: string): boolean {
   if (!info.isResource) return false;
   const isList = info.kind === "plain" && info.verb === "list";
@@ -283,7 +294,7 @@ function showsState(info: RequestInfo, target: string): boolean {
 /**
  * True if the query requests a list of a past state, by the rules of the apiserver (ShouldDelegateList in
  * storage/cacher/delegator): a later page, an exact version, or a `resourceVersion` with a `limit` and without
- * `resourceVersionMatch`, which also means exactly that version.
+ * `resourceVersionMatch`. The apiserver serves the last form, too, at exactly that version.
  */
 function asksForPast(query: string): boolean {
   if ((firstValue(query, "continue") ?? "") !== "") return true;

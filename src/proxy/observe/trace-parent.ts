@@ -30,7 +30,10 @@ function parsed(value: string): TraceParent | undefined {
   return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & sampledFlag) !== 0 };
 }
 
-/** Returns the header fields with this span as the parent of the spans that follow. */
+/**
+ * Returns the header fields with a `traceparent` that names this span, so that the receiver's spans become its
+ * children.
+ */
 export function withTraceParent(
   fields: readonly Field[],
   { traceId, spanId }: Pick<TraceParent, "traceId" | "spanId">,

@@ -12,7 +12,10 @@ import { traceParentIn } from "./trace-parent.ts";
 export class Tracer {
   readonly #clock: Clock;
   readonly #sink: TraceSink;
-  /** If a request has no client's span, it is traced with this probability; undefined: no request is traced at all. */
+  /**
+   * Probability with which a request without a client's span is traced, from 0 to 1; undefined: no request is traced at
+   * all.
+   */
   #share: number | undefined;
 
   constructor(clock: Clock, sink: TraceSink) {
@@ -20,7 +23,7 @@ export class Tracer {
     this.#sink = sink;
   }
 
-  /** Sets the share of requests to trace, from 0 to 1, for requests from now on; undefined: tracing is off. */
+  /** Sets the probability (`#share`) for requests that begin from now on. */
   configure(share: number | undefined): void {
     this.#share = share;
   }

@@ -17,7 +17,7 @@ const writes: ReadonlySet<string> = new Set(["create", "update", "patch"]);
 export class WriteTap {
   readonly #clock: Clock;
   readonly #writes: ResourceWrites;
-  /** The newest version of the resource that the proxy knew when the request was sent. */
+  /** The newest resource version of this resource that the proxy knew of when the request was sent. */
   readonly #newest: string;
   #reading: ObjectVersion | undefined;
 
@@ -44,7 +44,10 @@ export class WriteTap {
   }
 }
 
-/** Returns undefined if the request creates no version, or no watch would show the version. */
+/**
+ * Returns a tap for the write's response; undefined if the write creates no resource version, or if no watch would
+ * deliver the written object.
+ */
 export function writeTapFor(
   { clock, caches }: { readonly clock: Clock; readonly caches: CacheTracker },
   { info, target }: Pick<ClassifiedRequest, "info" | "target">,

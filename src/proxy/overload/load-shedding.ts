@@ -4,8 +4,8 @@
  * a full collection counts, because between two collections most of the heap is garbage. buffer-limiter.ts bounds the
  * buffered bytes alone.
  *
- * After a time of high load, this class also requests a collection that returns free pages to the kernel. V8 alone
- * would keep these pages, a hundred MiB after an attack, until the process is nearly idle.
+ * When a time of high load has ended, this file also requests a collection that returns free pages to the kernel.
+ * Without the request, V8 keeps these pages (a hundred MiB after an attack) until the process is nearly idle.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -19,9 +19,9 @@ const MiB = 1024 * KiB;
 
 export const heapLimits = {
   /**
-   * Shares of the heap limit that are live after a full collection (A26). Above `heapFull`, new clients are refused.
-   * Above `heapCrowded`, idle sessions are drained. Above `heapCritical`, requests are cut, watches last. Below
-   * `heapEasy`, normal operation resumes.
+   * Thresholds for the share of the heap limit that is still in use after a full collection (A26). Above `heapFull`,
+   * new clients are refused. Above `heapCrowded`, idle sessions are drained. Above `heapCritical`, requests are cut,
+   * watches last. Below `heapEasy`, normal operation resumes.
    */
   heapFull: 0.85,
   heapCrowded: 0.92,
@@ -59,7 +59,7 @@ export type Sheddable = {
 export type LoadSheddingParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Stores the latest measurement, which decides whether new clients are accepted. */
+  /** How short memory is. New clients are refused while it is short. */
   readonly load: HeapLoad;
   /** The clients without an open request. The client that became idle most recently comes first. */
   readonly idle: () => readonly { readonly client: { readonly address: string }; drain(): void }[];
@@ -88,7 +88,7 @@ export class HeapLoad {
     return this.#level !== "normal";
   }
 
-  /** Stores a measurement. `share`: the share of the heap limit that is live after a full collection. */
+  /** Stores a measurement. `share`: the share of the heap limit that is still in use after a full collection. */
   measure(share: number): void {
     this.#level = loadOf(share, this.#level);
   }
@@ -102,7 +102,7 @@ export class LoadShedding {
   readonly #parts: LoadSheddingParts;
   /** True if the heap must be collected and measured at the next check: while memory is short, and once afterwards. */
   #isDue = false;
-  /** Largest resident size in bytes after a full collection since pages were last returned to the kernel. */
+  /** Largest resident size of the heap in bytes, as measured after full collections, since pages were last returned. */
   #peakBytes = 0;
   #hasPagesToReturn = false;
   #releasedAt = Number.NEGATIVE_INFINITY;
@@ -168,7 +168,7 @@ export class LoadShedding {
     );
   }
 
-  /** Cuts the latest requests: the share `shedShare` of all. */
+  /** Cuts the requests that began last. Their number is the share `shedShare` of `all`. */
   #endYoungest(all: readonly Sheddable[]): void {
     let left = shareOf(all.length);
     const times = new Float64Array(all.length);

@@ -39,7 +39,7 @@ const wanted: Readonly<
   All: () => true,
 };
 
-/** Ends the trace of a finished exchange. The trace has what the access log has, except for the user. */
+/** Ends the trace of a finished exchange. The trace contains the same facts as the access log, except for the user. */
 export function endTrace(
   { context, status, sentBytes, attempts }: Exchange,
   end: ExchangeEnd,

@@ -90,7 +90,10 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /** Adds the counts of removed backends to "other", because new backend names may come again and again. */
+  /**
+   * Adds the counts of removed backends to "other". Otherwise the counts would grow without limit, because backends
+   * with new names may be added again and again.
+   */
   reconcile(backends: readonly string[]): void {
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
@@ -130,7 +133,10 @@ export class ActiveRequests {
     else this.#count(exchange);
   }
 
-  /** Counts the work of a finished request. The response's bytes were counted when they were sent (exchange.ts). */
+  /**
+   * Adds the work of a finished request to its client's sum. The bytes of the response were added when they were sent
+   * (exchange.ts).
+   */
   #work(context: RequestContext): void {
     const bytes = isSafe(context) ? requestLimits.requestWorkBytes : requestLimits.writeWorkBytes;
     const { client } = context;
@@ -146,7 +152,8 @@ export class ActiveRequests {
   }
 
   /**
-   * Reports the request's end to its caller. A request without a status is an error, unless the client itself ended it.
+   * Counts the request's end in the ledger entry of its caller. A request that got no status counts as an error, unless
+   * the client itself ended it.
    */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));
@@ -179,7 +186,7 @@ export class ActiveRequests {
     return counts;
   }
 
-  /** Removes an exchange in constant time: the last one of the array takes its index. */
+  /** Removes an exchange in constant time: the last exchange of the array takes the index of the removed one. */
   #forget(exchange: Exchange): void {
     this.#active[exchange.context.kind] -= 1;
     const last = this.#live.pop();
@@ -190,8 +197,8 @@ export class ActiveRequests {
 
   #count(exchange: Exchange): void {
     const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may send any three-digit code. Once there are 500 different counts, a new count keeps only the code's
-    // class, such as 400 for 422.
+    // A backend may send any three-digit code. Once 500 combinations of verb, code and backend are counted, further
+    // requests are counted under the class of their code only, such as 400 for 422.
     const { status, backend } = exchange;
     const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
     const count = this.#countOf(verb, code, backend);

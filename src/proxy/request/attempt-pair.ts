@@ -48,14 +48,16 @@ export class AttemptPair extends Retries {
     this.#observers.began(backend, this.#info);
   }
 
-  /** Reports to the observers that the request is over, or leaves its backend. */
+  /** Reports to the observers that the request has ended, or that it leaves its present backend. */
   end(): void {
     if (!this.#isCounted) return;
     this.#isCounted = false;
     this.#observers.ended(this.#backend, this.#info);
   }
 
-  /** Reports the final head of each attempt to the observers, even if the client gets another attempt's. */
+  /**
+   * Reports the final head of each attempt to the observers, even if the client gets the response of another attempt.
+   */
   answered(attempt: Attempt, head: readonly Field[], now: number): void {
     this.#observers.answered(attempt.backend, this.#info, attempt.sinceSent(now), head);
   }
@@ -75,14 +77,16 @@ export class AttemptPair extends Retries {
     return this.#backend;
   }
 
-  /** Makes the time before sending count as phase "queued", because the request could not be sent at once. */
+  /**
+   * Makes the time until the request is sent count as phase "queued" (overhead.ts), because the request has to wait.
+   */
   queue(): void {
     if (this.#sending !== undefined) this.#sending = "queued";
   }
 
   /**
    * Records that an attempt was sent. For the first attempt, returns the phase (overhead.ts) to which the time before
-   * it counts. For any other attempt, returns undefined.
+   * sending counts. For any other attempt, returns undefined.
    */
   sent(attempt: Attempt): "request" | "queued" | undefined {
     this.trace?.sent(attempt);
@@ -149,8 +153,8 @@ export class AttemptPair extends Retries {
   }
 
   /**
-   * True if every attempt is suspect and no refusal is held back. A held body does not matter, because the rest of it
-   * may never come.
+   * True if every attempt is suspect and no refusal is held back. A held body does not count as a response here,
+   * because the rest of the body may never come.
    */
   get isDoubted(): boolean {
     const isRefused = this.isHolding && !this.isHoldingBody;
@@ -167,7 +171,7 @@ export class AttemptPair extends Retries {
     return attempt === this.#first ? this.#other : this.#first;
   }
 
-  /** Makes this attempt the only one. Cancels the other attempt and returns it. */
+  /** Makes this attempt the only one. Cancels the other attempt and returns it; undefined: there was none. */
   prefer(attempt: Attempt): Attempt | undefined {
     if (attempt === this.#other) this.#swap();
     const rest = this.#other;
@@ -178,8 +182,8 @@ export class AttemptPair extends Retries {
   }
 
   /**
-   * If the body of the other attempt's successful response is arriving, drops this attempt, which got no success.
-   * Otherwise returns false.
+   * Returns true if the body of the other attempt's successful response is held. In this case drops `attempt`, whose
+   * response is not successful.
    */
   prefersBodyTo(attempt: Attempt): boolean {
     if (!this.isHoldingBody) return false;
@@ -200,7 +204,7 @@ export class AttemptPair extends Retries {
     return this.#held?.attempt === attempt ? this.#held : undefined;
   }
 
-  /** Returns the held response, and makes its attempt the first one. */
+  /** Returns the held response, and makes its attempt the first one; undefined: no response is held. */
   takeHeld(): HeldResponse | undefined {
     const held = this.#held;
     this.#held = undefined;
@@ -208,7 +212,7 @@ export class AttemptPair extends Retries {
     return held;
   }
 
-  /** Removes an attempt that is over. Returns true if there is another attempt, which continues alone. */
+  /** Removes an attempt that is over. Returns true if there is another attempt, with which the request continues. */
   goesOnWithout(attempt: Attempt): boolean {
     this.failed(attempt.backend);
     this.trace?.lost(attempt, "lost");

@@ -28,7 +28,10 @@ type Gap = {
   until: number;
   /** True if another backend serves the resource. */
   isConfirmed: boolean;
-  /** True if the journal got an entry about this gap since the backend was last asked. */
+  /**
+   * True if an entry in the journal says that the backend does not serve the resource, and the backend was not asked
+   * since.
+   */
   isJournaled: boolean;
 };
 
@@ -40,7 +43,7 @@ export class AvoidedApis {
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly failures: ApiFailures;
-  /** What each backend does not serve, by resource and then by backend. */
+  /** Which backends do not serve a resource. Outer key: the resource; inner key: the backend. */
   readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
   readonly #budget: TokenBucket;
 
@@ -60,8 +63,8 @@ export class AvoidedApis {
   }
 
   /**
-   * Records a refusal that has arrived completely. True if the request may go to another backend, whose response may be
-   * better.
+   * Records a refusal that has arrived completely. Returns true if the request may be sent to another backend, which
+   * may give a better response.
    */
   mayLeave(info: RequestInfo, { attempt: { backend }, complaint }: Complaint): boolean {
     if (complaint === "unreachable" && isElsewhere(info)) {
@@ -92,7 +95,10 @@ export class AvoidedApis {
     this.#gaps.set(key, gaps);
   }
 
-  /** Records the response of the backend that was asked because another backend had answered 404. */
+  /**
+   * Records how another backend answered a request that was sent to it because of a 404. `servedBy`: this other
+   * backend.
+   */
   answered(info: Resource, servedBy: string, status: number): void {
     const key = keyOf(info);
     // A second 404 shows that no backend serves the resource. 401, 403, 429 and 5xx prove nothing: apiservers send them
@@ -116,7 +122,7 @@ export class AvoidedApis {
   }
 
   /**
-   * True if requests of this API avoid a backend, and thus may not go to the backend to which their client is bound.
+   * True if requests of this API avoid some backend. If their client is bound to that backend, they go to another one.
    */
   isAvoiding(info: Resource): boolean {
     return this.failures.isAvoiding(info) || this.#missingAt(info).length > 0;

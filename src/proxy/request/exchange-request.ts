@@ -46,7 +46,10 @@ export type ExchangeServices = {
 
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
-  /** True if the backend is behind what the client has received. The client is then bound to another backend. */
+  /**
+   * Returns true if the backend's data is older than data that the client has already received. The client is then
+   * bound to another backend.
+   */
   answered(backend: string, head: readonly Field[]): boolean;
   read(bytes: Buffer, start: number, end: number, endStream: boolean): void;
 };

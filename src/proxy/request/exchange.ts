@@ -9,7 +9,7 @@
  *                attempt lost: another one is under way                     asking
  *                attempt lost: the request may be sent again                placing
  *                attempt lost: it may not be sent again                     ended, with a local reply or a reset
- *     relaying   the answer is a watch whose events can be read             watching
+ *     relaying   the response is a watch with readable events               watching
  *                END_STREAM from the backend                                finishing
  *                attempt lost                                               ended, with a reset
  *     watching   the watch session ends the watch                           ended
@@ -66,8 +66,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   readonly context: RequestContext;
   readonly down: StreamWriter;
   /**
-   * Invariant: a first attempt exists exactly in `asking`, `relaying` and `finishing`. Watch sessions have their own
-   * attempts.
+   * Invariant: a first attempt exists in the states `asking`, `relaying` and `finishing`, and in no other state. A
+   * watch session has its own attempts.
    */
   readonly attempts: AttemptPair;
   readonly #credential: Credential;
@@ -90,16 +90,20 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #stopWaiting: () => void = noWait;
   /** Clock reading at which the wait for a backend ends; 0: the request has not waited yet. */
   #waitsUntil = 0;
-  /** Counts repeated requests of this watch; undefined: the watch does not start at an exact version. */
+  /**
+   * Counts how often the client repeats this watch; undefined: the watch does not start at an exact resource version.
+   */
   #replayLoop: ReplayLoop | undefined;
-  /** True if a backend that was asked does not serve the API or cannot reach the API's server. */
+  /** True if one of the attempted backends does not serve the API, or cannot reach the server of the aggregated API. */
   #isMissing = false;
   #delivered = 0;
   #sentBytes = 0;
-  /** The body that was held until it was forwarded; undefined: none was. */
+  /** The held body that was forwarded; undefined: the body was not held. */
   #relayed: HeldBody | undefined;
   #index = -1;
-  /** The sums over all watches, to which an active watch adds its bytes; undefined for any other exchange. */
+  /**
+   * The totals of all watches, to which this exchange adds its bytes. Undefined unless the exchange is an active watch.
+   */
   #tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
@@ -183,17 +187,20 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       if (refusal === undefined) this.#place();
       else this.#failed(refusal);
       this.attempts.queue();
-      // Makes the client open a new connection, so that it can present another certificate, as apiservers do after a
-      // 401.
+      // Makes the client open a new connection, on which it can present another certificate. Apiservers also do this
+      // after a 401.
       if (refusal?.code === "unauthenticated") this.context.client.sendAway();
     } catch (error) {
-      // Ends an attempt that may have begun: the client's stream has no listener yet, so no reset by the client would
-      // end the attempt later.
+      // An attempt that has begun is ended here. The client's stream has no listener yet, so a reset by the client
+      // would not end the attempt.
       this.attemptFaulted(error);
     }
   }
 
-  /** Ends a decodable watch in a way that client-go does not report as a failure (D5). False for other requests. */
+  /**
+   * Ends a watch whose events can be decoded, in a way that client-go does not report as a failure (D5). Returns false,
+   * and does nothing, for any other request.
+   */
   letWatchEnd(): boolean {
     if (this.isEnded || this.#watch?.progress.isReadable !== true) return false;
     this.#watch.finish();
@@ -213,8 +220,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { mayHaveRun } = this.attempts;
     this.attempts.cancel(isAnswered);
     if (isAnswered) return this.#resetDown(lost);
-    // Closes an HTTP/1.1 connection, because it would keep the request's head in memory. A lack of memory may be the
-    // reason why the exchange is cut.
+    // Closes the connection if it is HTTP/1.1. An open connection would keep the request's head in memory, and the
+    // exchange may be cut because memory is short.
     this.down.closeAfter?.();
     if (mayHaveRun) this.#reply(failureOfCut(isSafe(this.context)));
     else this.#resetDown(errorCode.REFUSED_STREAM);
@@ -229,7 +236,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   #reply(failure: Failure): void {
     this.#status = sendLocalReply(this.down, this.context.method, failure);
-    // The client gets no more flow-control credit for the rest of the body. Without the reset it would wait for ever.
+    // The client gets no more flow-control credit for the rest of its body. The reset tells it to stop sending; without
+    // the reset it would wait for credit for ever.
     if (this.#body?.isOver === false) this.down.reset(errorCode.NO_ERROR);
     this.#end("refused");
   }
@@ -254,8 +262,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     buffered.add(-this.headBytes);
     exchanges.remove(this, end, clock.now());
     this.#replayLoop?.ended();
-    // A backend that sends a 5xx is probed. The 5xx alone does not count against the backend, because it may come from
-    // a webhook.
+    // A backend that was lost, or that sent a 5xx, is probed. A 5xx alone does not count against the backend, because a
+    // webhook may have caused it.
     if (end === "backend_gone" || this.#status >= 500) probers?.of(this.backend)?.probeNow();
     this.#watch?.cancel();
   }
@@ -270,8 +278,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const backend = this.#nextBackend();
     if (backend instanceof Failure) return this.#enqueue(backend);
     if (this.#gate?.mayAsk(backend, this) === false) return;
-    // If only this API is missing at the client's backend, only this request goes to another backend, and the client
-    // stays bound to its own (k/k 59848).
+    // If an API is missing at the backend to which the client is bound, only the requests of this API go to another
+    // backend, and the client stays bound (k/k 59848).
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
@@ -314,7 +322,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#state = "placing";
     const { clock, backends } = this.#parts;
     const { attempts, context } = this;
-    // While all backends are silent, a failed attempt shows nothing about its backend (D14).
+    // While no backend answers at all, the fault is probably not this backend's, so failed attempts do not count (D14).
     if (backends.areAllSilent) attempts.forget(Number.POSITIVE_INFINITY);
     // An attempt that a GOAWAY refused does not count for a while, because any client's 401 makes the apiserver send
     // GOAWAY to all clients of that connection.
@@ -373,8 +381,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { pools, trust, admission } = this.#parts;
     const kind = context.kind === "plain" ? "plain" : "long";
     const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Anonymous requests, and those of rejected addresses (D15), get connections of their own: their 401s cause
-    // GOAWAYs, which other clients must not suffer from.
+    // Some requests get connections of their own: anonymous requests, and those from addresses with many recent 401s
+    // (D15). Their 401s cause GOAWAYs, which would disturb the other clients of a connection.
     const isApart =
       of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
     return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
@@ -427,7 +435,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // A backend that is sending the body is not slow.
     if (!attempt.isSuspect && this.attempts.heldOf(attempt) !== undefined) return;
     const { backends, hedges } = this.#parts;
-    // While all backends are silent, a failed attempt shows nothing about its backend (D14).
+    // While no backend answers at all, the fault is probably not this backend's, so failed attempts do not count (D14).
     if (backends.areAllSilent) this.attempts.forget(Number.POSITIVE_INFINITY);
     hedges.suspected(this.context, this.attempts, attempt, this.#info);
   }
@@ -443,8 +451,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   attemptGone(attempt: Attempt, code: number): void {
     if (this.isEnded) return;
-    // If the backend itself has ended the stream, and not a lost connection, the client gets the part of the response
-    // that is held. The backend will send no more.
+    // If the backend itself has ended the stream, it will send no more, so the held part of the response is forwarded.
+    // After a lost connection, the held part is not forwarded.
     if (code !== lost) this.#relayArrived(attempt);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
@@ -463,7 +471,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   #lostAnswered(code: number): void {
-    // The client must never take a response that was cut off for a complete one (F9), so the client's stream is reset.
+    // The client's stream is reset, so that the client never mistakes a truncated response for a complete one (F9).
     if (this.#state !== "finishing") return this.#resetDown(code);
     // The response is complete, and the backend does not need the rest of the request's body. NO_ERROR tells the client
     // to stop sending (RFC 9113 §8.1).
@@ -518,7 +526,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally);
   }
 
-  /** Reports what the response shows about the credential, the client, and the backends that got the request. */
+  /** Evaluates what the response shows about the credential, the client, and the backends that got the request. */
   #account(attempt: Attempt, rest: Attempt | undefined, fields: readonly Field[]): void {
     const status = this.#status;
     const { avoidedApis, clock, hedges, overhead } = this.#parts;
@@ -535,7 +543,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
   }
 
-  /** Binds the client to another backend, because this one is behind a version that the client has received. */
+  /** Binds the client to another backend, because this one has older data than the client has already received. */
   #isBehind(): void {
     const other = this.#parts.hedges.otherThan([this.backend]);
     if (other !== undefined) this.context.client.follow(this.backend, other);
@@ -579,7 +587,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
-  /** Holds a 404 back until its body shows whether the path has no route or the object does not exist. */
+  /**
+   * Holds a 404 back, and returns true, until its body shows whether the path has no route or the object does not
+   * exist. Returns false if the request may not be sent to another backend.
+   */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
     const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
@@ -588,7 +599,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.#waitsForRest(attempt, fields, end);
   }
 
-  /** Holds a short refusal back until it is complete. If its backend is lost before that, another one can be asked. */
+  /**
+   * Holds a short refusal back until it is complete, and returns true. If the backend is lost before that, another one
+   * can be asked. Returns false if the refusal is complete or not short.
+   */
   #waitsForRest(attempt: Attempt, fields: Field[], end: boolean): boolean {
     if (end || !isShort(fields)) return false;
     this.attempts.hold(new HeldResponse(attempt, fields, false, this.#parts.buffered));
@@ -647,7 +661,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { buffered, migrations, replays, originChecks } = this.#parts;
     const request = this.#asked;
     const { contentType, contentEncoding } = answerOf(head);
-    // A watch with a content-length cannot move: another backend's events would have another length.
+    // A watch whose response has a content-length cannot move, because the other backend's events would have another
+    // total length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
     if (request === undefined || decoderFor(contentType, contentEncoding, request.isRepeating) === undefined)
       return undefined;
@@ -662,7 +677,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#parts.trust.learn(this.#credential, status);
   }
 
-  /** Binds the client to its watch's new backend, so that its requests read from one cache (k/k 59848). */
+  /**
+   * Binds the client to the watch's new backend, so that the client's other requests read from the same cache (k/k
+   * 59848).
+   */
   goesOn(move: Move): void {
     this.context.client.follow(this.backend, move.to);
     this.attempts.moved(move);

@@ -191,14 +191,14 @@ function gated(
     awaitsMarker: watch?.request.awaitsMarker === true,
     isSelected: target.includes("Selector="),
     caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
-    // Counts by token if a backend has accepted the token, otherwise by address. A client can invent a new token for
-    // each request, but not a new address.
+    // Returns the key under which requests are counted: the token if a backend has accepted it, otherwise the address.
+    // A client can invent a new token for each request, but not a new address.
     credential: () =>
       credential !== undefined && isVerified(parts, sender) ? credential.key : keyOf(client.address),
   };
 }
 
-/** Returns the limits that count the request. If it exceeds a limit, returns the refusal instead. */
+/** Returns the limits that count the request. If the request exceeds one of them, returns the refusal instead. */
 function limitsOf(
   parts: LimitParts,
   { info, client, caller }: Omit<LimitedRequest, "isVerified">,
@@ -208,7 +208,10 @@ function limitsOf(
   return parts.limits.begin({ info, client, caller, isVerified: isVerified(parts, sender) });
 }
 
-/** Returns the limits that count an Upgrade until its response. If it exceeds a limit, returns the refusal instead. */
+/**
+ * Returns the limits that count an Upgrade until its response. If the Upgrade exceeds a limit, returns the refusal
+ * instead.
+ */
 export function limitsOfUpgrade(
   parts: LimitParts,
   request: RequestHead,
@@ -224,7 +227,7 @@ export function limitsOfUpgrade(
 
 /**
  * Refuses a request with a long head if too many bytes are buffered already (A26). The buffer limiter acts only after
- * all input of a turn was read, and on a busy machine one turn may bring a thousand long heads.
+ * all input of a turn of the event loop was read, and on a busy machine one turn may bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
@@ -294,7 +297,7 @@ function bodyCopyFor(
   return ledgerTap.copyFor(request);
 }
 
-/** Returns the fields with the request's span as the parent of the backend's spans, if the request is traced. */
+/** Returns the fields for the backend. If the request is traced, `traceparent` names the request's span. */
 function traced(fields: readonly Field[], trace: RequestTrace | undefined): readonly Field[] {
   return trace === undefined ? fields : trace.into(fields);
 }

@@ -24,7 +24,7 @@ export type HedgeParts = {
   /** Probes a backend's readiness now. Called if requests to the backend get no response. */
   readonly expediteProbe: (backend: string) => void;
   readonly learn: (backend: string, evidence: Evidence) => void;
-  /** True if the API is known to be answered by another server than the apiserver. */
+  /** True if another server than the apiserver is known to serve the API. */
   readonly isAggregated: (info: RequestInfo) => boolean;
 };
 
@@ -57,7 +57,7 @@ export class Hedges {
     else if (isRepeatable(context) && attempts.isDoubted) this.#askTwice(attempts, attempt);
   }
 
-  /** Derives evidence about the asked backends from the response that came first (health/read-latency.ts). */
+  /** Records what the first response shows about the speed of the asked backends (health/read-latency.ts). */
   answered(
     context: RequestContext,
     status: number,
@@ -86,8 +86,8 @@ export class Hedges {
   }
 
   /**
-   * Counts a hedge that was faster than this attempt against the attempt's backend, if the attempt's connection answers
-   * PINGs. If it does not, the network may have caused the delay.
+   * Records that a hedge was faster than this attempt. This counts against the attempt's backend only if the attempt's
+   * connection answers PINGs, because otherwise the network may have caused the delay.
    */
   #lostHedge(attempt: Attempt, now: number): void {
     if (!attempt.isOnAnsweringConnection) return;
@@ -101,7 +101,7 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** Returns a backend that is known to answer and is not in `asked`. */
+  /** Returns a backend that is known to answer and is not in `asked`; undefined: there is none. */
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, pools, asked);
@@ -119,16 +119,17 @@ export class Hedges {
   }
 
   /**
-   * Handles an attempt whose backend answers PINGs, but not this request. Probes the readiness of the backend now: it
-   * must answer the request from its own storage (`isOwn`), so /readyz may show the cause. Hedges only reads of one
-   * object that the apiserver must answer from etcd, because a large LIST is slow on a healthy backend, too.
+   * Handles an attempt whose backend answers PINGs, but not this request. Probes the backend's readiness now. The
+   * apiserver answers the request from its own storage (`isOwn`), so /readyz may show the cause of the delay. Hedges
+   * only reads of one object that the apiserver must answer from etcd, because a large LIST is slow on a healthy
+   * backend, too.
    */
   #askSlow(context: RequestContext, attempts: AttemptPair, attempt: Attempt): void {
     this.#parts.expediteProbe(attempt.backend);
     if (isFreshRead(context)) this.#hedgeSlow(attempts, attempt);
   }
 
-  /** Handles a slow attempt for an aggregated API. Its backend may be unable to reach the API's server. */
+  /** Handles a slow attempt for an aggregated API. The attempt's backend may be unable to reach the API's server. */
   #askForeign(context: RequestContext, attempts: AttemptPair, attempt: Attempt, info: RequestInfo): void {
     const { clock, isAggregated } = this.#parts;
     if (attempt.sinceSent(clock.now()) < requestLimits.foreignHedgeMs) return;
@@ -147,7 +148,10 @@ export class Hedges {
     this.counts.set(backend, (this.counts.get(backend) ?? 0) + 1);
   }
 
-  /** Sums the counts of removed backends under "other", because new backend names may come again and again. */
+  /**
+   * Adds the counts of removed backends to "other". Otherwise the counts would grow without limit, because backends
+   * with new names may be added again and again.
+   */
   reconcile(backends: readonly string[]): void {
     for (const [backend, count] of this.counts) {
       if (backend === "other" || backends.includes(backend)) continue;

@@ -1,12 +1,13 @@
 /**
  * Holds a response back until it is known whether the client gets it.
  *
- * A refusal (429, 5xx, or a 404 that may mean a missing API) is held while another backend may give a better response. A
- * short refusal is held until it is complete, because its backend may be lost before that. A longer refusal gets no
+ * A refusal (429, 5xx, or a 404 that may mean a missing API) is held while another backend may give a better response.
+ * A short refusal is held until it is complete, because its backend may be lost before that. A longer refusal gets no
  * flow-control credit, so the stream's window limits the held bytes.
  *
- * The body of a read's response is held until it is complete, for the same reason, up to `heldBodyBytes`. Only for a
- * longer document (`heldDocumentBytes`), the backend gets flow-control credit before the client has the bytes.
+ * The body of a read's response is held until it is complete, for the same reason, up to `heldBodyBytes`. A discovery
+ * or OpenAPI document is held up to `heldDocumentBytes`, which exceeds the stream's window. So the backend gets
+ * flow-control credit for a document before the client has got the bytes.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -50,7 +51,7 @@ export class HeldResponse {
     return this.#isWhole;
   }
 
-  /** True if the response can be judged or forwarded now. */
+  /** True if it can be decided now whether the response is forwarded. */
   get isDue(): boolean {
     return this.#isWhole;
   }
@@ -102,11 +103,11 @@ export class HeldBody extends HeldResponse {
   readonly #mostBytes: number;
   readonly #isDocument: boolean;
   readonly #buffered: Buffered;
-  /** Number of bytes for which the backend has got flow-control credit, and that were not sent to the client yet. */
+  /** Number of bytes not yet sent to the client for which the backend already has flow-control credit. */
   #creditedBytes = 0;
   #stopWaiting = noWait;
 
-  /** `head`: the head that the attempt keeps. The constructor takes it from the attempt. */
+  /** `head`: the attempt's response head, which this object takes over from the attempt. */
   constructor(attempt: Attempt, head: Field[], buffered: Buffered, mostBytes: number) {
     super(attempt, head, false, buffered);
     attempt.takeHead();
@@ -123,8 +124,8 @@ export class HeldBody extends HeldResponse {
   }
 
   /**
-   * Returns how much flow-control credit the backend gets for `count` bytes that were now sent to the client. The
-   * backend has already got the credit for some of them.
+   * Returns how much flow-control credit the backend gets for `count` bytes that have just been sent to the client. The
+   * backend has already got the credit for some of these bytes.
    */
   creditFor(count: number): number {
     const credited = Math.min(count, this.#creditedBytes);
@@ -133,8 +134,8 @@ export class HeldBody extends HeldResponse {
   }
 
   /**
-   * Calls `forward` if the body is not complete after `heldBodyMs`. Waits on while the backend is suspect, because the
-   * request was then also sent to another backend, which may answer. `forget` and `passOn` end the wait.
+   * Calls `forward` if the body is not complete after `heldBodyMs`. Continues to wait while the backend is suspect,
+   * because the request was then also sent to another backend, which may answer. `forget` and `passOn` end the wait.
    */
   forwardWhenLate(clock: Clock, forward: () => void): void {
     this.#stopWaiting = clock.after(requestLimits.heldBodyMs, () =>
@@ -164,7 +165,7 @@ type Answered = { readonly info: RequestInfo; readonly context: Pick<RequestCont
 
 /**
  * Begins to hold the body of the attempt's response, whose head is kept. Returns undefined if the body is forwarded as
- * it arrives: the read has failed, the body is known to be too long, or memory is short.
+ * it arrives: the status is not 200, the body is known to be too long, or memory is short.
  */
 export function holdBody(attempt: Attempt, to: Answered, buffered: Buffered): HeldBody | undefined {
   const head = attempt.keptHead;
@@ -180,7 +181,10 @@ function mostBodyBytes({ info, context }: Answered): number {
   return documents.test(path ?? "") ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
 }
 
-/** True for the status of an overloaded, faulty or draining backend: another backend may give a better response. */
+/**
+ * True for a status that an overloaded, faulty or draining backend sends (429 or 5xx). Another backend may give a
+ * better response.
+ */
 export function isRefusal(status: number): boolean {
   return status === 429 || status >= 500;
 }

@@ -9,8 +9,8 @@ export const requestLimits = {
    */
   repeatableBodyBytes: 64 * KiB,
   /**
-   * A refusal with a body up to this size is held back until it is complete, because its backend may be lost before
-   * that. A Status has 1 KiB.
+   * A refusal with a body up to this size is held back until it is complete: if its backend is lost before that,
+   * another backend can still be asked. A Status is about 1 KiB long.
    */
   shortRefusalBytes: 16 * KiB,
   /**
@@ -21,22 +21,23 @@ export const requestLimits = {
   heldBodyBytes: 192 * KiB,
   /**
    * Discovery and OpenAPI documents are held up to this size, for the same reason as other bodies up to
-   * `heldBodyBytes`. The largest, /openapi/v2, has 4 MB in Kubernetes 1.36.
+   * `heldBodyBytes`. The largest document, /openapi/v2, is 4 MB long in Kubernetes 1.36.
    */
   heldDocumentBytes: 8 * MiB,
   /**
-   * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend is suspect earlier.
+   * Ms after which an incomplete body is forwarded, unless its backend is suspect. A silent backend becomes suspect
+   * before that.
    */
   heldBodyMs: 1500,
   /**
-   * For this many ms after a request's arrival, an attempt that a GOAWAY refused does not count. Each 401 causes a
-   * GOAWAY on its connection, which proves nothing about the backend. During a flood of 401s, dozens of connections may
-   * refuse one request.
+   * For this many ms after a request's arrival, an attempt that a GOAWAY refused does not count as one of the request's
+   * attempts. Any client's 401 makes the apiserver send GOAWAY on the connection, so a GOAWAY proves nothing about the
+   * backend. During a flood of 401s, dozens of connections may refuse one request.
    */
   sentAwayMs: 15_000,
   /**
-   * Ms for which a 429 or 5xx is held back while the other attempt may succeed. A client that obeys Retry-After would
-   * wait as long.
+   * Ms for which a 429 or 5xx is held back while the request's other attempt may still succeed. A client that got the
+   * refusal at once and obeyed Retry-After would wait just as long.
    */
   refusalHeldMs: 1000,
   /**

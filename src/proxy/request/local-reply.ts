@@ -31,13 +31,13 @@ const replies: Record<FailureCode, Reply> = {
 
 const none = Buffer.alloc(0);
 
-/** Failures after which the client may repeat even a write, because no backend has begun to process the request. */
+/** Failures of requests that no backend has begun to process. The client may therefore repeat even a write. */
 const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "limited", "draining"]);
 
 /**
- * Sends the whole response, and returns its status. Only a request that may be repeated gets Retry-After: client-go
- * repeats any method on a 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome must not
- * be sent twice.
+ * Sends the whole response, and returns its status. The response has Retry-After only if the request may be repeated:
+ * client-go repeats any method on a 5xx with that field (client-go rest/with_retry.go), and a write of unknown outcome
+ * must not be sent twice.
  */
 export function sendLocalReply(side: StreamWriter, method: string, failure: Failure): number {
   const { status, fields, body } = localReplyTo(method, failure);
@@ -76,8 +76,8 @@ export function statusBody(failure: Failure, mayRetry: boolean): string {
 const mistakable = new Set<number>([lost, errorCode.NO_ERROR, errorCode.CANCEL]);
 
 /**
- * Returns the reset code for the client: `code`, or another one if `code` would be untrue. `mayHaveRun`: true if a
- * backend may have begun to process the request.
+ * Returns the reset code for the client: `code`, or INTERNAL_ERROR if `code` would mislead the client about what
+ * happened to the request. `mayHaveRun`: true if a backend may have begun to process the request.
  */
 export function honestCode(code: number, mayHaveRun: boolean): number {
   const isUnseen = code === errorCode.REFUSED_STREAM;
@@ -98,8 +98,8 @@ function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
 }
 
 /**
- * Returns the failure for a request that the proxy itself ended. For a safe request, the failure is a 503 with
- * Retry-After, after which client-go repeats the request.
+ * Returns the failure for a request that the proxy itself ended. If the request's method is safe, the failure is a 503
+ * with Retry-After, after which client-go repeats the request. Otherwise the failure says that the outcome is unknown.
  */
 export function failureOfCut(isSafe: boolean): Failure {
   const message = "The proxy ended this request before a response arrived";

@@ -66,7 +66,7 @@ export class PendingQueue {
   }
 
   /**
-   * Sends the waiting requests, because a backend can be asked again. Works in a later tick, because health states
+   * Sends the waiting requests. Called when a backend can be asked again. Works in a later tick, because health states
    * change in the middle of other work, and in slices, because 10,000 requests may wait after a restart. A request that
    * has to wait again waits for the next call.
    */

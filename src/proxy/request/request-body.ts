@@ -1,7 +1,7 @@
 /**
  * The bytes of a request's body that may have to be sent later or again. While the request has no upstream connection,
  * all bytes that arrive are kept; the client's flow-control window limits them. After that, only a short body is kept,
- * until the response comes.
+ * until the response begins.
  */
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
@@ -59,7 +59,7 @@ export class RequestBody {
     this.#forgetIfLong();
   }
 
-  /** Drops the bytes that are kept: the body will not be sent again. */
+  /** Drops the kept bytes, because the body will not be sent again. */
   forget(): void {
     this.#isRepeatable = false;
     this.#held.take();

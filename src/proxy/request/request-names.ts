@@ -13,7 +13,7 @@ export type RequestNames = Pick<
 /** The context of a request. A tunnel does not keep its request's context, only the audit id. */
 export type NamedContext = RequestContext | { readonly auditId: string };
 
-/** Returns the names that are known: all of them for a request's context, only the audit id for a tunnel. */
+/** Returns the names that are known. A request's context has all of them; a tunnel has only the audit id. */
 export function namesIn(context: NamedContext): Pick<RequestNames, "auditId"> & Partial<RequestNames> {
   return "caller" in context ? namesOf(context) : { auditId: context.auditId };
 }
