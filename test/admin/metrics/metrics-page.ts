@@ -27,14 +27,14 @@ watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (de
 the client asks for it, as Prometheus does. If kube-apiserver has the same metric, watchkeeper uses kube-apiserver's name and labels for the metric. This page is
 generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
-No label contains a path, a user, a raw User-Agent or a namespace that a client can choose freely. The column *at most* is the maximum number of label sets of a metric: the metric keeps the first
-label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 2,800.
+No label contains a path, a user name or a raw User-Agent. A label contains a namespace only in the metrics of leader leases. The column *at most* shows the maximum number of label sets of a metric:
+the metric keeps the first label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 2,800.
 
 The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` contains the Audit-ID of the latest
 request in the bucket. The access log and the audit log of kube-apiserver contain the same Audit-ID. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is
 written as a floating-point number (\`le="1.0"\` instead of \`le="1"\`).
 
-The time in \`watchkeeper_request_overhead_seconds\` ends when watchkeeper has written the header fields to the socket. This time does not include the wait of a request in the kernel while the process is busy;
+The time in \`watchkeeper_request_overhead_seconds\` ends when watchkeeper has written the header fields to the socket. This time does not include the time for which a request waits in the kernel because the process is busy;
 \`nodejs_eventloop_lag_seconds\` shows such waits.
 
 | metric | type | labels | at most | meaning |
@@ -42,8 +42,8 @@ The time in \`watchkeeper_request_overhead_seconds\` ends when watchkeeper has w
 `;
 
 const tail = `
-\`/metrics\` also contains prom-client's metrics of the process: \`process_*\` and \`nodejs_*\`. prom-client's \`nodejs_active_*\` are disabled, because each scrape would visit every open socket.
+\`/metrics\` also contains prom-client's metrics of the process: \`process_*\` and \`nodejs_*\`. prom-client's \`nodejs_active_*\` are disabled, because with them each scrape would visit every open socket.
 
-The label \`kind\` of \`watchkeeper_incident_active\` and \`watchkeeper_incidents_total\` has the kinds of incident that [the JSON API](admin-api.md#incidents) lists; the evidence of an incident is in the JSON API only. The metrics \`watchkeeper_lease_*\` contain the
-leader leases whose renewals pass through this watchkeeper process, but not the heartbeat leases of nodes.
+The label \`kind\` of \`watchkeeper_incident_active\` and \`watchkeeper_incidents_total\` has the kinds of incident that [the JSON API](admin-api.md#incidents) lists; the evidence of an incident is in the JSON API only. The
+metrics \`watchkeeper_lease_*\` are about the leader leases whose renewals pass through this watchkeeper process, but not the heartbeat leases of nodes.
 `;
