@@ -13,8 +13,8 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 
 const poolBufferBytes = 65_536;
 /**
- * Size of the buffer in which the output of a session's turn begins. It is enough for a response of 2 kB. If all
- * buffers were large, a turn in which 256 clients get a response would need 16 MiB.
+ * Size in bytes of a small buffer. A session's output in one turn of the event loop begins in a small buffer, which is
+ * enough for a response of 2 kB. If all buffers were large, 256 sessions with output in one turn would need 16 MiB.
  */
 const smallBufferBytes = 4096;
 /**
@@ -34,8 +34,8 @@ export class FrameWriter {
   #out: Buffer = none;
   #at = 0;
   /**
-   * Position and stream id of the DATA frame that is the last frame in the buffer. More DATA can be added to this
-   * frame. Id 0: the last frame is another one.
+   * Position and stream id of the last frame in the buffer, if it is a DATA frame to which more DATA can be added.
+   * Otherwise the id is 0.
    */
   #dataAt = 0;
   #dataId = 0;

@@ -1,8 +1,8 @@
 import { Field } from "../core/field.ts";
 
 /**
- * The static table (RFC 7541 appendix A) from index 1 on. Each line is a name, or a name and a value with a blank
- * between.
+ * The static table (RFC 7541 appendix A) from index 1 on. Each line is a name, or a name and a value separated by a
+ * space.
  */
 const appendixA = [
   ":authority",
@@ -114,12 +114,12 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** The number of the oldest entry that was not evicted. */
+  /** Sequence number of the oldest entry in the table. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** The number of the next entry that is added. */
+  /** Sequence number that the next added entry will get. */
   get next(): number {
     return this.#next;
   }

@@ -118,7 +118,10 @@ const quarters = new Slabs(frameBytes / 4);
 const halves = new Slabs(frameBytes / 2);
 const wholes = new Slabs(frameBytes);
 
-/** Returns a block with room for `count` bytes, at most one frame. The caller must return the block with `giveBack`. */
+/**
+ * Returns a block with room for `count` bytes. `count` must not exceed the size of one frame. The caller must return
+ * the block with `giveBack`.
+ */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();
   return count <= halves.blockBytes ? halves.take() : wholes.take();

@@ -16,7 +16,10 @@ import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
 
 export const admissionLimits = {
-  /** Maximum number of concurrent unproven requests over all backends. */
+  /**
+   * Maximum number of concurrent unproven requests to all backends together. A request is *unproven* if it has no
+   * bearer token, or if no backend has accepted its token yet.
+   */
   unprovenRequests: 2560,
   /**
    * Maximum number of concurrent unproven requests from one client address. This allows 2,560 requests a second if each
@@ -38,9 +41,9 @@ export const admissionLimits = {
    * the request again.
    */
   unprovenWaitMs: 60_000,
-  /** Milliseconds between two searches of the queue for requests that have waited too long. */
+  /** Milliseconds between two checks whether a request in the queue has waited too long. */
   unprovenLookMs: 50,
-  /** Maximum number of requests that wait for admission, or are held. */
+  /** Maximum number of requests that wait for admission, or for the first response to a request with their token. */
   unprovenWaiting: 62_500,
   /**
    * Maximum ratio of one address's waiting requests to the queue's free room. One address alone may have 50,000 waiting
@@ -49,22 +52,22 @@ export const admissionLimits = {
    */
   unprovenWaitingShare: 4,
   /**
-   * A client address with more 401s than this is *rejected* (see `Rejections`). The count falls by one each second, and
-   * by one for each accepted token. A node with a few expired tokens stays below it; a flood of invalid tokens exceeds
-   * it at once.
+   * A client address whose 401 count exceeds this is *rejected*: fewer of its requests may wait (see `Rejections`). The
+   * count falls by one each second, and by one for each accepted token. A node with a few expired tokens stays below
+   * this limit; a flood of invalid tokens exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
   /**
-   * The count of an address's 401s stays at this maximum. So an address is no longer *rejected* (see `rejections`) a
-   * minute after its last 401, when the count has fallen from 80 to 20.
+   * Maximum of an address's 401 count. The count falls from 80 to 20 in a minute, so an address is no longer *rejected*
+   * (see `rejections`) a minute after its last 401.
    */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
   /**
-   * Maximum number of waiting requests of a rejected address. It is not 0, so that a request with an expired token
-   * still gets a 401 from a backend.
+   * Maximum number of waiting requests from a *rejected* address (see `rejections`). It is not 0, so that a request
+   * with an expired token still gets a 401 from a backend.
    */
   rejectedWaiting: 8000,
 } as const;
@@ -82,7 +85,7 @@ export type Applicant = {
 /** The requests of one client address, or with one token. */
 class Group {
   open = 0;
-  /** For a token: number of its requests that need not wait for its first response (`Entry.isFirst`). */
+  /** For a token: number of requests that need not wait for the token's first response (`Entry.isFirst`). */
   firsts = 0;
   readonly all = new Set<Entry>();
   /**
@@ -274,7 +277,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // Adds the address again, as the last of the set, so that the loop returns to it.
+      // Moves the address to the end of the set, so that this loop visits the address again after all others.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }

@@ -21,7 +21,7 @@ export type BalanceParts = {
   readonly shares: BalanceShares;
 };
 
-/** The shares of the load that backends may get. `DataPath` provides them. */
+/** Tells how much of the load each backend should get. `DataPath` implements these functions. */
 export type BalanceShares = {
   /** Returns the share of each ready backend (backend-shares.ts). */
   readonly of: () => ReadonlyMap<string, number>;

@@ -6,7 +6,7 @@ export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
   readonly load: number;
-  /** True if another backend can continue all of the client's streams unnoticed. Not true of a client with an exec. */
+  /** True if another backend can continue all of the client's streams unnoticed. False for a client with an exec. */
   readonly isMovable: boolean;
 };
 
@@ -36,10 +36,10 @@ export function sharesByZone(
 }
 
 /**
- * Returns at most `most` moves, each from the backend with the most load above its share to the backend with the least.
- * No move makes the load less even. If every client of a backend is too large to move, the moves leave out this backend
- * and even out the others. `shares`: for each backend that takes clients, its share of the load (slow-start.ts).
- * `slack`: share of an even load by which a backend's load may deviate.
+ * Returns at most `most` moves. Each goes from the backend whose load exceeds its share most to the backend whose load
+ * is furthest below its share. No move makes the load less even. If every client of a backend is too large to move, the
+ * moves leave out this backend and balance the others. `shares`: for each backend that takes clients, its share of the
+ * load (slow-start.ts). `slack`: fraction of an even load by which a backend's load may deviate from it.
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -84,7 +84,8 @@ function backendLoads(
 }
 
 /**
- * Returns the backends with the most and the least load above their shares. `gap`: the load that may move between them.
+ * Returns the backend whose load exceeds its share most (`from`), and the backend whose load is furthest below its
+ * share (`to`). `gap`: the load that may move from one to the other.
  */
 function largestGap(
   backends: readonly BackendLoad[],

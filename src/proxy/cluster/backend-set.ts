@@ -34,14 +34,11 @@ export type BackendSetParts = {
   readonly isReady: (name: string) => boolean;
   /** True if the backend is ready or suspect. */
   readonly answers: (name: string) => boolean;
-  /**
-   * True if another process discovers the backends and `take` is called with them; default: this process discovers
-   * them.
-   */
+  /** True if another process discovers the backends and passes them to `take`; default: this process discovers them. */
   readonly isTold?: boolean;
 };
 
-/** The settings in use. `caBundle`: undefined if all backends use plain HTTP, on loopback. */
+/** The settings in use. `caBundle` is undefined if all backends use plain HTTP, which is allowed on loopback only. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -129,7 +126,10 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** Returns a backend's weight and whether it is near, as the configuration or discovery states them. */
+  /**
+   * Returns a backend's weight, and whether the backend is near (see `traitsIn`). The configuration or discovery states
+   * both.
+   */
   traitsOf(name: string): BackendTraits {
     return this.#traits.get(name) ?? alike;
   }
@@ -256,8 +256,8 @@ export class BackendSet {
 const alike: BackendTraits = { weight: 1, isNear: true };
 
 /**
- * Returns a backend's weight, and whether the backend is near: in the zone of this process (`own`), or in no known
- * zone.
+ * Returns a backend's weight, and whether the backend is near. It is near if it is in the zone of this process (`own`),
+ * or if either zone is unknown.
  */
 function traitsIn({ weight = 1, zone }: Discovered, own: string | undefined): BackendTraits {
   return { weight, isNear: own === undefined || zone === undefined || zone === own };

@@ -45,7 +45,7 @@ export type ClusterParts = {
   readonly operatorLimits: OperatorLimits;
   /** The cluster's name in journal and metrics, which never changes; "" if it was the only one when it was created. */
   readonly label: string;
-  /** The other processes with a data path to the same backends; default: none. */
+  /** The other processes (the parent or the workers) that send requests to the same backends; default: none. */
   readonly others?: OtherProcesses | undefined;
 };
 

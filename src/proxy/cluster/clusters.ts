@@ -42,7 +42,7 @@ type NextClusters = {
 
 export type ClustersAround = {
   readonly tracer?: Tracer;
-  /** The other processes with a data path to the same backends; default: none. */
+  /** The other processes (the parent or the workers) that send requests to the same backends; default: none. */
   readonly others?: OtherProcesses | undefined;
 };
 

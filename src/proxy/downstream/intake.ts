@@ -26,7 +26,9 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** Clock reading at which a client was last refused or would have been refused; undefined: not recently. */
+  /**
+   * Clock reading at which this process was last seen to accept no more clients; undefined: never, or it has recovered.
+   */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {

@@ -31,7 +31,7 @@ import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
 /**
- * Milliseconds between the end of all connections in `cut` and the closing of their sockets, so that the clients can
+ * Milliseconds from the end of all connections in `cut` to the closing of their sockets. In this time, the clients can
  * read their last responses.
  */
 const cutGraceMs = 50;
@@ -46,14 +46,14 @@ export const mostPassedSockets = 4;
 /** What a listener needs to pass sockets and requests to one cluster. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
-  /** Forwards the bytes of sockets whose TLS ends at a backend. */
+  /** Forwards the bytes of connections whose TLS ends at a backend. */
   readonly passthrough: Pick<Passthrough, "pass" | "takeOver">;
 };
 
 export type ListenParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** What the listener needs to serve each cluster that it, its hosts or its routes name, by the cluster's name. */
+  /** What is needed to serve each cluster that the listener, its hosts or its routes name, by the cluster's name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
   /** Shared by all listeners, because descriptors and memory belong to the process. */
@@ -175,7 +175,10 @@ export class Listener {
     return socket !== undefined && this.#listenOn(this.#server, socket);
   }
 
-  /** Returns false, and closes the socket, if it has another address than this listener. */
+  /**
+   * Makes `server` listen on `socket`; returns false if that fails. Also returns false, and closes the socket, if the
+   * socket is not bound to this listener's address.
+   */
   async #listenOn(server: net.Server, socket: InheritedSocket): Promise<boolean> {
     const where = typeof socket === "number" ? { fd: socket } : socket;
     if ((await listenAt(server, where)) !== undefined) return false;
@@ -185,8 +188,8 @@ export class Listener {
   }
 
   /**
-   * Accepts clients also from a listening socket of another process. Returns false, and closes the socket, if it has
-   * another address, or if the listener has `mostPassedSockets` such sockets already.
+   * Accepts clients from another process's listening socket, too. Returns false, and closes that socket, if it is not
+   * bound to this listener's address, or if the listener already accepts from `mostPassedSockets` such sockets.
    */
   async acceptFrom(handle: PassedHandle): Promise<boolean> {
     const server = this.#createServer();
@@ -202,7 +205,10 @@ export class Listener {
     return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
   }
 
-  /** Closes listening sockets of other processes, because a successor of those accepts from them now. */
+  /**
+   * Closes the given listening sockets, which came from other processes. Called when a successor of those processes
+   * accepts from the sockets, or when this listener closes.
+   */
   release(servers: readonly net.Server[]): void {
     for (const server of servers) if (this.#passed.delete(server)) server.close();
   }
@@ -274,12 +280,16 @@ export class Listener {
     });
   }
 
-  /** Serves a Passthrough connection that another process has passed on. Returns false if it was closed instead. */
+  /**
+   * Serves a Passthrough connection that another process has passed on. Returns false if the connection was closed
+   * instead.
+   */
   takeOver(passed: PassedConnection, cluster: string): boolean {
     const { down, up, client } = passed;
     const gate = this.#parts.gates.get(cluster);
     if (gate === undefined || !this.#enter(down)) return false;
-    // Never refused, because another process has accepted it, but it counts towards the limit of its address.
+    // The limit for each client address never refuses this connection, because another process has already accepted it.
+    // Below the limit, the connection counts as one of its address.
     down.once("close", this.#sources.take(client) ?? (() => {}));
     setKeepalive(up, this.#parts.keepalive());
     return gate.passthrough.takeOver(passed);
