@@ -6,8 +6,8 @@ export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
   /**
-   * Called after each addition that leaves the total above the limit. Must end the exchange that buffers the most
-   * bytes.
+   * Called after each addition that leaves the total above the limit. Must end the exchange (one request with its
+   * response) that buffers the most bytes.
    */
   onOver: () => void = () => {};
 

@@ -84,7 +84,7 @@ export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** A number by which an HPACK encoder finds the table entry of this object. */
+  /** A number that identifies this object, by which an HPACK encoder finds the object's table entry. */
   readonly id: number;
   /** Index of the name in HPACK's static table, set by an encoder; 0: not in the table; -1: not known yet. */
   nameIndex: number;

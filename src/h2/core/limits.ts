@@ -36,8 +36,8 @@ export const h2Limits = {
   refusedStreams: 100,
   /**
    * For each request that a backend has answered, the client may send this many control frames more than the token
-   * buckets below allow (D16). The most active client sends four for each request; eight leave room for unanswered
-   * requests.
+   * buckets below allow (D16). The most active client sends four for each request. The other four make up for requests
+   * that no backend has answered yet.
    */
   framesPerAnswer: 8,
   /**

@@ -17,8 +17,8 @@ import {
 } from "./frame.ts";
 
 /**
- * A DATA frame of which this many bytes or fewer have arrived is held until more arrive. Passing on many tiny pieces
- * would take more time.
+ * If this many bytes of a DATA frame or fewer have arrived, the reader holds them until more arrive. Passing on many
+ * tiny pieces would take more time.
  */
 const pieceBytes = 2048;
 

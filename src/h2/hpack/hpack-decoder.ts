@@ -99,8 +99,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a literal field. `prefix`: mask of the name's index in the first byte. If it is 0x3f, the field enters the
-   * table.
+   * Reads a literal field. `prefix`: mask of those bits in the first byte that hold the name's index. If the mask is
+   * 0x3f, the field enters the table.
    */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;

@@ -30,7 +30,10 @@ const onceRoles: readonly Role[] = [
   role.forwardedFor,
   role.traceParent,
 ];
-/** True for each role whose values do not repeat. An array indexed by role, because it is read for every field. */
+/**
+ * True for each role whose values rarely repeat. Fields with such a role do not enter the table. This is an array
+ * indexed by role, because it is read for every field.
+ */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
 /** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */

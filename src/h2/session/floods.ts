@@ -25,8 +25,8 @@ export class Floods {
   }
 
   /**
-   * Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are.
-   * `bonus` adds to the budget for this call only.
+   * Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are
+   * exhausted. `bonus` adds to the budget for this call only.
    */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))

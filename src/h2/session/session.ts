@@ -151,7 +151,7 @@ export class Session implements SessionFrames {
     return this.#streams.start(fields, end, owner, isHead);
   }
 
-  /** Sends a PING and returns its number, which `ponged` gets when the peer answers. */
+  /** Sends a PING and returns its number. When the peer answers, `ponged` is called with this number. */
   sendPing(): number {
     const payload = Buffer.alloc(8);
     this.#pings += 1;
@@ -165,7 +165,10 @@ export class Session implements SessionFrames {
     if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
   }
 
-  /** Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends after its last stream. */
+  /**
+   * Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends after its last open
+   * stream.
+   */
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
@@ -217,7 +220,8 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not add to this budget, because a changed window size costs work for each open stream (A13).
+    // The budget does not grow with the number of open streams, because a changed window size costs work for each of
+    // them (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;

@@ -1,7 +1,8 @@
 /**
- * Evens the load out after a backend has come back (F16), or if some clients cause more work than others. Binds clients
- * to another backend, those with the most load first, and at most 1 % of all clients each second. The watches of a
- * client move before its next requests go to the new backend (D2). No client moves while a backend is still warming up.
+ * Rebalances the load after a backend has come back (F16), or if some clients cause more work than others. Binds
+ * clients to another backend, beginning with the clients with the most load. At most 1 % of all clients are bound each
+ * second. A client's watches move before its next requests go to the new backend (D2). No client moves while a backend
+ * is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";

@@ -13,10 +13,10 @@ export type ClientLoad<T> = {
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
 /**
- * Adapts the shares so that clients stay in the proxy's own zone while its backends have little load. The load per
- * share in the own zone stays at or below `spillFloor` plus `spillRatio` times the load per share in other zones. More
- * load spills over to other zones. `PoolSet.weightOf` has the same rule, so a client that it has sent to another zone
- * is not moved back at once.
+ * Adapts the shares so that clients stay in the proxy's own zone while the backends of this zone have little load. The
+ * load per share in the own zone stays at or below `spillFloor` plus `spillRatio` times the load per share in other
+ * zones. More load spills over to other zones. `PoolSet.weightOf`, which weights the backends for new clients, has the
+ * same rule. So a client that was sent to another zone is not moved back at once.
  */
 export function sharesByZone(
   loads: readonly Pick<ClientLoad<unknown>, "backend" | "load">[],

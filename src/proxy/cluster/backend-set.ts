@@ -246,7 +246,8 @@ export class BackendSet {
       .filter((one) => !isListed(one, listed))
       .slice(0, Math.max(0, limits.discoveredBackends - listed.length));
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
-    // The configuration comes last, because it takes precedence.
+    // The configuration's backends come last, so that their weights and zones take precedence over those from
+    // discovery.
     const stated = [...this.found, ...backends];
     this.#traits = new Map(stated.map((one) => [this.#parts.prefix + one.name, traitsIn(one, config.zone)]));
     this.#parts.onChange(Array.from(this.#addresses.keys()));

@@ -217,8 +217,8 @@ export class Cluster {
   }
 
   /**
-   * Resolves when all backends have a known state and one is ready, or after `limits.settleMs`. True if a backend is
-   * ready.
+   * Resolves when all backends have a known state and one of them is ready, or after `limits.settleMs`. The result is
+   * true if a backend is ready.
    */
   settled(): Promise<boolean> {
     return waitUntilReady(() => this.path.backends.views, wallClock, limits.settleMs);
@@ -299,8 +299,8 @@ export class Cluster {
   }
 
   /**
-   * The expiry times of certificates, with the purposes "backend-ca", "client" (the proxy's own), "backend" and
-   * "backend-loopback".
+   * The expiry times of certificates, with the purposes "backend-ca", "client" (the certificate that the proxy presents
+   * to backends), "backend" and "backend-loopback".
    */
   get certificates(): readonly Expiry[] {
     return [
@@ -347,7 +347,10 @@ function prefixOf(label: string): string {
 
 const verdictCheckMs = 20;
 
-/** Resolves when all backends have a known state and one is ready, or after `withinMs`. True if a backend is ready. */
+/**
+ * Resolves when all backends have a known state and one of them is ready, or after `withinMs`. The result is true if a
+ * backend is ready.
+ */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,

@@ -1,6 +1,6 @@
 /**
- * All clusters that the process serves. A request of one cluster never goes to another. All clusters share one limit on
- * buffered bytes. A reload adds, changes and removes clusters.
+ * All clusters that the process serves. A request for one cluster never goes to another. All clusters share one limit
+ * on buffered bytes. A reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
@@ -79,7 +79,7 @@ export class Clusters {
     return clusters;
   }
 
-  /** Passthrough connections of each cluster in use, by the cluster's name. */
+  /** The objects that forward Passthrough connections, one for each cluster in use, by the cluster's name. */
   get passthroughs(): ReadonlyMap<string, Passthrough> {
     return new Map(Array.from(this.#byName, ([name, { passthrough }]) => [name, passthrough]));
   }
@@ -121,7 +121,7 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each cluster has settled (see `Cluster.settled`). True if any backend is ready. */
+  /** Resolves when each cluster has settled (see `Cluster.settled`). The result is true if any backend is ready. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);
@@ -178,7 +178,7 @@ export class Clusters {
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
   }
 
-  /** Returns the only cluster, if the configuration changes nothing but its name. */
+  /** Returns the only cluster, if the configuration changes nothing but that cluster's name. */
   #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
     const [only, ...others] = this.present;
     return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;

@@ -69,7 +69,7 @@ export function targetIn(fields: readonly Field[]): string {
   return fields.find(({ name }) => name === ":path")?.value ?? "";
 }
 
-/** True if the path is that of an API, of its discovery or of its OpenAPI document. */
+/** True if the path belongs to an API: a resource, the API's discovery or its OpenAPI document. */
 export function isApiPath({ fields }: RequestContext): boolean {
   return /^\/(openapi\/v3\/)?apis?\//.test(targetIn(fields));
 }

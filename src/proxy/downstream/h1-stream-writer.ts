@@ -108,7 +108,7 @@ export class Http1StreamWriter implements StreamWriter {
 
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
-    // A copy, because Node keeps the bytes until the socket has taken them.
+    // The bytes are copied, because Node keeps them until the socket has taken them.
     const chunk = Buffer.from(bytes.subarray(start, end));
     if (endStream) return this.#end(chunk);
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));

@@ -91,7 +91,7 @@ export class Listener {
   /** Listening sockets of other processes. This process accepts from them until a successor takes them back. */
   readonly #passed = new Set<net.Server>();
   readonly #sockets = new Set<net.Socket>();
-  /** Sockets that are neither a session nor a Passthrough connection yet. */
+  /** Client sockets that belong to neither a session nor a Passthrough connection yet. */
   readonly #opening = new Set<net.Socket>();
   readonly #sources: Sources;
   readonly #downstreams = new Set<Downstream>();
@@ -222,7 +222,7 @@ export class Listener {
     return this.#sockets.size;
   }
 
-  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  /** Number of connected clients that have neither a session nor a Passthrough connection yet. */
   get openingCount(): number {
     return this.#opening.size;
   }
@@ -251,7 +251,7 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Drains the host's clients that have a certificate: when they reconnect, the new client CA verifies them. */
+  /** Drains the host's clients that have a certificate, so that the new client CA verifies them when they reconnect. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
@@ -295,7 +295,7 @@ export class Listener {
     return gate.passthrough.takeOver(passed);
   }
 
-  /** Passes a socket on to a worker. Until the worker has it, it counts as a client socket of this process. */
+  /** Passes a socket on to a worker. Until the worker has the socket, it counts as a client socket of this process. */
   #passOn(socket: net.Socket, pass: PassSocket): void {
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();

@@ -93,7 +93,7 @@ export class Listeners {
     };
   }
 
-  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  /** Number of connected clients that have neither a session nor a Passthrough connection yet. */
   get openingCount(): number {
     return this.#all().reduce((sum, { openingCount }) => sum + openingCount, 0);
   }
