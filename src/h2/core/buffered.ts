@@ -1,6 +1,6 @@
 /**
- * Counts all bytes that this process buffers, against one limit. Flow-control windows limit each stream and each
- * session, but not their total (D2).
+ * Counts all bytes that this process buffers, against one limit. Flow-control windows limit the bytes of each stream
+ * and each session, but not the total of all sessions (D2).
  */
 export class Buffered {
   readonly #limitBytes: number;

@@ -53,8 +53,8 @@ export class FrameReader {
   }
 
   /**
-   * Grows with each complete frame, complete header block and piece of DATA, but not with a part of a header block.
-   * When it grows, the session restarts its deadline for an incomplete frame.
+   * A counter that grows with each complete frame, each complete header block and each piece of DATA, but not with a
+   * part of a header block. When it has grown, the session restarts its deadline for an incomplete frame.
    */
   get progress(): number {
     return this.#progress;

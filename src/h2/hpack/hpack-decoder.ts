@@ -12,7 +12,7 @@ import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
 
-/** Bytes that a table entry counts in addition to its name and value (RFC 7541 §4.1). */
+/** Number of bytes that count as part of a table entry in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
 /**
  * Maximum number of bytes of an integer after its prefix. They hold 28 bits, which V8 can store as a small integer

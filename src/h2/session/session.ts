@@ -28,11 +28,16 @@ export type SessionOwner = StreamsOwner & {
    * after the socket has written the buffers, because the session then reuses them.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
-  /** Called when SETTINGS or GOAWAY arrived, or a stream closed. Requests that wait for a stream must check again. */
+  /**
+   * Called when SETTINGS or GOAWAY arrived, or a stream closed. Requests that wait for a stream must then check whether
+   * one can be opened.
+   */
   changed(): void;
   /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
-  /** Called when the session is over. The owner writes queued frames, such as a GOAWAY, and then ends the socket. */
+  /**
+   * Called when the session is over. The owner must write the queued frames, such as a GOAWAY, and then end the socket.
+   */
   ended(error: ProtocolError | undefined): void;
 };
 

@@ -25,7 +25,7 @@ export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Slabs with a free block. `take` uses the first of them, so that the others become empty. */
+  /** Slabs with a free block. `take` uses the first slab of this set, so that the other slabs become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
   readonly #empty = new Set<Slab>();

@@ -28,7 +28,7 @@ export const admissionLimits = {
   unprovenPerSource: 256,
   /**
    * This many requests with one unproven token may be sent at the same time. The token's other requests are held until
-   * a backend answers one of these.
+   * a backend answers one of the requests that were sent.
    */
   unprovenPerBearer: 2,
   /**

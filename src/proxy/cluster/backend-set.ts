@@ -59,7 +59,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Undefined until the set exists. The CA bundle uses the set only later.
+    // `set` is undefined until the BackendSet exists. The CA bundle uses the set only later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;

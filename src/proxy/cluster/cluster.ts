@@ -43,7 +43,10 @@ export type ClusterParts = {
   readonly bufferLimiter: BufferLimiter;
   readonly tracer?: Tracer | undefined;
   readonly operatorLimits: OperatorLimits;
-  /** The cluster's name in journal and metrics, which never changes; "" if it was the only one when it was created. */
+  /**
+   * The cluster's name in journal and metrics; "" if the cluster was the only one when it was created. This name never
+   * changes.
+   */
   readonly label: string;
   /** The other processes (the parent or the workers) that send requests to the same backends; default: none. */
   readonly others?: OtherProcesses | undefined;
@@ -117,7 +120,8 @@ export class Cluster {
   /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // Undefined until the cluster exists. Its backends are created before it, but use it only after they are started.
+    // `cluster` is undefined until the Cluster exists. The backends are created before the cluster, but use it only
+    // after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,

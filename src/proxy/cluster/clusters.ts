@@ -170,8 +170,8 @@ export class Clusters {
   }
 
   /**
-   * Returns the existing cluster that this configuration describes: the one of this name, one that is being removed
-   * (`#take` then cancels the removal), or the only cluster under a new name. Undefined: the cluster is new.
+   * Returns the existing cluster that this configuration describes: the cluster of this name, a cluster that is being
+   * removed (`#take` then cancels the removal), or the only cluster under a new name. Undefined: the cluster is new.
    */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
@@ -238,7 +238,7 @@ export class Clusters {
     return this.#others && "labels" in this.#others ? this.#others.labels()[name] : undefined;
   }
 
-  /** All limits of requests in force, by `limitKey`. */
+  /** All request limits in force, by `limitKey`. */
   get limits(): ReadonlyMap<string, Limit> {
     const own = this.all.flatMap(({ label, path: { limits } }) =>
       limits.own.map((limit) => [limitKey(label, limit), limit] as const),

@@ -24,8 +24,8 @@ export type DrainParts = {
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
   /**
-   * Returns the number of bytes buffered for slow clients. Responses of requests that the proxy has finished count,
-   * too.
+   * Returns the number of bytes buffered for slow clients, including the bytes of responses that backends have already
+   * sent completely.
    */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;

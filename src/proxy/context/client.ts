@@ -130,8 +130,8 @@ export class Client {
   }
 
   /**
-   * The backend that gets the client's requests (D2). It rarely changes, because another backend's caches may be
-   * behind, so that the client would read older versions.
+   * The backend that gets the client's requests (D2). It rarely changes: another backend's caches may be behind, and
+   * the client would then read older versions.
    */
   get backend(): string | undefined {
     return this.#backend;

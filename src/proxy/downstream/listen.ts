@@ -38,8 +38,8 @@ const cutGraceMs = 50;
 
 /**
  * Maximum number of listening sockets of other processes from which a listener accepts. Usually two processes share a
- * port, and the other one has passed on a single socket. After a crash, an older socket of that process may still be
- * here, too.
+ * port, and the other process has passed on one socket. After a crash of the other process, a socket that it passed on
+ * earlier may still be open here, too.
  */
 export const mostPassedSockets = 4;
 
@@ -56,7 +56,10 @@ export type ListenParts = {
   /** What is needed to serve each cluster that the listener, its hosts or its routes name, by the cluster's name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** Shared by all listeners, because descriptors and memory belong to the process. */
+  /**
+   * Decides whether a new client socket is accepted. All listeners share it, because file descriptors and memory belong
+   * to the process.
+   */
   readonly intake: Intake;
   readonly keepalive: () => Keepalive;
   readonly sockets?: SocketSource;
@@ -82,7 +85,9 @@ const checkMs = 1000;
 
 export class Listener {
   readonly #config: ListenerConfig;
-  /** The hosts among which SNI selects; undefined for plain HTTP (on loopback only) and for passthrough. */
+  /**
+   * The hosts from which a client's SNI selects one; undefined for plain HTTP (on loopback only) and for passthrough.
+   */
   readonly #hosts: Hosts | undefined;
   readonly #parts: ListenParts;
   readonly #proxyProtocol: ProxyProtocolRules;
@@ -268,8 +273,8 @@ export class Listener {
   }
 
   /**
-   * Ends all connections now. Closes the sockets only a moment later: closing a socket with unread bytes resets the
-   * connection, and the last responses would be lost (RFC 9112 §9.6).
+   * Ends all connections now. Closes the sockets only a moment later, because closing a socket with unread bytes resets
+   * the connection. The last responses would then be lost (RFC 9112 §9.6).
    */
   cut(): void {
     this.#stopChecks();

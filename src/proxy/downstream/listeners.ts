@@ -66,7 +66,7 @@ export class Listeners {
     return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
   }
 
-  /** Descriptors of the listening sockets that a successor process can inherit, by listener. */
+  /** Descriptors of the listening sockets that a successor process can inherit, by the listener's name. */
   get descriptors(): ReadonlyMap<string, number> {
     return new Map(
       this.#opened.flatMap(({ config, listener: { descriptor } }) =>
@@ -114,7 +114,7 @@ export class Listeners {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
-  /** Names of listeners that cannot accept clients, because another process has their port. */
+  /** Names of the listeners that cannot accept clients, because another process has bound their port. */
   get lost(): readonly string[] {
     return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
   }

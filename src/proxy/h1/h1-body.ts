@@ -43,7 +43,7 @@ class Length implements BodyEnd {
   }
 }
 
-/** What follows in a chunked body. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
+/** The part of a chunked body that must come next. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /**

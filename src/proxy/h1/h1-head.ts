@@ -66,7 +66,7 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-/** Matches neither a folded line nor a blank before the colon, so both are refused (RFC 9112 §5). */
+/** Matches neither a folded line nor a line with a blank before the colon, so both are refused (RFC 9112 §5). */
 const fieldLine = /^([^\s:]+):(.*)$/;
 
 function readFields(lines: readonly string[]): Field[] | string {
