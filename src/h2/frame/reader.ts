@@ -99,8 +99,8 @@ export class FrameReader {
   }
 
   /**
-   * Begins to pass on a DATA frame whose end has not arrived. Returns false for a frame that must be complete first: it
-   * is no DATA frame, it is padded, or too little of it has arrived.
+   * Begins to pass on a DATA frame whose end has not arrived. Returns false if the frame must be complete first,
+   * because it is no DATA frame, is padded, or has only begun to arrive (see `pieceBytes`).
    */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
@@ -276,7 +276,7 @@ function withoutPadding(bytes: Buffer, start: number, end: number): number {
   return to;
 }
 
-/** Joins a HEADERS frame and its CONTINUATION frames. Throws if the frames are too many or too large (A5). */
+/** Joins a HEADERS frame and its CONTINUATION frames. Throws if there are too many frames or too many bytes (A5). */
 export class HeaderBlock {
   #id = 0;
   #parts: Buffer[] = [];

@@ -2,9 +2,8 @@
  * Serialises frames into pooled buffers. All frames of one turn of the event loop are sent with one write (one TLS
  * record, one system call), which saves a quarter of the proxy's total cost.
  *
- * DATA is copied as well, because a copy costs far less than the alternative (measured): if DATA were sent from the
- * chunk in which it arrived, each read would need a new chunk, and V8 would run a full collection for every 64 MiB of
- * chunks.
+ * DATA is copied into these buffers, too. If DATA were sent from the chunk in which it arrived, each read would need a
+ * new chunk, and V8 would run a full collection for every 64 MiB of chunks. This costs far more than a copy (measured).
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
@@ -18,8 +17,8 @@ const poolBufferBytes = 65_536;
  */
 const smallBufferBytes = 4096;
 /**
- * Maximum number of unused large buffers, and of unused small buffers, that are kept for reuse. The sessions that write
- * in one turn seldom need more.
+ * Maximum numbers of unused large and small buffers that are kept for reuse. The sessions that write in one turn of the
+ * event loop seldom need more.
  */
 const pooledBuffers = 32;
 const pooledSmallBuffers = 512;

@@ -15,8 +15,8 @@ import { decodedBound, huffmanDecode } from "./huffman.ts";
 /** Number of bytes that count as part of a table entry in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
 /**
- * Maximum number of bytes of an integer after its prefix. They hold 28 bits, which V8 can store as a small integer
- * (A9).
+ * Maximum number of bytes that may follow the prefix of an integer. They hold 28 bits, which V8 can store as a small
+ * integer (A9).
  */
 const maxContinuationBytes = 4;
 

@@ -49,7 +49,7 @@ const rememberedFields = 16;
 export const rememberedFieldsOfMany = 512;
 
 export class HpackEncoder {
-  /** The fields that were last found in a table, indexed by the lowest bits of their ids. */
+  /** The fields that were found in a table most recently, indexed by the lowest bits of their ids. */
   readonly #remembered: (Field | undefined)[] = [];
   /** For each field in `#remembered`: its number in the dynamic table, or its index in the static table, negated. */
   readonly #rememberedNumbers: number[] = [];

@@ -79,8 +79,8 @@ growTree();
 /**
  * `steps[256 * state + byte]`: the effect of an input byte in a state. Bits 0-7: the next state. Bits 8-15 and 16-23:
  * the decoded bytes, at most two, because the shortest code has five bits. Bits 24-25: the number of decoded bytes. -1:
- * the input contains the end-of-string code, which is an error. A table of 16 KiB with steps of four bits would take
- * twice the time.
+ * the input contains the end-of-string code, which is an error. With a table of 16 KiB that takes four bits per step,
+ * decoding would take twice the time.
  */
 const steps = new Int32Array(innerNodes * 256);
 

@@ -63,7 +63,7 @@ export class Session implements SessionFrames {
   #pings = 0;
   /** Clock reading (ms) by which the peer's first SETTINGS must have arrived (A22). */
   readonly #settingsDueAt: number;
-  /** Clock reading (ms) since which a frame or header block has been incomplete without progress; 0: none. */
+  /** Clock reading (ms) since which an incomplete frame or header block has made no progress; 0: none is incomplete. */
   #midFrameSince = 0;
   #isGoing = false;
   #isPeerGoing = false;

@@ -32,7 +32,7 @@ export class Slabs {
   #fewestEmptySinceShrink = 0;
   #taken = 0;
 
-  /** `blockBytes` must divide 1 MiB. */
+  /** 1 MiB must be a multiple of `blockBytes`. */
   constructor(blockBytes: number) {
     this.blockBytes = blockBytes;
     this.#blocksOfOne = slabBytes / blockBytes;

@@ -366,7 +366,10 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(stream.owner, code);
   }
 
-  /** Catches an exception of the owner, because the owners of other streams must be notified as well. */
+  /**
+   * Tells the owner of a stream that the stream was reset. Catches the owner's exceptions, because the owners of other
+   * streams must be told as well.
+   */
   #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -412,7 +415,10 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/** Counts requests that are refused because of too many streams or a large header list. Too many end the session. */
+/**
+ * Counts requests that are refused because of too many streams or a large header list. Too many such requests end the
+ * session.
+ */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;

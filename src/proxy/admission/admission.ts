@@ -46,9 +46,9 @@ export const admissionLimits = {
   /** Maximum number of requests that wait for admission, or for the first response to a request with their token. */
   unprovenWaiting: 62_500,
   /**
-   * Maximum ratio of one address's waiting requests to the queue's free room. One address alone may have 50,000 waiting
-   * requests (5,000 pods at one address start with ten watches each), which leaves room for 12,500. A second address
-   * may then have 10,000.
+   * Maximum of one address's waiting requests divided by the queue's free places. One address alone may have 50,000
+   * waiting requests (5,000 pods at one address start with ten watches each), which leaves 12,500 places free. A second
+   * address may then have 10,000 waiting requests.
    */
   unprovenWaitingShare: 4,
   /**

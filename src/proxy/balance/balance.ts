@@ -107,7 +107,8 @@ export class Balance extends Interval {
   }
 
   /**
-   * A client without watches goes to the new backend with its next request. If a client has watches, these move first.
+   * A client without watches goes to the new backend with its next request. If a client has watches, the watches move
+   * first.
    */
   #move(streams: ClientStreams, to: string): void {
     const { client, watches } = streams;

@@ -181,7 +181,7 @@ export class BackendSet {
     this.#discovery.start();
   }
 
-  /** Returns a backend as discovery found it, without the cluster's prefix. */
+  /** Returns a backend in the form that discovery returns: its name has no cluster prefix. */
   #foundOf({ name, host, port, tls }: BackendAddress): Discovered {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }

@@ -229,7 +229,7 @@ export class Cluster {
   }
 
   /**
-   * Prepares another configuration. Puts the proxy's own certificates for backends into use immediately, because
+   * Prepares another configuration. The certificates that the proxy presents to backends are used immediately, because
    * requests from a new listener may need them. Returns a function that applies the rest.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {

@@ -101,11 +101,13 @@ export type PathOptions = PathSettings & {
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
-  /** Decides which requests are traced; default: none is. */
+  /** Decides which requests are traced; default: no request is traced. */
   readonly tracer?: Tracer | undefined;
   /** The request limits that operators set at run time; default: none. */
   readonly operatorLimits?: OperatorLimits;
-  /** Returns what is configured about a backend; default: all backends are alike, and in the proxy's zone. */
+  /**
+   * Returns what is configured about a backend; default: all backends have the same weight and are in the proxy's zone.
+   */
   readonly traitsOf?: (backend: string) => BackendTraits;
   /** Returns a random number in [0, 1); default: 0. */
   readonly random?: () => number;
@@ -444,8 +446,8 @@ export class DataPath {
   }
 
   /**
-   * Returns the limits that count an Upgrade until its response. If the Upgrade exceeds a limit, returns the refusal
-   * instead.
+   * Checks an Upgrade against the request limits. Returns the limits that count the Upgrade until its response or, if
+   * the Upgrade exceeds a limit, the refusal.
    */
   limitsOfUpgrade(
     request: RequestHead,

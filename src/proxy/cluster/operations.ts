@@ -47,9 +47,9 @@ export class Operations {
   }
 
   /**
-   * Drains a backend, if another one is ready: new requests go elsewhere, and its watches move gradually. exec, attach,
-   * port-forward and `logs -f` stay until they end. The drain ends with an undrain, the backend's removal or the
-   * proxy's end.
+   * Drains a backend, if another backend is ready. New requests go to other backends, and the drained backend's watches
+   * move gradually. exec, attach, port-forward and `logs -f` stay until they end. The drain ends with an undrain, the
+   * backend's removal or the proxy's end.
    */
   drain(name: string, operator: Operator): Outcome {
     return this.#journaled("drain", name, operator, this.#drain(name, operator));
@@ -59,7 +59,7 @@ export class Operations {
     return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /** Moves those watches with this audit id that can move. A client may use one id for several requests. */
+  /** Moves the watches that have this audit id and can be moved. A client may use one id for several requests. */
   async move(auditId: string, operator: Operator): Promise<Outcome> {
     const outcome = (await this.#parts.moveInWorkers?.(auditId)) ?? this.moveHere(auditId);
     return this.#journaled("move", auditId, operator, outcome);

@@ -191,7 +191,8 @@ class WatchDrainSchedule {
     this.#looks -= 1;
     await walkInSlices(clock, left, (watch) => {
       if (due === 0) return enough;
-      // A watch that is unanswered or undecodable cannot end between two events. A later check tries again.
+      // A watch cannot end between two events if it was not answered yet, or if the proxy cannot decode it. A later
+      // check tries again.
       if (!watch.letWatchEnd()) return undefined;
       this.#ending.add(watch);
       due -= 1;

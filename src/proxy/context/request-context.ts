@@ -37,7 +37,7 @@ export function longHeadBytes(fields: readonly Field[]): number {
   return bytes > limits.usualHeadBytes ? bytes : 0;
 }
 
-/** True if the request may be sent again when its stream was lost before the response (watch.md §10). */
+/** True if the request may be sent again after its stream was lost before the response (watch.md §10). */
 export function isSafe(context: RequestContext): boolean {
   return isRepeatable(context) || (context.isLogRead && context.isBodiless);
 }

@@ -1,7 +1,7 @@
 /**
  * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that an exchange (the object that
- * forwards one request and its response) treats both alike. node:http frames the response: by length, in chunks, or
- * until the connection's end for HTTP/1.0.
+ * forwards one request and its response) treats both protocols alike. node:http frames the response: by length, in
+ * chunks, or until the connection's end for HTTP/1.0.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
