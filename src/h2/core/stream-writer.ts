@@ -23,7 +23,7 @@ export type StreamWriter = {
   closeAfter?(): void;
 };
 
-/** An exchange's callbacks for what one of its sides sends. The side is the client or the backend. */
+/** Callbacks by which an exchange receives what one of its sides sends. The side is the client or the backend. */
 export type StreamListener = {
   /**
    * Called for a response head, an interim head (1xx) or trailers. If the side is a client, called for trailers only.

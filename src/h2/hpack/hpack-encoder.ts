@@ -72,8 +72,8 @@ export class HpackEncoder {
   }
 
   /**
-   * Returns an upper bound for the number of bytes that encode() writes. The length prefixes of a field take fewer
-   * bytes than the 32 extra bytes in its `size`.
+   * Returns an upper bound for the number of bytes that encode() writes: the sum of the fields' sizes, and the table
+   * size updates. Each `size` has 32 extra bytes, and the length prefixes of a field take fewer.
    */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;

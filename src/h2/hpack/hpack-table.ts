@@ -68,7 +68,10 @@ const appendixA = [
   "www-authenticate",
 ];
 
-/** The static table by HPACK index. Index 0 is unused. The indexes of the dynamic table begin after the last index. */
+/**
+ * The static table by HPACK index. Index 0 is unused. The dynamic table's indexes begin after the last index of the
+ * static table.
+ */
 export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
 
 function fieldOf(line: string): Field {

@@ -85,8 +85,8 @@ growTree();
 const steps = new Int32Array(innerNodes * 256);
 
 /**
- * Fills the entries of `steps` from `at` on. The input bits read so far lead to `node` and have produced `step`; `bits`
- * more bits of the input byte follow.
+ * Fills the entries of `steps` from `at` on. The input bits read so far lead to `node`, and `step` holds the bytes that
+ * they have produced. `bits` more bits of the input byte follow.
  */
 function fillSteps(at: number, node: number, bits: number, step: number): void {
   if (bits === 0) {

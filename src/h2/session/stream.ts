@@ -232,8 +232,8 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * True if this turn's output contains DATA of this stream that was followed by other frames, so that no DATA can be
-   * added to the same frame.
+   * True if other frames follow this stream's latest DATA in this turn's output, so that no DATA can be added to the
+   * same frame.
    */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;

@@ -245,7 +245,7 @@ export class Streams implements StreamHost, StreamFrames {
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
       // A client's first reset of a stream that the proxy has reset (`#resetIds`) is free. Any other reset of a closed
-      // stream uses up the budget for control frames (A15).
+      // stream takes a token from the budget for control frames (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;

@@ -41,14 +41,14 @@ export const admissionLimits = {
    * the request again.
    */
   unprovenWaitMs: 60_000,
-  /** Milliseconds between two checks whether a request in the queue has waited too long. */
+  /** Milliseconds between two searches for requests in the queue that have waited too long. */
   unprovenLookMs: 50,
   /** Maximum number of requests that wait for admission, or for the first response to a request with their token. */
   unprovenWaiting: 62_500,
   /**
-   * Maximum of one address's waiting requests divided by the queue's free places. One address alone may have 50,000
-   * waiting requests (5,000 pods at one address start with ten watches each), which leaves 12,500 places free. A second
-   * address may then have 10,000 waiting requests.
+   * One address may have at most this many times as many waiting requests as the queue has free places. One address
+   * alone may have 50,000 waiting requests (5,000 pods at one address start with ten watches each), which leaves 12,500
+   * places free. A second address may then have 10,000 waiting requests.
    */
   unprovenWaitingShare: 4,
   /**

@@ -96,8 +96,8 @@ export type PathOptions = PathSettings & {
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
   /**
-   * Which answers of backends are compared (D13). "watches": the events that sentinels get; a sentinel is a watch with
-   * streams on two backends. "all" (default): these events, and the results of lists.
+   * Which results of backends are compared (D13). "watches": the events that sentinels get; a sentinel is a watch with
+   * streams on two backends. "all" (default): these events, and lists.
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;

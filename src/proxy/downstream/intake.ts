@@ -27,7 +27,8 @@ export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
   /**
-   * Clock reading at which this process was last seen to accept no more clients; undefined: never, or it has recovered.
+   * Clock reading at which this process last refused a client, or would have refused one. Undefined: this has not
+   * happened, or the process has recovered since.
    */
   #refusedAt: number | undefined;
 

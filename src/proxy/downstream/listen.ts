@@ -31,8 +31,8 @@ import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
 /**
- * Milliseconds from the end of all connections in `cut` to the closing of their sockets. In this time, the clients can
- * read their last responses.
+ * Milliseconds that `cut` waits after it has ended all connections, before it closes their sockets. In this time, the
+ * clients can read their last responses.
  */
 const cutGraceMs = 50;
 
