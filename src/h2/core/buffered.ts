@@ -1,13 +1,13 @@
 /**
- * Counts all bytes that this process buffers, against one limit. Flow-control windows limit each stream and each
- * session, but not their total (D2).
+ * Counts all bytes that this process buffers, against one limit. Flow-control windows limit the bytes of each stream
+ * and each session, but not the total of all sessions (D2).
  */
 export class Buffered {
   readonly #limitBytes: number;
   #bytes = 0;
   /**
-   * Called after each addition that leaves the total above the limit. Must end the exchange that buffers the most
-   * bytes.
+   * Called after each addition that leaves the total above the limit. Must end the exchange (one request with its
+   * response) that buffers the most bytes.
    */
   onOver: () => void = () => {};
 

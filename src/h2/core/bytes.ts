@@ -1,6 +1,6 @@
 /**
  * Reads and writes big-endian integers, three times as fast as Buffer's own methods. Callers must check the length
- * first, because a read beyond the end returns undefined, which the casts hide.
+ * first: a read beyond the end returns undefined, although the return type is number.
  */
 export function u8(bytes: Uint8Array, at: number): number {
   return bytes[at] as number;

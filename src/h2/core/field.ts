@@ -66,9 +66,9 @@ const roles = new Map<string, Role>([
 ]);
 
 /**
- * Header names with which a proxy asserts an identity to the apiserver (`x-remote-user`, `impersonate-extra-...`). In
- * place of `-`, matches any character except letters and digits, because some servers read `_` and other characters as
- * `-` (A39).
+ * Matches header names with which a proxy asserts an identity to the apiserver (`x-remote-user`,
+ * `impersonate-extra-...`). In place of a `-`, any character except letters and digits matches, because some servers
+ * read `_` and other characters as `-` (A39).
  */
 const identityName = /^(?:x[^0-9a-z]remote[^0-9a-z]|impersonate[^0-9a-z])/;
 
@@ -84,7 +84,7 @@ export class Field {
   readonly name: string;
   readonly value: string;
   readonly role: Role;
-  /** A number by which an HPACK encoder finds the table entry of this object. */
+  /** A number that identifies this object, by which an HPACK encoder finds the object's table entry. */
   readonly id: number;
   /** Index of the name in HPACK's static table, set by an encoder; 0: not in the table; -1: not known yet. */
   nameIndex: number;

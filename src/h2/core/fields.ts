@@ -1,6 +1,6 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
- * dropped or merged, because the backend would then get another request than the client sent (A10, A27-A32). There is
+ * dropped or merged, because the backend would then get a different request from the client's (A10, A27-A32). There is
  * one exception: blanks around a regular field's value are removed, because clients send `Bearer ` with an empty token,
  * which kube-apiserver accepts. An error text names the violated rule, but no value. No regular expression here can
  * backtrack (A59).
@@ -230,7 +230,10 @@ function requestFault(found: FoundByRole): string | undefined {
   return methodFault(found) ?? targetFault(found) ?? authorityFault(found);
 }
 
-/** Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), but apiservers answer `get`, too. */
+/**
+ * Accepts any token except CONNECT. Methods are case-sensitive (RFC 9110 §9.1), so `get` is no standard method. It is
+ * accepted nevertheless, because apiservers answer it.
+ */
 function methodFault(found: FoundByRole): string | undefined {
   const method = found[role.method];
   if (method === undefined) return "no :method";

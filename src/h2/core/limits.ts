@@ -36,8 +36,8 @@ export const h2Limits = {
   refusedStreams: 100,
   /**
    * For each request that a backend has answered, the client may send this many control frames more than the token
-   * buckets below allow (D16). The most active client sends four for each request; eight leave room for unanswered
-   * requests.
+   * buckets below allow (D16). The most active client sends four for each request. The other four make up for requests
+   * that no backend has answered yet.
    */
   framesPerAnswer: 8,
   /**
@@ -70,8 +70,9 @@ export const h2Limits = {
   updateBurst: 1000,
   updatesPerSecond: 100,
   /**
-   * A DATA frame that the proxy sends adds no tokens for WINDOW_UPDATE frames if it has fewer bytes than this because
-   * the peer's window allowed no more. Well-behaved receivers do not open their windows in such small steps (A19).
+   * Applies to a DATA frame that is short only because the peer's window allowed no more bytes. If such a frame has
+   * fewer bytes than this, it adds no tokens for WINDOW_UPDATE frames. Well-behaved receivers do not open their windows
+   * in such small steps (A19).
    */
   crumbBytes: 256,
   /** Token bucket for empty DATA frames without END_STREAM from a client (A16). */

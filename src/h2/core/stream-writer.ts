@@ -5,7 +5,7 @@
  */
 import type { Field } from "./field.ts";
 
-/** Sends to one side of an exchange: the client or the backend. */
+/** Sends to one side of an exchange (one request with its response). The side is the client or the backend. */
 export type StreamWriter = {
   /**
    * Sends a head, an interim head (1xx) or trailers; the order of the calls and `:status` distinguish them. `end`: no
@@ -23,9 +23,11 @@ export type StreamWriter = {
   closeAfter?(): void;
 };
 
-/** Receives what one side of an exchange (the client or the backend) sends. The exchange implements it. */
+/** Callbacks by which an exchange receives what one of its sides sends. The side is the client or the backend. */
 export type StreamListener = {
-  /** Called for a response head, an interim head (1xx) or trailers. For a client, called for trailers only. */
+  /**
+   * Called for a response head, an interim head (1xx) or trailers. If the side is a client, called for trailers only.
+   */
   headers(fields: Field[], end: boolean): void;
   /** Called for body bytes, which are valid only during the call. */
   data(bytes: Buffer, start: number, end: number, endStream: boolean): void;

@@ -29,9 +29,15 @@ export const clientPreface = Buffer.from("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "la
 export type StreamFrames = {
   /** Called for a DATA frame, or for a part of one. */
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void;
-  /** Called before `data` for a padded frame: `count` bytes of padding use up flow-control windows, too (§6.9.1). */
+  /**
+   * Called before `data` for a padded frame. `count`: number of padding bytes. They count against the flow-control
+   * windows (§6.9.1).
+   */
   padding(id: number, count: number): void;
-  /** Called for a complete header block. `dependsOnSelf`: the block's priority names its own stream as the parent. */
+  /**
+   * Called for a complete header block. `dependsOnSelf`: true if the block's priority names the block's own stream as
+   * the parent.
+   */
   headers(
     id: number,
     bytes: Buffer,

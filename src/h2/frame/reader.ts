@@ -17,8 +17,8 @@ import {
 } from "./frame.ts";
 
 /**
- * A DATA frame of which this many bytes or fewer have arrived is held until more arrive. Passing on many tiny pieces
- * would take more time.
+ * If this many bytes of a DATA frame or fewer have arrived, the reader holds them until more arrive. Passing on many
+ * tiny pieces would take more time.
  */
 const pieceBytes = 2048;
 
@@ -53,8 +53,8 @@ export class FrameReader {
   }
 
   /**
-   * Grows with each complete frame, complete header block and piece of DATA, but not with a part of a header block.
-   * When it grows, the session restarts its deadline for an incomplete frame.
+   * A counter that grows with each complete frame, each complete header block and each piece of DATA, but not with a
+   * part of a header block. When it has grown, the session restarts its deadline for an incomplete frame.
    */
   get progress(): number {
     return this.#progress;
@@ -99,8 +99,8 @@ export class FrameReader {
   }
 
   /**
-   * Begins to pass on a DATA frame whose end has not arrived. Returns false for a frame that must be complete first: it
-   * is no DATA frame, it is padded, or too little of it has arrived.
+   * Begins to pass on a DATA frame whose end has not arrived. Returns false if the frame must be complete first,
+   * because it is no DATA frame, is padded, or has only begun to arrive (see `pieceBytes`).
    */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);
@@ -276,7 +276,7 @@ function withoutPadding(bytes: Buffer, start: number, end: number): number {
   return to;
 }
 
-/** Joins a HEADERS frame and its CONTINUATION frames. Throws if the frames are too many or too large (A5). */
+/** Joins a HEADERS frame and its CONTINUATION frames. Throws if there are too many frames or too many bytes (A5). */
 export class HeaderBlock {
   #id = 0;
   #parts: Buffer[] = [];

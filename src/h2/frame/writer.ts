@@ -2,9 +2,8 @@
  * Serialises frames into pooled buffers. All frames of one turn of the event loop are sent with one write (one TLS
  * record, one system call), which saves a quarter of the proxy's total cost.
  *
- * DATA is copied as well, because a copy costs far less than the alternative (measured): if DATA were sent from the
- * chunk in which it arrived, each read would need a new chunk, and V8 would run a full collection for every 64 MiB of
- * chunks.
+ * DATA is copied into these buffers, too. If DATA were sent from the chunk in which it arrived, each read would need a
+ * new chunk, and V8 would run a full collection for every 64 MiB of chunks. This costs far more than a copy (measured).
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
@@ -13,13 +12,13 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 
 const poolBufferBytes = 65_536;
 /**
- * Size of the buffer in which the output of a session's turn begins. It is enough for a response of 2 kB. If all
- * buffers were large, a turn in which 256 clients get a response would need 16 MiB.
+ * Size in bytes of a small buffer. A session's output in one turn of the event loop begins in a small buffer, which is
+ * enough for a response of 2 kB. If all buffers were large, 256 sessions with output in one turn would need 16 MiB.
  */
 const smallBufferBytes = 4096;
 /**
- * Maximum number of unused large buffers, and of unused small buffers, that are kept for reuse. The sessions that write
- * in one turn seldom need more.
+ * Maximum numbers of unused large and small buffers that are kept for reuse. The sessions that write in one turn of the
+ * event loop seldom need more.
  */
 const pooledBuffers = 32;
 const pooledSmallBuffers = 512;
@@ -34,8 +33,8 @@ export class FrameWriter {
   #out: Buffer = none;
   #at = 0;
   /**
-   * Position and stream id of the DATA frame that is the last frame in the buffer. More DATA can be added to this
-   * frame. Id 0: the last frame is another one.
+   * Position and stream id of the last frame in the buffer, if it is a DATA frame to which more DATA can be added.
+   * Otherwise the id is 0.
    */
   #dataAt = 0;
   #dataId = 0;

@@ -12,11 +12,11 @@ import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
 
-/** Bytes that a table entry counts in addition to its name and value (RFC 7541 §4.1). */
+/** Number of bytes that count as part of a table entry in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
 /**
- * Maximum number of bytes of an integer after its prefix. They hold 28 bits, which V8 can store as a small integer
- * (A9).
+ * Maximum number of bytes that may follow the prefix of an integer. They hold 28 bits, which V8 can store as a small
+ * integer (A9).
  */
 const maxContinuationBytes = 4;
 
@@ -99,8 +99,8 @@ export class HpackDecoder {
   }
 
   /**
-   * Reads a literal field. `prefix`: mask of the name's index in the first byte. If it is 0x3f, the field enters the
-   * table.
+   * Reads a literal field. `prefix`: mask of those bits in the first byte that hold the name's index. If the mask is
+   * 0x3f, the field enters the table.
    */
   #readLiteral(bytes: Buffer, end: number, prefix: number, list: Field[]): void {
     const goesToTable = prefix === 0x3f;

@@ -30,7 +30,10 @@ const onceRoles: readonly Role[] = [
   role.forwardedFor,
   role.traceParent,
 ];
-/** True for each role whose values do not repeat. An array indexed by role, because it is read for every field. */
+/**
+ * True for each role whose values rarely repeat. Fields with such a role do not enter the table. This is an array
+ * indexed by role, because it is read for every field.
+ */
 const isOnce: readonly boolean[] = Object.values(role).map((of: Role) => onceRoles.includes(of));
 
 /** Table size in bytes that the peer's decoder has before its SETTINGS arrive (RFC 9113 §6.5.2). */
@@ -46,7 +49,7 @@ const rememberedFields = 16;
 export const rememberedFieldsOfMany = 512;
 
 export class HpackEncoder {
-  /** The fields that were last found in a table, indexed by the lowest bits of their ids. */
+  /** The fields that were found in a table most recently, indexed by the lowest bits of their ids. */
   readonly #remembered: (Field | undefined)[] = [];
   /** For each field in `#remembered`: its number in the dynamic table, or its index in the static table, negated. */
   readonly #rememberedNumbers: number[] = [];
@@ -69,8 +72,8 @@ export class HpackEncoder {
   }
 
   /**
-   * Returns an upper bound of the bytes that encode() writes. The length prefixes of a field take fewer bytes than the
-   * 32 extra bytes in its `size`.
+   * Returns an upper bound for the number of bytes that encode() writes: the sum of the fields' sizes, and the table
+   * size updates. Each `size` has 32 extra bytes, and the length prefixes of a field take fewer.
    */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;

@@ -1,8 +1,8 @@
 import { Field } from "../core/field.ts";
 
 /**
- * The static table (RFC 7541 appendix A) from index 1 on. Each line is a name, or a name and a value with a blank
- * between.
+ * The static table (RFC 7541 appendix A) from index 1 on. Each line is a name, or a name and a value separated by a
+ * space.
  */
 const appendixA = [
   ":authority",
@@ -68,7 +68,10 @@ const appendixA = [
   "www-authenticate",
 ];
 
-/** The static table by HPACK index. Index 0 is unused. The indexes of the dynamic table begin after the last index. */
+/**
+ * The static table by HPACK index. Index 0 is unused. The dynamic table's indexes begin after the last index of the
+ * static table.
+ */
 export const staticTable: readonly (Field | undefined)[] = [undefined, ...appendixA.map(fieldOf)];
 
 function fieldOf(line: string): Field {
@@ -114,12 +117,12 @@ export class DynamicTable {
     return this.#limitBytes;
   }
 
-  /** The number of the oldest entry that was not evicted. */
+  /** Sequence number of the oldest entry in the table. */
   get oldest(): number {
     return this.#oldest;
   }
 
-  /** The number of the next entry that is added. */
+  /** Sequence number that the next added entry will get. */
   get next(): number {
     return this.#next;
   }

@@ -6,8 +6,8 @@ import { u8 } from "../core/bytes.ts";
 const endOfString = 256;
 
 /**
- * The bytes (in hexadecimal; ranges are inclusive) whose codes have a given length in bits (appendix B). Codes of one
- * length count upwards in the order of their bytes, so the lengths define the codes.
+ * The bytes (in hexadecimal; ranges are inclusive) whose codes have a given length in bits (appendix B). Codes of the
+ * same length count upwards in the order of their bytes, so the lengths define the codes.
  */
 const bytesByLength: ReadonlyMap<number, string> = new Map([
   [5, "30-32 61 63 65 69 6f 73-74"],
@@ -79,14 +79,14 @@ growTree();
 /**
  * `steps[256 * state + byte]`: the effect of an input byte in a state. Bits 0-7: the next state. Bits 8-15 and 16-23:
  * the decoded bytes, at most two, because the shortest code has five bits. Bits 24-25: the number of decoded bytes. -1:
- * the input contains the end-of-string code, which is an error. A table of 16 KiB with steps of four bits would take
- * twice the time.
+ * the input contains the end-of-string code, which is an error. With a table of 16 KiB that takes four bits per step,
+ * decoding would take twice the time.
  */
 const steps = new Int32Array(innerNodes * 256);
 
 /**
- * Fills the entries of `steps` from `at` on. The input bits read so far lead to `node` and have produced `step`; `bits`
- * more bits of the input byte follow.
+ * Fills the entries of `steps` from `at` on. The input bits read so far lead to `node`, and `step` holds the bytes that
+ * they have produced. `bits` more bits of the input byte follow.
  */
 function fillSteps(at: number, node: number, bits: number, step: number): void {
   if (bits === 0) {
@@ -108,7 +108,10 @@ function withByte(step: number, byte: number): number {
 }
 for (let state = 0; state < innerNodes; state++) fillSteps(256 * state, state, 8, 0);
 
-/** 1 for each state in which a string may end: at most seven 1 bits of padding may follow the last code. */
+/**
+ * `mayEnd[node]` is 1 if a string may end at this node. After the last code, at most seven padding bits may follow, all
+ * of them 1. So these nodes are the root and the seven nodes that 1 bits reach from the root.
+ */
 const mayEnd = new Uint8Array(innerNodes);
 for (let node = 0, depth = 0; depth < 8; depth++) {
   mayEnd[node] = 1;

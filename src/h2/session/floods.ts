@@ -1,9 +1,10 @@
 /**
- * Limits frames of a peer that cause work but no progress of a request: control frames, resets, empty frames. Each kind
+ * Limits frames of a peer that cause work but do not advance a request: control frames, resets, empty frames. Each kind
  * has its own budget, a token bucket. An exhausted budget ends the session with ENHANCE_YOUR_CALM; the message names
  * the kind for the operator. Some clients send control frames with every request, for example PRIORITY (RFC 7540). So
  * for each request that a backend has answered, the peer may send a few more frames of any kind except resets (D16). A
- * request that the proxy itself answers does not count, because a client can send it as cheaply as the frames.
+ * request that the proxy itself answers does not count, because a client can send such requests as cheaply as the
+ * frames.
  */
 
 import type { Clock } from "../../base/clock.ts";
@@ -25,8 +26,8 @@ export class Floods {
   }
 
   /**
-   * Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are.
-   * `bonus` adds to the budget for this call only.
+   * Takes `cost` from the budget of `kind` or, if that is exhausted, from the earned credit. Throws if both are
+   * exhausted. `bonus` adds to the budget for this call only.
    */
   charge(kind: FloodKind, cost = 1, bonus = 0): void {
     if (!this.#budget(kind).take(cost, bonus) && !this.#isPaid(kind, cost))

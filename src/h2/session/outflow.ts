@@ -1,4 +1,7 @@
-/** What a session's streams share for sending: the session's window, the socket's backlog, and the streams' order. */
+/**
+ * The state that a session's streams share for sending: the session's send window, the socket's backlog, and the order
+ * in which the streams send.
+ */
 
 import { limits } from "../../base/limits.ts";
 import type { Buffered } from "../core/buffered.ts";
@@ -102,7 +105,10 @@ export class Outflow {
     }
   }
 
-  /** Lets each waiting stream send one quantum in turn, so that streams share a small window fairly. */
+  /**
+   * Lets each waiting stream send one quantum in turn, so that streams share a small window fairly. Returns true if a
+   * stream can send more immediately.
+   */
   #round(): boolean {
     let isMoving = false;
     const streams = [...this.#waiting];

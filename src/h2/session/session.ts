@@ -28,11 +28,16 @@ export type SessionOwner = StreamsOwner & {
    * after the socket has written the buffers, because the session then reuses them.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
-  /** Called when SETTINGS or GOAWAY arrived, or a stream closed. Requests that wait for a stream must check again. */
+  /**
+   * Called when SETTINGS or GOAWAY arrived, or a stream closed. Requests that wait for a stream must then check whether
+   * one can be opened.
+   */
   changed(): void;
   /** Called when the peer has answered the PING with this `number`. */
   ponged(number: number): void;
-  /** Called when the session is over. The owner writes queued frames, such as a GOAWAY, and then ends the socket. */
+  /**
+   * Called when the session is over. The owner must write the queued frames, such as a GOAWAY, and then end the socket.
+   */
   ended(error: ProtocolError | undefined): void;
 };
 
@@ -58,7 +63,7 @@ export class Session implements SessionFrames {
   #pings = 0;
   /** Clock reading (ms) by which the peer's first SETTINGS must have arrived (A22). */
   readonly #settingsDueAt: number;
-  /** Clock reading (ms) since which a frame or header block has been incomplete without progress; 0: none. */
+  /** Clock reading (ms) since which an incomplete frame or header block has made no progress; 0: none is incomplete. */
   #midFrameSince = 0;
   #isGoing = false;
   #isPeerGoing = false;
@@ -151,7 +156,7 @@ export class Session implements SessionFrames {
     return this.#streams.start(fields, end, owner, isHead);
   }
 
-  /** Sends a PING and returns its number, which `ponged` gets when the peer answers. */
+  /** Sends a PING and returns its number. When the peer answers, `ponged` is called with this number. */
   sendPing(): number {
     const payload = Buffer.alloc(8);
     this.#pings += 1;
@@ -165,7 +170,10 @@ export class Session implements SessionFrames {
     if (!this.#isOver && !this.#isGoing) this.#writer.goAway(largestWindow, errorCode.NO_ERROR, "");
   }
 
-  /** Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends after its last stream. */
+  /**
+   * Second step of a graceful end: sends a GOAWAY that refuses new streams. The session ends after its last open
+   * stream.
+   */
   goAway(code: ErrorCode = errorCode.NO_ERROR, debug = ""): void {
     if (this.#isOver || this.#isGoing) return;
     this.#isGoing = true;
@@ -217,7 +225,8 @@ export class Session implements SessionFrames {
     if ((end - start) / 6 > h2Limits.settingsEntries) {
       throw new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", "SETTINGS with too many entries");
     }
-    // Open streams do not add to this budget, because a changed window size costs work for each open stream (A13).
+    // The budget does not grow with the number of open streams, because a changed window size costs work for each of
+    // them (A13).
     this.#floods.charge("control");
     const { peer, encoder } = this.#streams;
     const before = peer.initialWindow;

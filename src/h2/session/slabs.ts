@@ -25,14 +25,14 @@ export type Block = { readonly bytes: Buffer; readonly slab: Slab };
 export class Slabs {
   readonly blockBytes: number;
   readonly #blocksOfOne: number;
-  /** Slabs with a free block. `take` uses the first of them, so that the others become empty. */
+  /** Slabs with a free block. `take` uses the first slab of this set, so that the other slabs become empty. */
   readonly #open = new Set<Slab>();
   #count = 0;
   readonly #empty = new Set<Slab>();
   #fewestEmptySinceShrink = 0;
   #taken = 0;
 
-  /** `blockBytes` must divide 1 MiB. */
+  /** 1 MiB must be a multiple of `blockBytes`. */
   constructor(blockBytes: number) {
     this.blockBytes = blockBytes;
     this.#blocksOfOne = slabBytes / blockBytes;
@@ -118,7 +118,10 @@ const quarters = new Slabs(frameBytes / 4);
 const halves = new Slabs(frameBytes / 2);
 const wholes = new Slabs(frameBytes);
 
-/** Returns a block with room for `count` bytes, at most one frame. The caller must return the block with `giveBack`. */
+/**
+ * Returns a block with room for `count` bytes. `count` must not exceed the size of one frame. The caller must return
+ * the block with `giveBack`.
+ */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();
   return count <= halves.blockBytes ? halves.take() : wholes.take();

@@ -51,7 +51,7 @@ function fromClosed(input: StreamInput): StreamState | undefined {
 
 /**
  * Returns the next state; undefined: RFC 9113 §5.1 forbids the input in this state. Uses comparisons, because each
- * request takes eight steps, and a lookup in a table of all states and inputs costs twice as much.
+ * request causes eight transitions, and a lookup in a table of all states and inputs costs twice as much.
  */
 export function next(state: StreamState, input: StreamInput): StreamState | undefined {
   if (state === "open") return fromOpen(input);

@@ -21,7 +21,10 @@ export type StreamHost = {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
   readonly outflow: Outflow;
-  /** Called after `count` bytes of DATA were sent. `isCrumb`: few bytes, because the peer's window allowed no more. */
+  /**
+   * Called after `count` bytes of DATA were sent. `isCrumb`: `count` is small only because the peer's window allowed no
+   * more.
+   */
   spent(count: number, isCrumb: boolean): void;
   granted(count: number): void;
   /** Called after RST_STREAM was sent. Frames of the peer for this stream may still arrive. */
@@ -49,7 +52,10 @@ const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
-/** The queue of every stream without waiting DATA: shared, because DATA rarely waits. Never modified. */
+/**
+ * The queue of every stream that has no DATA waiting. All these streams share one array, because DATA rarely waits. The
+ * array is never modified.
+ */
 const noPieces: Piece[] = [];
 
 export class Stream implements StreamWriter {
@@ -69,7 +75,9 @@ export class Stream implements StreamWriter {
   readonly #isHeadRequest: boolean;
   #queue = noPieces;
   #queuedBytes = 0;
-  /** The value of `Outflow.turn` when DATA of this stream was last written directly, without the queue; -1: never. */
+  /**
+   * Number of the turn (`Outflow.turn`) in which this stream last wrote DATA directly, without the queue; -1: never.
+   */
   #dataTurn = -1;
   /** True if the response's last frame is still queued, and RST_STREAM(NO_ERROR) must follow it to stop the upload. */
   #stopsAtEnd = false;
@@ -175,7 +183,7 @@ export class Stream implements StreamWriter {
     this.reset(errorCode.NO_ERROR);
   }
 
-  /** Changes the send window by `increment`. A window that becomes too large is an error of `scope`. */
+  /** Adds `increment` to the send window. If the window exceeds 2^31 - 1, throws FLOW_CONTROL_ERROR for `scope`. */
   widen(increment: number, scope: "stream" | "session"): void {
     this.#sendWindow = widened(this.#sendWindow, increment, scope);
   }
@@ -224,8 +232,8 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * True if this turn's output contains DATA of this stream that was followed by other frames, so that no DATA can be
-   * added to the same frame.
+   * True if other frames follow this stream's latest DATA in this turn's output, so that no DATA can be added to the
+   * same frame.
    */
   get #isScattered(): boolean {
     const { outflow, writer } = this.#host;
@@ -233,8 +241,8 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * Keeps tiny DATA until the end of the turn of the event loop if DATA of other streams was sent in between. It then
-   * needs only one frame.
+   * Keeps tiny DATA until the end of this turn of the event loop. Called if other frames were sent after this stream's
+   * previous DATA, so that the tiny pieces can still share one frame.
    */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
@@ -253,7 +261,7 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // Splits the bytes into pieces of at most one frame, because no block is larger.
+    // Splits the bytes into pieces of at most one frame, because no block from slabs.ts is larger.
     do {
       const to = Math.min(end, from + frameBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);
@@ -284,14 +292,16 @@ export class Stream implements StreamWriter {
     this.close();
   }
 
-  /** Counts bytes that the owner got. They reduce the session's receive window until the owner returns credit. */
+  /**
+   * Counts bytes that the owner has received. They reduce the session's receive window until the owner returns credit.
+   */
   owe(count: number): void {
     this.#owed += count;
   }
 
   /**
-   * Returns the number of received bytes whose credit is still to be returned, and sets it to 0. Called for a closed
-   * stream, whose credit the session returns.
+   * Returns the number of received bytes whose credit was not returned yet, and resets that number to 0. Called for a
+   * closed stream. The session then returns the credit.
    */
   settle(): number {
     const owed = this.#owed;
@@ -308,7 +318,10 @@ export class Stream implements StreamWriter {
     if (increment > 0) this.#host.writer.windowUpdate(this.id, increment);
   }
 
-  /** Counts padding, and returns its credit at once, because the owner never gets padding. */
+  /**
+   * Counts received padding, and returns its credit at once: the owner never receives padding, so it cannot return the
+   * credit.
+   */
   padded(count: number): void {
     this.receiveWindow.use(count);
     const increment = this.receiveWindow.grant(count);
@@ -352,7 +365,9 @@ export class Stream implements StreamWriter {
     this.#host.outflow.wait(this, false);
   }
 
-  /** Sends at most `most` bytes of a piece. Returns the number of bytes sent; -1: a window is closed. */
+  /**
+   * Sends at most `most` bytes of a piece. Returns the number of bytes sent; -1: the windows or the socket allow none.
+   */
   #sendPiece(piece: Piece, most: number): number {
     const want = piece.end - piece.start;
     const count = Math.min(

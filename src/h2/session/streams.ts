@@ -71,7 +71,10 @@ export class Streams implements StreamHost, StreamFrames {
   #nextId = 1;
   readonly #refusals = new Refusals();
   readonly #strayBytes = new StrayBytes();
-  /** The last stream id in the GOAWAY that the proxy sent; Infinity: none. Streams with higher ids are not served. */
+  /**
+   * The last stream id in the GOAWAY that the proxy has sent; Infinity: no GOAWAY was sent. Streams with higher ids are
+   * not served.
+   */
   #acceptUpTo = Number.POSITIVE_INFINITY;
 
   constructor(
@@ -126,7 +129,7 @@ export class Streams implements StreamHost, StreamFrames {
   /** Ends every stream after the session has ended. Each stream's owner gets `lost`. */
   endAll(): void {
     for (const stream of this.open.all()) {
-      // The credit that the streams still owe is dropped, because an ended session sends no WINDOW_UPDATE.
+      // Drops the flow-control credit that was not returned yet, because an ended session sends no WINDOW_UPDATE.
       stream.settle();
       this.#end(stream, lost);
     }
@@ -168,8 +171,8 @@ export class Streams implements StreamHost, StreamFrames {
     this.#expectSettings();
     const count = end - start;
     this.#use(count);
-    // On an upstream connection, the session's credit is returned on receipt; for a client, after the bytes were
-    // forwarded (core/limits.ts).
+    // On an upstream connection, the session's flow-control credit is returned on receipt. For a client, it is returned
+    // after the bytes were forwarded (core/limits.ts).
     if (!this.#isServer) this.#grantSession(count);
     if (count === 0 && !endStream) this.#emptyData();
     const stream = this.open.get(id);
@@ -202,7 +205,7 @@ export class Streams implements StreamHost, StreamFrames {
     else this.#floods.charge("connection");
   }
 
-  /** Padding uses the windows as DATA does (§6.9.1), but its credit is returned at once. */
+  /** Padding counts against the flow-control windows like DATA (§6.9.1), but its credit is returned at once. */
   padding(id: number, count: number): void {
     this.#expectSettings();
     this.#use(count);
@@ -242,13 +245,13 @@ export class Streams implements StreamHost, StreamFrames {
     if (stream === undefined) {
       if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "RST_STREAM on an idle stream");
       // A client's first reset of a stream that the proxy has reset (`#resetIds`) is free. Any other reset of a closed
-      // stream uses up the budget for control frames (A15).
+      // stream takes a token from the budget for control frames (A15).
       if (!this.#isServer) this.#floods.charge("connection");
       else if (!this.#resetIds.delete(id)) this.#lateReset();
       return;
     }
-    // Before the response head, a client's reset uses up the budget for resets (A1). Later, it normally ends a
-    // long-running request.
+    // A client's reset before the response head takes a token from the budget for resets (A1). A later reset is free,
+    // because it normally ends a long-running request.
     if (this.#isServer && !stream.hasAnswered) this.#floods.charge("reset");
     this.#end(stream, code);
   }
@@ -303,7 +306,10 @@ export class Streams implements StreamHost, StreamFrames {
     if (end && !stream.isClosed) stream.step("receive-end");
   }
 
-  /** True if this head opens a stream. False for a head that the peer sent before it got the GOAWAY or a reset. */
+  /**
+   * True if this head opens a stream. False if the peer sent the head before it received the proxy's GOAWAY or
+   * RST_STREAM; such a head is ignored. Throws if the head violates the protocol.
+   */
   #isNew(id: number): boolean {
     if (id % 2 === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "HEADERS on an even stream");
     const isKnown = id <= this.#seenId;
@@ -360,7 +366,10 @@ export class Streams implements StreamHost, StreamFrames {
     this.#notifyReset(stream.owner, code);
   }
 
-  /** Catches an exception of the owner, because the owners of other streams must be notified as well. */
+  /**
+   * Tells the owner of a stream that the stream was reset. Catches the owner's exceptions, because the owners of other
+   * streams must be told as well.
+   */
   #notifyReset(owner: StreamListener, code: number): void {
     try {
       owner.reset(code);
@@ -371,7 +380,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   /**
    * Resets a stream whose owner has thrown an exception, which is a bug in the proxy (D10). The session continues,
-   * because an upstream connection has up to eighty streams.
+   * because its end would also end the other streams, of which an upstream connection has up to eighty.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;
@@ -406,14 +415,17 @@ function calm(what: string): ProtocolError {
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
 }
 
-/** Counts requests that are refused because of too many streams or a large header list. Too many end the session. */
+/**
+ * Counts requests that are refused because of too many streams or a large header list. Too many such requests end the
+ * session.
+ */
 export class Refusals {
   #inRow = 0;
   #longHeads = 0;
 
   /**
-   * Returns the error for a stream beyond the limit (A3); undefined: within the limit. The client may retry such a
-   * stream.
+   * Returns the error for a stream above the limit (A3), which the client may retry; undefined: the stream is within
+   * the limit. Throws if too many streams in a row were above the limit.
    */
   ofOneOf(openCount: number, mostStreams: number): ProtocolError | undefined {
     if (openCount <= mostStreams) {
@@ -425,7 +437,10 @@ export class Refusals {
     return new ProtocolError(errorCode.REFUSED_STREAM, "stream", "Too many streams at once");
   }
 
-  /** Counts a request whose header list is too large. The first gets a response; the second ends the session (A7). */
+  /**
+   * Counts a request whose header list is too large (A7). The session's first such request is answered with 431. The
+   * second one ends the session.
+   */
   longHead(): void {
     this.#longHeads += 1;
     if (this.#longHeads > 1) throw calm("Header lists too long");
@@ -443,7 +458,9 @@ export class StrayBytes {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
-  /** Counts bytes for a closed stream. Throws if the backend has sent more than the windows allowed. */
+  /**
+   * Counts DATA bytes that arrive for a closed stream. Throws if the backend has sent more than the windows allowed.
+   */
   take(count: number): void {
     this.#left -= count;
     if (this.#left < 0)

@@ -25,7 +25,7 @@ export class ReceiveWindow {
   /** Size of the window in bytes when credit for all received bytes has been returned. */
   #size: number;
   #saved = 0;
-  /** Number of bytes of credit that must still be withheld to make the window smaller. */
+  /** Number of bytes of flow-control credit that must still be withheld to make the window smaller. */
   #excess = 0;
 
   constructor(size: number) {

@@ -16,7 +16,10 @@ import { Lru } from "../../base/lru.ts";
 import { keyOf } from "./sources.ts";
 
 export const admissionLimits = {
-  /** Maximum number of concurrent unproven requests over all backends. */
+  /**
+   * Maximum number of concurrent unproven requests to all backends together. A request is *unproven* if it has no
+   * bearer token, or if no backend has accepted its token yet.
+   */
   unprovenRequests: 2560,
   /**
    * Maximum number of concurrent unproven requests from one client address. This allows 2,560 requests a second if each
@@ -25,7 +28,7 @@ export const admissionLimits = {
   unprovenPerSource: 256,
   /**
    * This many requests with one unproven token may be sent at the same time. The token's other requests are held until
-   * a backend answers one of these.
+   * a backend answers one of the requests that were sent.
    */
   unprovenPerBearer: 2,
   /**
@@ -38,33 +41,33 @@ export const admissionLimits = {
    * the request again.
    */
   unprovenWaitMs: 60_000,
-  /** Milliseconds between two searches of the queue for requests that have waited too long. */
+  /** Milliseconds between two searches for requests in the queue that have waited too long. */
   unprovenLookMs: 50,
-  /** Maximum number of requests that wait for admission, or are held. */
+  /** Maximum number of requests that wait for admission, or for the first response to a request with their token. */
   unprovenWaiting: 62_500,
   /**
-   * Maximum ratio of one address's waiting requests to the queue's free room. One address alone may have 50,000 waiting
-   * requests (5,000 pods at one address start with ten watches each), which leaves room for 12,500. A second address
-   * may then have 10,000.
+   * One address may have at most this many times as many waiting requests as the queue has free places. One address
+   * alone may have 50,000 waiting requests (5,000 pods at one address start with ten watches each), which leaves 12,500
+   * places free. A second address may then have 10,000 waiting requests.
    */
   unprovenWaitingShare: 4,
   /**
-   * A client address with more 401s than this is *rejected* (see `Rejections`). The count falls by one each second, and
-   * by one for each accepted token. A node with a few expired tokens stays below it; a flood of invalid tokens exceeds
-   * it at once.
+   * A client address whose 401 count exceeds this is *rejected*: fewer of its requests may wait (see `Rejections`). The
+   * count falls by one each second, and by one for each accepted token. A node with a few expired tokens stays below
+   * this limit; a flood of invalid tokens exceeds it at once.
    */
   rejections: 20,
   rejectionsForgivenPerSecond: 1,
   /**
-   * The count of an address's 401s stays at this maximum. So an address is no longer *rejected* (see `rejections`) a
-   * minute after its last 401, when the count has fallen from 80 to 20.
+   * Maximum of an address's 401 count. The count falls from 80 to 20 in a minute, so an address is no longer *rejected*
+   * (see `rejections`) a minute after its last 401.
    */
   rejectionsMost: 80,
   /** Maximum number of addresses whose 401s are counted. */
   rejectedAddresses: 10_000,
   /**
-   * Maximum number of waiting requests of a rejected address. It is not 0, so that a request with an expired token
-   * still gets a 401 from a backend.
+   * Maximum number of waiting requests from a *rejected* address (see `rejections`). It is not 0, so that a request
+   * with an expired token still gets a 401 from a backend.
    */
   rejectedWaiting: 8000,
 } as const;
@@ -82,7 +85,7 @@ export type Applicant = {
 /** The requests of one client address, or with one token. */
 class Group {
   open = 0;
-  /** For a token: number of its requests that need not wait for its first response (`Entry.isFirst`). */
+  /** For a token: number of requests that need not wait for the token's first response (`Entry.isFirst`). */
   firsts = 0;
   readonly all = new Set<Entry>();
   /**
@@ -274,7 +277,7 @@ export class Admission {
       source.later.delete(entry);
       entry.bearer?.queue.delete(entry);
       this.#turns.delete(source);
-      // Adds the address again, as the last of the set, so that the loop returns to it.
+      // Moves the address to the end of the set, so that this loop visits the address again after all others.
       if (source.next !== undefined) this.#turns.add(source);
       this.#take(entry);
     }

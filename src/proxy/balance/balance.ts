@@ -1,7 +1,8 @@
 /**
- * Evens the load out after a backend has come back (F16), or if some clients cause more work than others. Binds clients
- * to another backend, those with the most load first, and at most 1 % of all clients each second. The watches of a
- * client move before its next requests go to the new backend (D2). No client moves while a backend is still warming up.
+ * Rebalances the load after a backend has come back (F16), or if some clients cause more work than others. Binds
+ * clients to another backend, beginning with the clients with the most load. At most 1 % of all clients are bound each
+ * second. A client's watches move before its next requests go to the new backend (D2). No client moves while a backend
+ * is still warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -21,7 +22,7 @@ export type BalanceParts = {
   readonly shares: BalanceShares;
 };
 
-/** The shares of the load that backends may get. `DataPath` provides them. */
+/** Tells how much of the load each backend should get. `DataPath` implements these functions. */
 export type BalanceShares = {
   /** Returns the share of each ready backend (backend-shares.ts). */
   readonly of: () => ReadonlyMap<string, number>;
@@ -106,7 +107,8 @@ export class Balance extends Interval {
   }
 
   /**
-   * A client without watches goes to the new backend with its next request. If a client has watches, these move first.
+   * A client without watches goes to the new backend with its next request. If a client has watches, the watches move
+   * first.
    */
   #move(streams: ClientStreams, to: string): void {
     const { client, watches } = streams;

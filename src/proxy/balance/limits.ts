@@ -1,4 +1,4 @@
-/** Limits of the balance between backends, each with its reason (see src/base/limits.ts). */
+/** Limits for moving clients between backends, each with its reason (see src/base/limits.ts). */
 const KiB = 1024;
 
 export const balanceLimits = {

@@ -6,17 +6,17 @@ export type ClientLoad<T> = {
   readonly client: T;
   readonly backend: string;
   readonly load: number;
-  /** True if another backend can continue all of the client's streams unnoticed. Not true of a client with an exec. */
+  /** True if another backend can continue all of the client's streams unnoticed. False for a client with an exec. */
   readonly isMovable: boolean;
 };
 
 export type Move<T> = { readonly client: T; readonly from: string; readonly to: string };
 
 /**
- * Adapts the shares so that clients stay in the proxy's own zone while its backends have little load. The load per
- * share in the own zone stays at or below `spillFloor` plus `spillRatio` times the load per share in other zones. More
- * load spills over to other zones. `PoolSet.weightOf` has the same rule, so a client that it has sent to another zone
- * is not moved back at once.
+ * Adapts the shares so that clients stay in the proxy's own zone while the backends of this zone have little load. The
+ * load per share in the own zone stays at or below `spillFloor` plus `spillRatio` times the load per share in other
+ * zones. More load spills over to other zones. `PoolSet.weightOf`, which weights the backends for new clients, has the
+ * same rule. So a client that was sent to another zone is not moved back at once.
  */
 export function sharesByZone(
   loads: readonly Pick<ClientLoad<unknown>, "backend" | "load">[],
@@ -36,10 +36,10 @@ export function sharesByZone(
 }
 
 /**
- * Returns at most `most` moves, each from the backend with the most load above its share to the backend with the least.
- * No move makes the load less even. If every client of a backend is too large to move, the moves leave out this backend
- * and even out the others. `shares`: for each backend that takes clients, its share of the load (slow-start.ts).
- * `slack`: share of an even load by which a backend's load may deviate.
+ * Returns at most `most` moves. Each goes from the backend whose load exceeds its share most to the backend whose load
+ * is furthest below its share. No move makes the load less even. If every client of a backend is too large to move, the
+ * moves leave out this backend and balance the others. `shares`: for each backend that takes clients, its share of the
+ * load (slow-start.ts). `slack`: fraction of an even load by which a backend's load may deviate from it.
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],
@@ -84,7 +84,8 @@ function backendLoads(
 }
 
 /**
- * Returns the backends with the most and the least load above their shares. `gap`: the load that may move between them.
+ * Returns the backend whose load exceeds its share most (`from`), and the backend whose load is furthest below its
+ * share (`to`). `gap`: the load that may move from one to the other.
  */
 function largestGap(
   backends: readonly BackendLoad[],

@@ -34,10 +34,7 @@ export type ApiSecurity = {
   readonly audiences: readonly string[];
 };
 
-/**
- * Loads a port's certificate. If it is unusable, only this port is disabled: a certificate of the admin port must not
- * end the process.
- */
+/** Loads a port's certificate. An unusable certificate disables only this port: it must not end the process. */
 export async function apiSecurityOf(
   { authorization, tls: files }: AccessConfig,
   { name, journal, clusterOf }: ApiSecurityParts,

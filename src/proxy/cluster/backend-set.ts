@@ -34,14 +34,11 @@ export type BackendSetParts = {
   readonly isReady: (name: string) => boolean;
   /** True if the backend is ready or suspect. */
   readonly answers: (name: string) => boolean;
-  /**
-   * True if another process discovers the backends and `take` is called with them; default: this process discovers
-   * them.
-   */
+  /** True if another process discovers the backends and passes them to `take`; default: this process discovers them. */
   readonly isTold?: boolean;
 };
 
-/** The settings in use. `caBundle`: undefined if all backends use plain HTTP, on loopback. */
+/** The settings in use. `caBundle` is undefined if all backends use plain HTTP, which is allowed on loopback only. */
 type Settings = { readonly config: ConfigForCluster; readonly caBundle: CaBundle | undefined };
 
 export class BackendSet {
@@ -62,7 +59,7 @@ export class BackendSet {
 
   /** Creates the set. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
-    // Undefined until the set exists. The CA bundle uses the set only later.
+    // `set` is undefined until the BackendSet exists. The CA bundle uses the set only later.
     let set: BackendSet | undefined;
     const caBundle = caBundleOf(config, parts, { set: () => set });
     if (caBundle instanceof Failure) return caBundle;
@@ -129,7 +126,10 @@ export class BackendSet {
     return this.#addresses.get(name) ?? { name, host: "127.0.0.1", port: 0, tls: undefined };
   }
 
-  /** Returns a backend's weight and whether it is near, as the configuration or discovery states them. */
+  /**
+   * Returns a backend's weight, and whether the backend is near (see `traitsIn`). The configuration or discovery states
+   * both.
+   */
   traitsOf(name: string): BackendTraits {
     return this.#traits.get(name) ?? alike;
   }
@@ -181,7 +181,7 @@ export class BackendSet {
     this.#discovery.start();
   }
 
-  /** Returns a backend as discovery found it, without the cluster's prefix. */
+  /** Returns a backend in the form that discovery returns: its name has no cluster prefix. */
   #foundOf({ name, host, port, tls }: BackendAddress): Discovered {
     return { name: name.slice(this.#parts.prefix.length), host, port, isEncrypted: tls !== undefined };
   }
@@ -246,7 +246,8 @@ export class BackendSet {
       .filter((one) => !isListed(one, listed))
       .slice(0, Math.max(0, limits.discoveredBackends - listed.length));
     this.#addresses = new Map([...listed, ...found].map((one) => [one.name, one]));
-    // The configuration comes last, because it takes precedence.
+    // The configuration's backends come last, so that their weights and zones take precedence over those from
+    // discovery.
     const stated = [...this.found, ...backends];
     this.#traits = new Map(stated.map((one) => [this.#parts.prefix + one.name, traitsIn(one, config.zone)]));
     this.#parts.onChange(Array.from(this.#addresses.keys()));
@@ -256,8 +257,8 @@ export class BackendSet {
 const alike: BackendTraits = { weight: 1, isNear: true };
 
 /**
- * Returns a backend's weight, and whether the backend is near: in the zone of this process (`own`), or in no known
- * zone.
+ * Returns a backend's weight, and whether the backend is near. It is near if it is in the zone of this process (`own`),
+ * or if either zone is unknown.
  */
 function traitsIn({ weight = 1, zone }: Discovered, own: string | undefined): BackendTraits {
   return { weight, isNear: own === undefined || zone === undefined || zone === own };

@@ -43,9 +43,12 @@ export type ClusterParts = {
   readonly bufferLimiter: BufferLimiter;
   readonly tracer?: Tracer | undefined;
   readonly operatorLimits: OperatorLimits;
-  /** The cluster's name in journal and metrics, which never changes; "" if it was the only one when it was created. */
+  /**
+   * The cluster's name in journal and metrics; "" if the cluster was the only one when it was created. This name never
+   * changes.
+   */
   readonly label: string;
-  /** The other processes with a data path to the same backends; default: none. */
+  /** The other processes (the parent or the workers) that send requests to the same backends; default: none. */
   readonly others?: OtherProcesses | undefined;
 };
 
@@ -117,7 +120,8 @@ export class Cluster {
   /** Creates the cluster. Nothing is opened before `start`. */
   static of(config: ConfigForCluster, parts: ClusterParts): Cluster | Failure {
     const journal = parts.journal.of(parts.label);
-    // Undefined until the cluster exists. Its backends are created before it, but use it only after they are started.
+    // `cluster` is undefined until the Cluster exists. The backends are created before the cluster, but use it only
+    // after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
       clock: wallClock,
@@ -217,15 +221,15 @@ export class Cluster {
   }
 
   /**
-   * Resolves when all backends have a known state and one is ready, or after `limits.settleMs`. True if a backend is
-   * ready.
+   * Resolves when all backends have a known state and one of them is ready, or after `limits.settleMs`. The result is
+   * true if a backend is ready.
    */
   settled(): Promise<boolean> {
     return waitUntilReady(() => this.path.backends.views, wallClock, limits.settleMs);
   }
 
   /**
-   * Prepares another configuration. Puts the proxy's own certificates for backends into use immediately, because
+   * Prepares another configuration. The certificates that the proxy presents to backends are used immediately, because
    * requests from a new listener may need them. Returns a function that applies the rest.
    */
   async prepare(config: ConfigForCluster): Promise<(() => void) | Failure> {
@@ -299,8 +303,8 @@ export class Cluster {
   }
 
   /**
-   * The expiry times of certificates, with the purposes "backend-ca", "client" (the proxy's own), "backend" and
-   * "backend-loopback".
+   * The expiry times of certificates, with the purposes "backend-ca", "client" (the certificate that the proxy presents
+   * to backends), "backend" and "backend-loopback".
    */
   get certificates(): readonly Expiry[] {
     return [
@@ -347,7 +351,10 @@ function prefixOf(label: string): string {
 
 const verdictCheckMs = 20;
 
-/** Resolves when all backends have a known state and one is ready, or after `withinMs`. True if a backend is ready. */
+/**
+ * Resolves when all backends have a known state and one of them is ready, or after `withinMs`. The result is true if a
+ * backend is ready.
+ */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,

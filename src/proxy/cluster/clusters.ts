@@ -1,6 +1,6 @@
 /**
- * All clusters that the process serves. A request of one cluster never goes to another. All clusters share one limit on
- * buffered bytes. A reload adds, changes and removes clusters.
+ * All clusters that the process serves. A request for one cluster never goes to another. All clusters share one limit
+ * on buffered bytes. A reload adds, changes and removes clusters.
  */
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
@@ -42,7 +42,7 @@ type NextClusters = {
 
 export type ClustersAround = {
   readonly tracer?: Tracer;
-  /** The other processes with a data path to the same backends; default: none. */
+  /** The other processes (the parent or the workers) that send requests to the same backends; default: none. */
   readonly others?: OtherProcesses | undefined;
 };
 
@@ -79,7 +79,7 @@ export class Clusters {
     return clusters;
   }
 
-  /** Passthrough connections of each cluster in use, by the cluster's name. */
+  /** The objects that forward Passthrough connections, one for each cluster in use, by the cluster's name. */
   get passthroughs(): ReadonlyMap<string, Passthrough> {
     return new Map(Array.from(this.#byName, ([name, { passthrough }]) => [name, passthrough]));
   }
@@ -121,7 +121,7 @@ export class Clusters {
     for (const cluster of this.present) cluster.start();
   }
 
-  /** Resolves when each cluster has settled (see `Cluster.settled`). True if any backend is ready. */
+  /** Resolves when each cluster has settled (see `Cluster.settled`). The result is true if any backend is ready. */
   async settled(): Promise<boolean> {
     const outcomes = await Promise.all(this.present.map((cluster) => cluster.settled()));
     return outcomes.includes(true);
@@ -170,15 +170,15 @@ export class Clusters {
   }
 
   /**
-   * Returns the existing cluster that this configuration describes: the one of this name, one that is being removed
-   * (`#take` then cancels the removal), or the only cluster under a new name. Undefined: the cluster is new.
+   * Returns the existing cluster that this configuration describes: the cluster of this name, a cluster that is being
+   * removed (`#take` then cancels the removal), or the only cluster under a new name. Undefined: the cluster is new.
    */
   #known(config: ConfigForCluster): Cluster | undefined {
     const { name } = config.cluster;
     return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
   }
 
-  /** Returns the only cluster, if the configuration changes nothing but its name. */
+  /** Returns the only cluster, if the configuration changes nothing but that cluster's name. */
   #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
     const [only, ...others] = this.present;
     return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
@@ -238,7 +238,7 @@ export class Clusters {
     return this.#others && "labels" in this.#others ? this.#others.labels()[name] : undefined;
   }
 
-  /** All limits of requests in force, by `limitKey`. */
+  /** All request limits in force, by `limitKey`. */
   get limits(): ReadonlyMap<string, Limit> {
     const own = this.all.flatMap(({ label, path: { limits } }) =>
       limits.own.map((limit) => [limitKey(label, limit), limit] as const),

@@ -81,7 +81,7 @@ export type PathSettings = OriginRules & {
   readonly accessLog?: AccessLogLevel;
   /** True if requests avoid a backend that cannot reach their API; default: true. */
   readonly avoidUnreachableAPIs?: boolean;
-  /** The limits of the configuration; default: none. */
+  /** The request limits in the configuration; default: none. */
   readonly limits?: readonly LimitConfig[];
   /** Settings of the shield, which limits lists at weak backends; default: no shield. */
   readonly shield?: ShieldConfig;
@@ -96,16 +96,18 @@ export type PathOptions = PathSettings & {
   readonly asserted?: readonly AssertedTrust[];
   readonly isPerClient: boolean;
   /**
-   * What is compared between backends (D13). "watches": the events that sentinels get; a sentinel is a watch with
-   * streams on two backends. "all" (default): the events of sentinels, and lists.
+   * Which results of backends are compared (D13). "watches": the events that sentinels get; a sentinel is a watch with
+   * streams on two backends. "all" (default): these events, and lists.
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
-  /** Decides which requests are traced; default: none is. */
+  /** Decides which requests are traced; default: no request is traced. */
   readonly tracer?: Tracer | undefined;
-  /** The limits that operators set at run time; default: none. */
+  /** The request limits that operators set at run time; default: none. */
   readonly operatorLimits?: OperatorLimits;
-  /** Returns what is configured about a backend; default: all backends are alike, and in the proxy's zone. */
+  /**
+   * Returns what is configured about a backend; default: all backends have the same weight and are in the proxy's zone.
+   */
   readonly traitsOf?: (backend: string) => BackendTraits;
   /** Returns a random number in [0, 1); default: 0. */
   readonly random?: () => number;
@@ -113,7 +115,7 @@ export type PathOptions = PathSettings & {
   readonly versionOf?: (backend: string) => string;
   /** How backends are probed on new sockets. Without probes, a backend is dead once it has no upstream connection. */
   readonly probes?: Pick<ProberParts, "times" | "random"> & { readonly probe: Probe };
-  /** Set in a worker: the process that judges and probes the backends; default: this one. */
+  /** Set in a worker: the process that judges and probes the backends; default: this process. */
   readonly judge?: RemoteJudge | undefined;
   /**
    * Set in a worker: reports to the parent's ledger, which judges leader leases and relist storms for all processes.
@@ -128,16 +130,16 @@ export type PathOptions = PathSettings & {
 /** What the proxy has measured of one backend; times in ms. */
 export type BackendMeasurements = {
   /**
-   * Ms for which a write has been missing on the backend's watches; 0: none is missing; undefined: the backend has no
-   * watch of a whole resource.
+   * Ms since the oldest write that the backend's watches have not delivered yet; 0: they have delivered all writes;
+   * undefined: the backend has no watch of a whole resource.
    */
   readonly watchLagMs: number | undefined;
   /**
-   * The longest delay of a write on the backend's watches, among the writes that are still missing and those that were
-   * delivered in the last 10 to 20 s.
+   * The longest delay between a write and its event on the backend's watches. Counts writes whose event is still
+   * missing, and writes whose event was delivered in the last 10 to 20 s.
    */
   readonly watchDelay: BackendDelay | undefined;
-  /** Aggregated API groups whose server the backend cannot reach, although another backend can. */
+  /** Aggregated API groups whose server this backend cannot reach, although another backend can. */
   readonly unreachableApis: readonly string[];
   readonly pingP99Ms: number;
   readonly suspectMs: number;
@@ -329,7 +331,10 @@ export class DataPath {
     });
   }
 
-  /** Records evidence about a backend; undefined: none. If all its connections are silent or lost, probes it at once. */
+  /**
+   * Records evidence about a backend; undefined: none. If all connections to the backend are silent or lost, probes it
+   * at once.
+   */
   learn(backend: string, evidence: Evidence | undefined): void {
     if (evidence === undefined) return;
     this.backends.learn(backend, evidence);
@@ -338,8 +343,8 @@ export class DataPath {
 
   /** Takes over the verdict about a backend from the process that judges it. */
   adopt(backend: string, facts: BackendFacts, evidence: Evidence): void {
-    // Dials that take much longer than the judge's probe are started again, but only if the backend was silent.
-    // Otherwise a dial may take long only because this process is busier than the judge.
+    // If the backend was silent, dials that take much longer than the judging process's probe are started again. Dials
+    // to a ready backend are not: they may take long only because this process is busier than the judging process.
     const wasSilent = this.backends.stateOf(backend) !== "ready";
     this.backends.adopt(backend, facts, evidence);
     if (wasSilent) this.#redialAfter(backend, evidence);
@@ -441,8 +446,8 @@ export class DataPath {
   }
 
   /**
-   * Returns the limits that count an Upgrade until its response. If the Upgrade exceeds a limit, returns the refusal
-   * instead.
+   * Checks an Upgrade against the request limits. Returns the limits that count the Upgrade until its response or, if
+   * the Upgrade exceeds a limit, the refusal.
    */
   limitsOfUpgrade(
     request: RequestHead,
@@ -510,7 +515,7 @@ export class DataPath {
     this.limits.stop();
   }
 
-  /** Notifies the parts that must know when a backend becomes ready after a time without clients. */
+  /** Notifies the parts that must know when a backend becomes ready again after a time in which it had no clients. */
   #returned(name: string): void {
     this.refresher.returned(name);
     this.shields.returned(name);

@@ -1,6 +1,6 @@
 /**
- * The operations of an operator at run time: drain and undrain a backend, move a watch, limit requests, reload the
- * configuration. Each operation is journaled with the operator's name, even if it was refused.
+ * The operations that an operator can start at run time: drain and undrain a backend, move a watch, limit requests,
+ * reload the configuration. Each operation is journaled with the operator's name, even if it was refused.
  */
 import { dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
@@ -17,12 +17,12 @@ type OperatedPath = Pick<DataPath, "backends" | "exchanges" | "migrations">;
 
 export type OperationsParts = {
   readonly journal: Journal;
-  /** The paths of all clusters (data-path.ts). Backend names are unique across clusters. */
+  /** Returns the data path of each cluster (data-path.ts). Backend names are unique across clusters. */
   readonly paths: () => readonly OperatedPath[];
   readonly limits: OperatorLimits;
   /**
-   * Moves a watch that a worker of this process serves; undefined if no worker serves it. Default: there are no
-   * workers.
+   * Moves the watches that have this audit id and are served by workers of this process. Resolves to undefined if there
+   * are no such watches. Default: there are no workers.
    */
   readonly moveInWorkers?: ((auditId: string) => Promise<Outcome | undefined>) | undefined;
   /** Reloads the configuration; undefined if there is no configuration file. */
@@ -47,9 +47,9 @@ export class Operations {
   }
 
   /**
-   * Drains a backend, if another one is ready: new requests go elsewhere, and its watches move gradually. exec, attach,
-   * port-forward and `logs -f` stay until they end. The drain ends with an undrain, the backend's removal or the
-   * proxy's end.
+   * Drains a backend, if another backend is ready. New requests go to other backends, and the drained backend's watches
+   * move gradually. exec, attach, port-forward and `logs -f` stay until they end. The drain ends with an undrain, the
+   * backend's removal or the proxy's end.
    */
   drain(name: string, operator: Operator): Outcome {
     return this.#journaled("drain", name, operator, this.#drain(name, operator));
@@ -59,7 +59,7 @@ export class Operations {
     return this.#journaled("undrain", name, operator, this.#undrain(name, operator));
   }
 
-  /** Moves those watches with this audit id that can move. A client may use one id for several requests. */
+  /** Moves the watches that have this audit id and can be moved. A client may use one id for several requests. */
   async move(auditId: string, operator: Operator): Promise<Outcome> {
     const outcome = (await this.#parts.moveInWorkers?.(auditId)) ?? this.moveHere(auditId);
     return this.#journaled("move", auditId, operator, outcome);
@@ -71,7 +71,7 @@ export class Operations {
     return this.#journaled("limit", "", operator, this.#limit(duration, wanted, operator));
   }
 
-  /** Ends a limit that an operator has set. `id`: the limit's number. */
+  /** Removes a limit that an operator has set. `id`: the limit's number. */
   unlimit(id: string, operator: Operator): Outcome {
     return this.#journaled("unlimit", id, operator, this.#unlimit(id, operator));
   }
@@ -97,8 +97,8 @@ export class Operations {
     if (backends === undefined) return unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
-    // Without another ready backend, new requests would still go to this one. The operator, who sees it drained, might
-    // then stop it.
+    // If no other backend is ready, new requests would still go to the drained backend. The operator might stop it,
+    // because it is shown as drained.
     if (!others.some(({ state }) => state === "ready"))
       return new Failure("no-backend", "proxy", `Cannot drain ${name}: no other backend is ready`);
     backends.learn(name, { kind: "drain", isDrained: true, by });
@@ -114,7 +114,7 @@ export class Operations {
     return `${name} is no longer drained: it is ${state}`;
   }
 
-  /** Moves each watch of this process with this audit ID that can move, without an entry in the journal. */
+  /** Moves those of this process's watches that have this audit ID and can be moved. Writes no entry to the journal. */
   moveHere(auditId: string): Outcome {
     const found = this.#parts
       .paths()

@@ -5,9 +5,10 @@
  *     a process ends    ── offer ──▶ another one: its listening sockets, then its Passthrough connections
  *     a process starts  ── start ──▶ another one, which returns the listening sockets of an ended process
  *
- * So the clients that wait in the accept queue of an ending process are not reset. A Passthrough connection, which no
- * GOAWAY can end in order, goes on. The other process keeps a listening socket only until a successor takes it, so the
- * number of such sockets does not grow with each upgrade.
+ * So the clients that wait in the accept queue of an ending process are not reset. Passthrough connections go on. They
+ * could not be ended gracefully: their TLS ends at a backend, so the proxy cannot send a GOAWAY on them. The other
+ * process keeps a listening socket only until a successor takes it, so the number of such sockets does not grow with
+ * each upgrade.
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
@@ -37,17 +38,17 @@ import type { PassedConnection, Passthrough } from "../tunnel/passthrough.ts";
 export const answerMs = 1000;
 
 const [ending, endingBeforeUse] = [".sock", ".bind"];
-/** Matches the names of the sockets. Other files of the directory are neither used nor removed. */
+/** Matches the names of the Unix sockets. Other files in the directory are neither used nor removed. */
 const socketName = /^[\da-f]{16}\.sock$/;
 
-/** A channel to another process. `owner`: gets its messages; undefined: they are ignored. */
+/** A channel to another process. `owner` receives that process's messages; undefined: the messages are ignored. */
 type Peer = { readonly channel: HandleChannel; owner?: ChannelOwner };
 
 export type PeerSocketsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly listeners: Listeners;
-  /** Passthrough connections, by cluster. */
+  /** Returns the objects that forward Passthrough connections, by cluster. */
   readonly passthroughs: () => ReadonlyMap<string, Passthrough>;
 };
 
@@ -56,14 +57,20 @@ export class PeerSockets {
   #directory: string | undefined;
   #served: { readonly server: HandleServer; readonly path: string; readonly directory: string } | undefined;
   #isStopped = false;
-  /** The process that takes the sockets of this one; undefined: none was found yet. */
+  /**
+   * The search for a process that takes over this process's sockets; undefined: it has not begun. The search results in
+   * undefined if no process takes them.
+   */
   #successor: Promise<HandleChannel | undefined> | undefined;
 
   constructor(parts: PeerSocketsParts) {
     this.#parts = parts;
   }
 
-  /** From now on, other processes can pass their sockets to this one through `directory`. Undefined: no longer. */
+  /**
+   * Lets other processes pass their sockets to this one through `directory`. If `directory` is undefined, they no
+   * longer can.
+   */
   serve(directory: string | undefined): void {
     if (this.#isStopped || (directory === this.#directory && this.#served?.directory === directory)) return;
     this.#close();
@@ -78,15 +85,14 @@ export class PeerSockets {
     const failure = unsafe(directory);
     if (failure !== undefined) return failure;
     const name = join(directory, randomBytes(8).toString("hex"));
-    // This name must have the same length as the final name: a path that is too long for other processes must fail
-    // here.
+    // This name is as long as the final name. If the final path were too long for a connect, the bind already fails.
     const unused = name + endingBeforeUse;
     const server = listenForChannels(unused, (channel) => new Receiver(channel, this.#parts));
     if (server instanceof Failure) return server;
     const path = name + ending;
     try {
-      // Renamed only when this process listens, because other processes remove a socket of the final name on which no
-      // process listens.
+      // The socket gets its final name only after this process listens on it. Other processes remove a socket with a
+      // final name if no process listens on it.
       renameSync(unused, path);
     } catch (reason) {
       server.close();
@@ -111,8 +117,8 @@ export class PeerSockets {
   }
 
   /**
-   * Stops, and also takes no more sockets from processes that are already connected. Tells the process that has taken
-   * this process's sockets that no more follow.
+   * Stops, and takes no more sockets, not even from processes that are already connected. Tells the process that has
+   * taken over this process's sockets that no more sockets follow.
    */
   async close(): Promise<void> {
     this.stop();
@@ -121,9 +127,9 @@ export class PeerSockets {
   }
 
   /**
-   * Asks another process for the listening sockets that an ended process has passed to it, and adds them to `sockets`.
-   * Does nothing if this process has inherited sockets. The returned function tells the other process that this one
-   * accepts clients.
+   * Asks another process for the listening sockets that it got from an ended process, and adds them to `sockets`. Does
+   * nothing if this process has inherited sockets. When this process accepts clients, the caller must call the returned
+   * function, which tells the other process to stop accepting from these sockets.
    */
   async takeListeners(directory: string | undefined, sockets: Descriptors): Promise<() => void> {
     if (directory === undefined || !sockets.isEmpty) return () => {};
@@ -141,7 +147,8 @@ export class PeerSockets {
     peer.owner = owner;
     void channel.send({ kind: "start" });
     if (!(await this.#within(promise))) {
-      // No listener would accept from a socket that arrives later, so that socket's clients would wait for ever.
+      // Closes the channel. If a listening socket arrived later, this process would not accept from it, so the clients
+      // in its accept queue would never be served.
       channel.close();
       return () => {};
     }
@@ -149,8 +156,9 @@ export class PeerSockets {
   }
 
   /**
-   * Passes listening sockets on, as far as another process takes them. `isHandedOver`: a successor already has this
-   * process's own sockets, so only sockets that other processes have passed on are passed on again.
+   * Passes this process's listening sockets to another process, if one takes them. If `isHandedOver`, a successor has
+   * already inherited the sockets that this process opened itself. Only sockets that this process got from others are
+   * then passed on.
    */
   async passListeners(isHandedOver: boolean): Promise<void> {
     const channel = await this.#offer();
@@ -163,7 +171,7 @@ export class PeerSockets {
     if (listeners > 0) this.#parts.journal.write({ kind: "peer_sockets.passed", listeners, connections: 0 });
   }
 
-  /** Passes on the Passthrough connections that have no bytes under way. */
+  /** Passes on the Passthrough connections (their TLS ends at a backend) that have no bytes in flight. */
   async passConnections(): Promise<void> {
     const channel = await this.#offer();
     if (channel === undefined) return;
@@ -190,8 +198,8 @@ export class PeerSockets {
   }
 
   /**
-   * Offers this process's sockets to all other processes. Returns the process that accepts first; undefined if none
-   * accepts in time.
+   * Sends an offer to all other processes. Returns the process that accepts first; undefined if none accepts in time.
+   * The caller then passes sockets to that process, or asks it for sockets.
    */
   async #findPeer(directory: string): Promise<Peer | undefined> {
     const over = new AbortController();
@@ -206,8 +214,8 @@ export class PeerSockets {
   }
 
   /**
-   * Passes one socket on. Closes the channel if the other process does not take the message in time, so that it cannot
-   * hold up the drain.
+   * Passes one socket to the other process. If that process does not take the socket in time, closes the channel, so
+   * that the drain does not wait.
    */
   async #send(channel: HandleChannel, message: Message, passed: Socket | Server): Promise<boolean> {
     const sent = channel.send(message, passed);
@@ -215,7 +223,7 @@ export class PeerSockets {
     return sent;
   }
 
-  /** Resolves with false if the other process does not answer in time. */
+  /** Resolves to `answer`, or to false if the other process does not answer in time. */
   async #within(answer: Promise<boolean>): Promise<boolean> {
     const late = Promise.withResolvers<boolean>();
     const stop = this.#parts.clock.after(answerMs, () => late.resolve(false));
@@ -226,13 +234,13 @@ export class PeerSockets {
 type PassedClient = { readonly message: Message; readonly handle: PassedHandle };
 
 /**
- * The end of a channel to another process. If that process drains, takes its sockets. If it starts, returns the
- * listening sockets of an ended process to it.
+ * Handles a channel that another process has opened. If that process drains, takes over its sockets. If that process
+ * has just started, gives it the listening sockets that this process got from an ended process.
  */
 class Receiver implements ChannelOwner {
   readonly #channel: HandleChannel;
   readonly #parts: PeerSocketsParts;
-  /** The client's socket of a Passthrough connection whose backend's socket has not arrived yet. */
+  /** The client's side of a Passthrough connection, kept until the backend's side arrives; undefined: none is kept. */
   #client: PassedClient | undefined;
   #returned: ReadonlyMap<string, readonly Server[]> = new Map();
   #listeners = 0;
@@ -256,8 +264,9 @@ class Receiver implements ChannelOwner {
   }
 
   /**
-   * Remembers a client until its backend's socket arrives. Closes an earlier client that still waits for one: its
-   * Passthrough connection ended in the other process before both sockets were sent.
+   * Keeps the client's side of a Passthrough connection until the backend's side arrives; undefined: keeps none.
+   * Closes the side that was kept before, if any: its connection ended in the other process before both sides were
+   * sent.
    */
   #await(client: PassedClient | undefined): void {
     this.#client?.handle.close();
@@ -293,7 +302,10 @@ class Receiver implements ChannelOwner {
     else for (const socket of [connection.down, connection.up]) abort(socket);
   }
 
-  /** Sends copies of the listening sockets of ended processes. This process accepts until the other one does. */
+  /**
+   * Sends copies of the listening sockets that this process got from ended processes. This process accepts from them
+   * until the other process does.
+   */
   async #return(): Promise<void> {
     const returned = new Map<string, readonly Server[]>();
     for (const [listener, { servers }] of this.#parts.listeners.byName) {
@@ -325,8 +337,8 @@ function socketsIn(directory: string, ownPath: string | undefined): readonly str
 }
 
 /**
- * Resolves when the process at `path` has accepted the offer; undefined if it has not accepted when `over` aborts.
- * Removes the socket of a dead process.
+ * Resolves to a Peer when the process at `path` has accepted the offer, or to undefined if it has not accepted before
+ * `over` aborts. Removes the socket file of a dead process.
  */
 async function offer(path: string, over: AbortSignal): Promise<Peer | undefined> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
@@ -353,18 +365,18 @@ async function offer(path: string, over: AbortSignal): Promise<Peer | undefined>
   return peer;
 }
 
-/** Removes a socket if possible. One that stays does no harm: no process listens on it. */
+/** Removes a socket file if possible. A file that stays does no harm, because no process listens on it. */
 function remove(path: string): void {
   try {
     rmSync(path, { force: true });
   } catch {
-    // The socket may stay, for example because the file system is read-only.
+    // The file may stay, for example because the file system is read-only.
   }
 }
 
 /**
- * Returns a Failure if another user may write in the directory, because every process that can write there could take
- * the connections of clients.
+ * Returns a Failure if another user may write to the directory. A process of that user could take over the connections
+ * of clients.
  */
 function unsafe(directory: string): Failure | undefined {
   try {

@@ -1,6 +1,7 @@
 /**
- * One verdict about each backend for several processes with a data path each: the *parent* judges, from its own
- * evidence and that of its *workers*. The code in src/workers carries the messages between the processes.
+ * Gives several processes, each with its own data path, one verdict about each backend. One process, the *parent*,
+ * judges from its own evidence and from that of the others, its *workers*. The code in src/workers carries the messages
+ * between the processes.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Discovered } from "../../discovery/discovered.ts";
@@ -12,9 +13,9 @@ import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/pr
 import type { LedgerFact } from "../observe/ledger-tap.ts";
 
 /**
- * Why a worker wants a backend to be probed at once. failed: a request to it failed. slow: its requests are unanswered
- * although it answers PINGs. large-packets: one connection in use is silent while another answers PINGs, so the path
- * may lose large packets.
+ * Why a worker wants a backend to be probed at once. failed: a request to the backend failed. slow: the backend answers
+ * PINGs, but does not answer requests. large-packets: a connection in use is silent while another connection to the
+ * backend answers PINGs, so the path may lose large packets.
  */
 export const symptoms = ["failed", "slow", "large-packets"] as const;
 export type Symptom = (typeof symptoms)[number];
@@ -23,7 +24,7 @@ export type Symptom = (typeof symptoms)[number];
 export type RemoteJudge = {
   readonly report: (backend: string, evidence: Evidence) => void;
   /**
-   * The worker has closed its last connection to the backend itself. This is no evidence about the backend's health.
+   * The worker itself has closed its last connection to the backend. This is no evidence about the backend's health.
    */
   readonly unconnected: (backend: string) => void;
   readonly probe: (backend: string, symptom: Symptom) => void;
@@ -39,29 +40,29 @@ export type ParentHooks = {
 };
 
 /**
- * The other processes with a data path. In a parent of workers: callbacks with what the workers must know. In a worker:
- * the parent, which judges the backends for all processes.
+ * The other processes with a data path. A parent has callbacks that tell its workers what they must know. A worker has
+ * its parent, which judges the backends for all processes.
  */
 export type OtherProcesses =
   | { readonly parent: ParentHooks }
-  /** `labels`: the parent's label of each cluster, by the cluster's name. */
+  /** `labels`: the label that the parent has given each cluster, by the cluster's name. */
   | { readonly judge: RemoteJudge; readonly labels: () => Readonly<Record<string, string>> };
 
-/** Number of the parent among the processes. Workers have the numbers from 1 on. */
+/** Process number of the parent. Workers are numbered from 1. */
 const ownNumber = 0;
 
 /**
- * Milliseconds for which the parent remembers a worker's report that a backend may lose large packets. The probe that
- * the report causes takes less time.
+ * Milliseconds for which the parent remembers a worker's report that a backend may lose large packets. This is longer
+ * than the probe that the report causes.
  */
 const symptomMs = 3000;
 
 type HistoryEvidence = Extract<Evidence, { kind: "history" }>;
 
 /**
- * The processes that have proof that a backend's etcd has another history than the one that their clients have seen,
- * for example after a restore from a backup. A process without proof refutes nothing, because its own clients may never
- * have seen the versions that the backend lacks.
+ * The processes with proof that the history in a backend's etcd differs from the one that their clients have seen, for
+ * example after a restore from a backup. A process without proof does not refute another process's proof: its own
+ * clients may never have seen the versions that the backend lacks.
  */
 class HistoryProofs {
   readonly #provers = new Map<string, Set<number>>();
@@ -87,8 +88,9 @@ class HistoryProofs {
     const refuted = Array.from(this.#provers).filter(
       ([, provers]) => provers.delete(process) && provers.size === 0,
     );
-    // With the process, its clients are gone, which had seen the versions that the backend lacks. If clients of another
-    // process have seen such versions, that process's lists prove it again.
+    // The ended process was the last one with proof, and its clients, which had seen the versions that the backend
+    // lacks, are gone. If clients of another process have seen such versions, too, the lists of that process prove it
+    // again.
     return refuted.map(([backend]) => [
       backend,
       { kind: "history", isForked: false, resource: "", version: "", seen: "gone" },
@@ -101,7 +103,7 @@ class HistoryProofs {
   }
 }
 
-/** The evidence of all processes about the backends of one cluster, in the parent. */
+/** Held by the parent: the evidence of all processes about the backends of one cluster. */
 export class SharedEvidence {
   readonly #states = new ConnectionStates();
   readonly #histories = new HistoryProofs();
@@ -114,7 +116,10 @@ export class SharedEvidence {
     this.#onFacts = onFacts;
   }
 
-  /** Returns the evidence if it changes what all processes together know; undefined: it does not. */
+  /**
+   * Adds one process's evidence. Returns the evidence if it changes what all processes together know; otherwise
+   * undefined.
+   */
   merged(backend: string, evidence: Evidence, process = ownNumber): Evidence | undefined {
     if (evidence.kind === "history") return this.#histories.learn(process, backend, evidence);
     return this.#states.learn(process, backend, evidence);
@@ -154,7 +159,7 @@ export class SharedEvidence {
   }
 }
 
-/** The probers of a worker: each request for a probe goes to the parent, which probes for all processes. */
+/** The probers of a worker. They pass each request for a probe to the parent, which probes for all processes. */
 export class RemoteProbers implements BackendProbers {
   readonly #clock: Clock;
   readonly #judge: Pick<RemoteJudge, "probe">;
@@ -183,8 +188,8 @@ export class RemoteProbers implements BackendProbers {
   #proberOf(backend: string): BackendProber {
     const ask = (symptom: Symptom): (() => void) => {
       let askedAt = Number.NEGATIVE_INFINITY;
-      // The parent is asked at most once per `urgentProbeMs`. Each failed request asks for a probe, but the parent's
-      // prober would not start more probes than that.
+      // Each failed request asks for a probe. The parent is asked at most once per `urgentProbeMs`, because its prober
+      // does not start probes more often.
       return () => {
         const now = this.#clock.now();
         if (now - askedAt < healthLimits.urgentProbeMs) return;

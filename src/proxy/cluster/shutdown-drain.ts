@@ -24,23 +24,25 @@ export type DrainParts = {
   readonly journal: Journal;
   readonly exchanges: LiveRequests;
   /**
-   * Returns the number of bytes buffered for slow clients. Responses of requests that the proxy has finished count,
-   * too.
+   * Returns the number of bytes buffered for slow clients, including the bytes of responses that backends have already
+   * sent completely.
    */
   readonly queuedBytes: () => number;
   readonly upgrades: () => number;
-  /** Returns the number of clients that have connected, but are no session and no tunnel yet. */
+  /** Returns the number of clients that have connected, but have neither a session nor a tunnel yet. */
   readonly opening: () => number;
-  /** Another process that may take the sockets of this one. */
+  /** Hands this process's sockets over to another process, if one takes them. */
   readonly peers: {
     readonly passListeners: () => Promise<void>;
-    /** Passes on the Passthrough connections that have no bytes under way. */
+    /** Hands over the Passthrough connections (their TLS ends at a backend) that have no bytes in flight. */
     readonly passConnections: () => Promise<void>;
   };
   readonly close: () => void;
   readonly goAway: () => void;
   readonly cut: () => void;
-  /** The processes that serve the clients of this one, and drain at the same time; default: none. */
+  /**
+   * The worker processes. They serve this process's clients, and drain at the same time as this process; default: none.
+   */
   readonly workers?: DrainedWorkers | undefined;
 };
 
@@ -64,28 +66,30 @@ export type DrainTimes = {
 const endCheckMs = 50;
 
 /**
- * Maximum ms that handshakes may take which are under way when the port closes. A client that sends nothing gets no
- * more time.
+ * Maximum ms for the handshakes that are under way when the port closes. A client that sends nothing gets no more time.
  */
 export const openingMs = 1000;
 
 /**
- * Maximum ms of the drain's last part if the service manager keeps the port: watches and requests under way end, while
- * new clients wait for the next process. Nearly all requests end sooner. A client with a time-out of 5 s, such as a
- * leader that renews its Lease, still gets its answer.
+ * Maximum ms of the drain's last part if the service manager keeps the port. In this part, watches end and other open
+ * requests finish, while new clients wait for the next process. Nearly all requests finish sooner. A client with a
+ * timeout of 5 s, such as a leader that renews its Lease, still gets its response.
  */
 export const keptPortMs = 3000;
 
 /**
- * Milliseconds at the start of `keptPortMs` in which watches end, and in which clients that have just connected can
- * send a request.
+ * Milliseconds at the start of the drain's last part (`keptPortMs`) in which all watches end. In this time, a client
+ * that has just connected can still send a request.
  */
 export const keptPortWatchesMs = 250;
 
-/** Milliseconds that a worker has, beyond the drain's timeout, to end by itself. */
+/** Milliseconds for which the drain waits, beyond its timeout, until the workers have ended by themselves. */
 const workerEndMs = 2000;
 
-/** Resolves when no request and no tunnel is left. `times.timeoutMs`, or a second signal (`hurry`), ends the rest. */
+/**
+ * Resolves when no request and no tunnel is left. Those that remain after `times.timeoutMs`, or at a second signal
+ * (`hurry`), are ended.
+ */
 export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSignal): Promise<void> {
   const { clock, journal, exchanges } = parts;
   const { isPortKept, lastMs, watchesMs } = phaseOf(times);
@@ -121,7 +125,10 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   journal.write({ kind: "drain.ended", cut });
 }
 
-/** Durations in ms: of the last phase of the drain, and of its part in which watches end. */
+/**
+ * Returns two durations in ms: `lastMs`, of the drain's last part, and `watchesMs`, of the time in that part in which
+ * watches end.
+ */
 function phaseOf({ isPortKept = false, timeoutMs }: DrainTimes): {
   readonly isPortKept: boolean;
   readonly lastMs: number;
@@ -137,7 +144,7 @@ async function untilLongRequestsEnd(parts: DrainParts, mostMs: number, hurry: Ab
   const { clock } = parts;
   const deadline = clock.now() + mostMs;
   while (clock.now() < deadline && !hurry.aborted) {
-    // Each check follows the pause after the previous one.
+    // The checks run one after another, with a pause between them.
     // oxlint-disable-next-line no-await-in-loop
     if (parts.upgrades() === 0 && !(await hasOpen(parts, isLong))) return;
     // oxlint-disable-next-line no-await-in-loop
@@ -184,7 +191,8 @@ class WatchDrainSchedule {
     this.#looks -= 1;
     await walkInSlices(clock, left, (watch) => {
       if (due === 0) return enough;
-      // A watch that is unanswered or undecodable cannot end between two events. A later check tries again.
+      // A watch cannot end between two events if it was not answered yet, or if the proxy cannot decode it. A later
+      // check tries again.
       if (!watch.letWatchEnd()) return undefined;
       this.#ending.add(watch);
       due -= 1;

@@ -14,11 +14,14 @@ export type ClientOptions = {
   readonly isTls: boolean;
   /** True if the configuration trusts the peer to name its clients in X-Forwarded-For. */
   readonly isTrustedForwarder: boolean;
-  /** The identity in the client's certificate; default: it has presented none. */
+  /** The identity in the client's certificate; default: the client has presented no certificate. */
   readonly identity?: Identity;
-  /** The host of the listener that the client's SNI selected; default: no TLS. */
+  /** Name of the host that the client's SNI has selected among the listener's hosts; default: no TLS. */
   readonly host?: string;
-  /** True if the client may send requests with this `:authority` on this connection; default: with any. */
+  /**
+   * True if the client may send requests with this `:authority` on this connection; default: every `:authority` is
+   * allowed.
+   */
   readonly mayAsk?: (authority: string) => boolean;
   /** When the client should reconnect, in ms since 1970; default: never. */
   readonly leavesAt?: number;
@@ -28,7 +31,7 @@ export type ClientOptions = {
 
 /**
  * The caller of the latest request, and the key (`word`, `userAgent`) by which the caller was found. Remembered,
- * because the next request mostly has the same caller.
+ * because the next request usually has the same caller.
  */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
@@ -38,7 +41,7 @@ export type CallerMemo = {
 
 /** The HTTP/2 session or HTTP/1.1 connection of a client. */
 export type ClientSession = {
-  /** Closes the connection after its open requests. */
+  /** Closes the connection when its open requests have ended. */
   drain(): void;
   /** Permits an HTTP/2 client a few more control frames (D16), because a backend has answered a request. */
   answered(): void;
@@ -68,8 +71,8 @@ export class Client {
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
   /**
-   * Bytes of work that the client has caused at its backend since `#workSince`, and the average work per second before
-   * that (see `averageWork`).
+   * Work that the client has caused at its backend since `#workSince`, in bytes, and the average work per second before
+   * that time (see `averageWork`).
    */
   #work = 0;
   #workPerSecond = 0;
@@ -97,7 +100,7 @@ export class Client {
     this.#session = session;
   }
 
-  /** Closes the connection after its open requests, so that the client reconnects. */
+  /** Closes the connection when its open requests have ended, so that the client reconnects. */
   sendAway(): void {
     this.#session?.drain();
   }
@@ -111,8 +114,8 @@ export class Client {
   }
 
   /**
-   * `isOpen` is true while the client is connected. A separate object, because observers keep it even when the client
-   * itself could be freed.
+   * `isOpen` is true while the client is connected. This is a separate object, so that an observer can keep it without
+   * keeping the whole Client in memory.
    */
   get connection(): { readonly isOpen: boolean } {
     return this.#connection;
@@ -127,8 +130,8 @@ export class Client {
   }
 
   /**
-   * The backend that gets the client's requests (D2). It rarely changes, because another backend's caches may be
-   * behind, so that the client would read older versions.
+   * The backend that gets the client's requests (D2). It rarely changes: another backend's caches may be behind, and
+   * the client would then read older versions.
    */
   get backend(): string | undefined {
     return this.#backend;

@@ -37,7 +37,7 @@ export function longHeadBytes(fields: readonly Field[]): number {
   return bytes > limits.usualHeadBytes ? bytes : 0;
 }
 
-/** True if the request may be sent again when its stream was lost before the response (watch.md §10). */
+/** True if the request may be sent again after its stream was lost before the response (watch.md §10). */
 export function isSafe(context: RequestContext): boolean {
   return isRepeatable(context) || (context.isLogRead && context.isBodiless);
 }
@@ -69,7 +69,7 @@ export function targetIn(fields: readonly Field[]): string {
   return fields.find(({ name }) => name === ":path")?.value ?? "";
 }
 
-/** True if the path is that of an API, of its discovery or of its OpenAPI document. */
+/** True if the path belongs to an API: a resource, the API's discovery or its OpenAPI document. */
 export function isApiPath({ fields }: RequestContext): boolean {
   return /^\/(openapi\/v3\/)?apis?\//.test(targetIn(fields));
 }

@@ -22,7 +22,7 @@ const auditIdChars = 256;
 
 export type Identified = {
   readonly fields: Field[];
-  /** The audit id as the journal has it, clipped to `auditIdChars`. The backend gets the whole id. */
+  /** The audit id as the journal records it, clipped to `auditIdChars`. The backend gets the whole id. */
   readonly auditId: string;
   /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
   readonly asserted: Asserted | undefined;
@@ -56,7 +56,8 @@ export function identify(
   const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
   // X-Forwarded-For is kept only from a configured forwarder, because any client may write it. All entries go into one
   // field, because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list
-  // longer than `limits.fieldBytes` is dropped: it would end an upstream connection that many clients share (A7).
+  // longer than `limits.fieldBytes` is dropped, because it would end an upstream connection that many clients share
+  // (A7).
   const { name, value } = client.forwardedFor;
   const isFitting = forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes;
   const isBelieved = isFitting && client.isTrustedForwarder;

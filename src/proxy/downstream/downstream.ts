@@ -13,8 +13,9 @@ import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**
- * Ms from the client's PING ACK after the first GOAWAY to the second GOAWAY, as in Go's server. Without this pause, the
- * proxy would refuse the next request of a client that has not processed the first GOAWAY yet.
+ * Ms between the client's PING ACK and the second GOAWAY, as in Go's server. The proxy sends the PING after the first
+ * GOAWAY. A client may acknowledge the PING before it has processed the first GOAWAY. Without this pause, the proxy
+ * would refuse the next request of such a client.
  */
 export const goAwayGraceMs = 1000;
 /** Ms from the first GOAWAY to the second GOAWAY if the client does not answer the PING. */

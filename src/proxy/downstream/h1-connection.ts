@@ -34,7 +34,7 @@ export type H1Parts = {
 
 type PendingExchange = { readonly request: IncomingMessage; readonly response: ServerResponse };
 
-/** Parser errors whose response has another status than 400. */
+/** Parser errors that are answered with a status other than 400. */
 const refusalCodes = new Map<string, RefusalCode>([
   ["HPE_HEADER_OVERFLOW", 431],
   ["HPE_CHUNK_EXTENSIONS_OVERFLOW", 413],
@@ -71,7 +71,10 @@ export class Http1Connection implements H1End {
     this.#awaitHead(limits.idleSessionMs, true);
   }
 
-  /** True if the client has sent a request before, has none open, and is neither draining nor refused. */
+  /**
+   * True if the client has sent a request on this connection before, no request is open, and the connection is neither
+   * draining nor refused.
+   */
   get isIdle(): boolean {
     return !this.#isBusy && this.#hasRequested && !this.#isDraining && !this.#isRefused;
   }
@@ -243,7 +246,7 @@ export type H1Client = Pick<Http1Connection, "client" | "isIdle" | "idleSince" |
 
 export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1Client {
   const connections = new WeakMap<Duplex, Http1Connection>();
-  // Node has this setting only for the whole process.
+  // Node has this setting only for the whole process, not for one server.
   http.setMaxIdleHTTPParsers(h1IdleParsers);
   const server = http.createServer({
     maxHeaderSize: limits.headerListBytes,

@@ -1,7 +1,7 @@
 /**
  * One HTTP/1.1 request and its response, with the interface of an HTTP/2 stream, so that an exchange (the object that
- * forwards one request and its response) treats both alike. node:http frames the response: by length, in chunks, or
- * until the connection's end for HTTP/1.0.
+ * forwards one request and its response) treats both protocols alike. node:http frames the response: by length, in
+ * chunks, or until the connection's end for HTTP/1.0.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { Failure } from "../../base/failure.ts";
@@ -108,7 +108,7 @@ export class Http1StreamWriter implements StreamWriter {
 
   sendData(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     if (this.#state !== "answering") return;
-    // A copy, because Node keeps the bytes until the socket has taken them.
+    // The bytes are copied, because Node keeps them until the socket has taken them.
     const chunk = Buffer.from(bytes.subarray(start, end));
     if (endStream) return this.#end(chunk);
     if (chunk.length > 0) this.#response.write(chunk, () => this.#owner?.sent(chunk.length));

@@ -26,7 +26,10 @@ export type IntakeParts = {
 export class Intake {
   readonly #parts: IntakeParts;
   #count = 0;
-  /** Clock reading at which a client was last refused or would have been refused; undefined: not recently. */
+  /**
+   * Clock reading at which this process last refused a client, or would have refused one. Undefined: this has not
+   * happened, or the process has recovered since.
+   */
   #refusedAt: number | undefined;
 
   constructor(parts: IntakeParts) {

@@ -31,32 +31,35 @@ import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
 /**
- * Milliseconds between the end of all connections in `cut` and the closing of their sockets, so that the clients can
- * read their last responses.
+ * Milliseconds that `cut` waits after it has ended all connections, before it closes their sockets. In this time, the
+ * clients can read their last responses.
  */
 const cutGraceMs = 50;
 
 /**
  * Maximum number of listening sockets of other processes from which a listener accepts. Usually two processes share a
- * port, and the other one has passed on a single socket. After a crash, an older socket of that process may still be
- * here, too.
+ * port, and the other process has passed on one socket. After a crash of the other process, a socket that it passed on
+ * earlier may still be open here, too.
  */
 export const mostPassedSockets = 4;
 
 /** What a listener needs to pass sockets and requests to one cluster. */
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
-  /** Forwards the bytes of sockets whose TLS ends at a backend. */
+  /** Forwards the bytes of connections whose TLS ends at a backend. */
   readonly passthrough: Pick<Passthrough, "pass" | "takeOver">;
 };
 
 export type ListenParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** What the listener needs to serve each cluster that it, its hosts or its routes name, by the cluster's name. */
+  /** What is needed to serve each cluster that the listener, its hosts or its routes name, by the cluster's name. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
-  /** Shared by all listeners, because descriptors and memory belong to the process. */
+  /**
+   * Decides whether a new client socket is accepted. All listeners share it, because file descriptors and memory belong
+   * to the process.
+   */
   readonly intake: Intake;
   readonly keepalive: () => Keepalive;
   readonly sockets?: SocketSource;
@@ -82,7 +85,9 @@ const checkMs = 1000;
 
 export class Listener {
   readonly #config: ListenerConfig;
-  /** The hosts among which SNI selects; undefined for plain HTTP (on loopback only) and for passthrough. */
+  /**
+   * The hosts from which a client's SNI selects one; undefined for plain HTTP (on loopback only) and for passthrough.
+   */
   readonly #hosts: Hosts | undefined;
   readonly #parts: ListenParts;
   readonly #proxyProtocol: ProxyProtocolRules;
@@ -91,7 +96,7 @@ export class Listener {
   /** Listening sockets of other processes. This process accepts from them until a successor takes them back. */
   readonly #passed = new Set<net.Server>();
   readonly #sockets = new Set<net.Socket>();
-  /** Sockets that are neither a session nor a Passthrough connection yet. */
+  /** Client sockets that belong to neither a session nor a Passthrough connection yet. */
   readonly #opening = new Set<net.Socket>();
   readonly #sources: Sources;
   readonly #downstreams = new Set<Downstream>();
@@ -175,7 +180,10 @@ export class Listener {
     return socket !== undefined && this.#listenOn(this.#server, socket);
   }
 
-  /** Returns false, and closes the socket, if it has another address than this listener. */
+  /**
+   * Makes `server` listen on `socket`; returns false if that fails. Also returns false, and closes the socket, if the
+   * socket is not bound to this listener's address.
+   */
   async #listenOn(server: net.Server, socket: InheritedSocket): Promise<boolean> {
     const where = typeof socket === "number" ? { fd: socket } : socket;
     if ((await listenAt(server, where)) !== undefined) return false;
@@ -185,8 +193,8 @@ export class Listener {
   }
 
   /**
-   * Accepts clients also from a listening socket of another process. Returns false, and closes the socket, if it has
-   * another address, or if the listener has `mostPassedSockets` such sockets already.
+   * Accepts clients from another process's listening socket, too. Returns false, and closes that socket, if it is not
+   * bound to this listener's address, or if the listener already accepts from `mostPassedSockets` such sockets.
    */
   async acceptFrom(handle: PassedHandle): Promise<boolean> {
     const server = this.#createServer();
@@ -202,7 +210,10 @@ export class Listener {
     return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
   }
 
-  /** Closes listening sockets of other processes, because a successor of those accepts from them now. */
+  /**
+   * Closes the given listening sockets, which came from other processes. Called when a successor of those processes
+   * accepts from the sockets, or when this listener closes.
+   */
   release(servers: readonly net.Server[]): void {
     for (const server of servers) if (this.#passed.delete(server)) server.close();
   }
@@ -216,7 +227,7 @@ export class Listener {
     return this.#sockets.size;
   }
 
-  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  /** Number of connected clients that have neither a session nor a Passthrough connection yet. */
   get openingCount(): number {
     return this.#opening.size;
   }
@@ -245,7 +256,7 @@ export class Listener {
     inSlices(this.#parts.clock, this.#sessions(), (one) => one.drain());
   }
 
-  /** Drains the host's clients that have a certificate: when they reconnect, the new client CA verifies them. */
+  /** Drains the host's clients that have a certificate, so that the new client CA verifies them when they reconnect. */
   sendAway(host: string): void {
     inSlices(this.#parts.clock, this.#sessions(), ({ client }) => {
       if (client.host === host && client.identity.kind !== "none") client.sendAway();
@@ -262,8 +273,8 @@ export class Listener {
   }
 
   /**
-   * Ends all connections now. Closes the sockets only a moment later: closing a socket with unread bytes resets the
-   * connection, and the last responses would be lost (RFC 9112 §9.6).
+   * Ends all connections now. Closes the sockets only a moment later, because closing a socket with unread bytes resets
+   * the connection. The last responses would then be lost (RFC 9112 §9.6).
    */
   cut(): void {
     this.#stopChecks();
@@ -274,18 +285,22 @@ export class Listener {
     });
   }
 
-  /** Serves a Passthrough connection that another process has passed on. Returns false if it was closed instead. */
+  /**
+   * Serves a Passthrough connection that another process has passed on. Returns false if the connection was closed
+   * instead.
+   */
   takeOver(passed: PassedConnection, cluster: string): boolean {
     const { down, up, client } = passed;
     const gate = this.#parts.gates.get(cluster);
     if (gate === undefined || !this.#enter(down)) return false;
-    // Never refused, because another process has accepted it, but it counts towards the limit of its address.
+    // The limit for each client address never refuses this connection, because another process has already accepted it.
+    // Below the limit, the connection counts as one of its address.
     down.once("close", this.#sources.take(client) ?? (() => {}));
     setKeepalive(up, this.#parts.keepalive());
     return gate.passthrough.takeOver(passed);
   }
 
-  /** Passes a socket on to a worker. Until the worker has it, it counts as a client socket of this process. */
+  /** Passes a socket on to a worker. Until the worker has the socket, it counts as a client socket of this process. */
   #passOn(socket: net.Socket, pass: PassSocket): void {
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();

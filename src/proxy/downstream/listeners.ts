@@ -16,7 +16,7 @@ import type { H1Client } from "./h1-connection.ts";
 import type { Intake } from "./intake.ts";
 import { type Gate, Listener, type SocketSource } from "./listen.ts";
 
-/** Milliseconds between tries to bind a port that another process took while a reload failed. */
+/** Milliseconds between attempts to bind a port that another process took while a reload failed. */
 const rebindMs = 1000;
 
 type Opened = {
@@ -35,21 +35,24 @@ export type ListenersParts = {
   /** Returns the kernel's keepalive times for new connections of clients. */
   readonly keepalive: () => Keepalive;
   /**
-   * How client sockets are passed to the workers; default: there are none. Set in a process with workers, and in a
-   * worker.
+   * How client sockets reach the workers. Set in a process with workers, and in a worker; default: there are no
+   * workers.
    */
   readonly sockets?: SocketSource | undefined;
 };
 
 export class Listeners {
   readonly #parts: ListenersParts;
-  /** Shared by all listeners, because one event loop computes all handshakes. */
+  /** The queue of TLS handshakes. All listeners share it, because one event loop computes all handshakes. */
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
   #pastHandshakeErrors = 0;
   readonly #draining = new Set<Listener>();
-  /** Listeners that could not be bound again after a failed reload, each with a function that ends the tries. */
+  /**
+   * Listeners that could not be bound again after a failed reload. Each one's function cancels the next attempt to bind
+   * it.
+   */
   readonly #lost = new Map<Listener, () => void>();
 
   constructor(parts: ListenersParts, inherited = new Descriptors()) {
@@ -63,7 +66,7 @@ export class Listeners {
     return new Map(this.#opened.map(({ config, address }) => [config.name, address]));
   }
 
-  /** Descriptors of the listening sockets that a successor process can inherit, by listener. */
+  /** Descriptors of the listening sockets that a successor process can inherit, by the listener's name. */
   get descriptors(): ReadonlyMap<string, number> {
     return new Map(
       this.#opened.flatMap(({ config, listener: { descriptor } }) =>
@@ -90,7 +93,7 @@ export class Listeners {
     };
   }
 
-  /** Number of clients that have connected, but are neither a session nor a Passthrough connection yet. */
+  /** Number of connected clients that have neither a session nor a Passthrough connection yet. */
   get openingCount(): number {
     return this.#all().reduce((sum, { openingCount }) => sum + openingCount, 0);
   }
@@ -111,7 +114,7 @@ export class Listeners {
     return this.#all().reduce((sum, listener) => sum + listener.handshakeErrors, this.#pastHandshakeErrors);
   }
 
-  /** Names of listeners that cannot accept clients, because another process has their port. */
+  /** Names of the listeners that cannot accept clients, because another process has bound their port. */
   get lost(): readonly string[] {
     return this.#opened.filter(({ listener }) => this.#lost.has(listener)).map(({ config }) => config.name);
   }
@@ -226,7 +229,7 @@ export class Listeners {
     const { name } = config;
     const { clock, journal, intake, keepalive, sockets } = this.#parts;
     const onOtherCa = (host: string): void => listener?.sendAway(host);
-    // Undefined until the hosts are loaded. The CA of a host may already change before that.
+    // `listener` is undefined while the hosts are being loaded. A host's client CA may already change in that time.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
     if (hosts instanceof Failure)

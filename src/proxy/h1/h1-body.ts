@@ -5,7 +5,7 @@
 import { limits } from "../../base/limits.ts";
 import type { Framing } from "./h1-head.ts";
 
-/** Maximum length of a chunk-size line with its extensions, or of a trailer line. */
+/** Maximum number of bytes in a chunk-size line with its extensions, or in a trailer line. */
 const h1LineBytes = 8 * 1024;
 
 export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
@@ -13,7 +13,10 @@ export type BodyFault = "chunk_line_too_long" | "malformed_chunks";
 /** Follows one body. `take` returns how many of the bytes belong to the body, or why the bytes are malformed. */
 export type BodyEnd = {
   take(bytes: Buffer): number | BodyFault;
-  /** True if the body is complete; undefined: only the end of the connection shows it. */
+  /**
+   * True if the body is complete; false if more bytes must follow; undefined if only the end of the connection ends the
+   * body.
+   */
   readonly isWhole: boolean | undefined;
 };
 
@@ -40,7 +43,7 @@ class Length implements BodyEnd {
   }
 }
 
-/** What follows in a chunked body. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
+/** The part of a chunked body that must come next. `crlf`: the CRLF after a chunk. `nothing`: the body has ended. */
 type Expected = "size" | "chunk" | "crlf" | "trailer" | "nothing";
 
 /**

@@ -14,7 +14,7 @@ export type AnswerHead = ResponseHead & {
   /** Protocols in the `Upgrade` field, in lower case. */
   readonly upgrades: readonly string[];
   readonly framing: Framing;
-  /** Number of bytes of the head, with the empty line that ends it. */
+  /** Size of the head in bytes, including the empty line that ends it. */
   readonly length: number;
 };
 
@@ -42,13 +42,16 @@ export function writeUpgrade(request: RequestHead, upgrades: readonly string[]):
   );
 }
 
-/** Returns the head of an ordinary response after which the connection ends. */
+/** Returns the head of a response that does not switch protocols. The connection ends after this response. */
 export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer {
   const coding = framing === "chunked" ? ["transfer-encoding: chunked"] : [];
   return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
 }
 
-/** Parses the head at the start of `bytes`. Undefined: the head is incomplete. A string: it is malformed, and why. */
+/**
+ * Parses the head at the start of `bytes`. Returns undefined if the head is incomplete, and the reason as a string if
+ * it is malformed.
+ */
 export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   const end = bytes.indexOf("\r\n\r\n");
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head is too large";
@@ -63,7 +66,7 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
 }
 
 const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
-/** Matches neither a folded line nor a blank before the colon, so both are refused (RFC 9112 §5). */
+/** Matches neither a folded line nor a line with a blank before the colon, so both are refused (RFC 9112 §5). */
 const fieldLine = /^([^\s:]+):(.*)$/;
 
 function readFields(lines: readonly string[]): Field[] | string {
@@ -79,7 +82,10 @@ function readFields(lines: readonly string[]): Field[] | string {
   return fields;
 }
 
-/** Reads the connection-specific fields; the rest must be valid in HTTP/2. A returned string says what is wrong. */
+/**
+ * Returns the response's head, or a string that says what is wrong. Interprets the connection-specific fields itself.
+ * The other fields must form a valid HTTP/2 response.
+ */
 function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);

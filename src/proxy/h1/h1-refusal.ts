@@ -18,7 +18,7 @@ export type RefusalCode = keyof typeof reasons;
 /** Returns a response after which the connection ends. `message` must not quote field values, which may be secret. */
 export function refusal(code: RefusalCode, message: string): Buffer {
   const [phrase, reason] = reasons[code];
-  // The message begins with the proxy's name, as in local-reply.ts, so that its reader does not blame an apiserver.
+  // The message begins with the proxy's name, as in local-reply.ts, so that no reader blames an apiserver.
   const body = statusJson({ message: `watchkeeper: ${message}`, reason, code });
   const head = [
     `HTTP/1.1 ${code} ${phrase}`,

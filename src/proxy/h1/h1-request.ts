@@ -84,7 +84,10 @@ export function readUpgrade(raw: H1Head): H1Upgrade | string {
   return { head: request.head, upgrades: upgradesOf(raw.rawHeaders) };
 }
 
-/** Checks trailers. They may describe the body, but not the identity or the message's end (A38, RFC 9110 §6.5.1). */
+/**
+ * Returns the trailers' fields, or a string that says why the trailers are refused. Trailers may describe the body.
+ * They must not state the client's identity or where the message ends (A38, RFC 9110 §6.5.1).
+ */
 export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
   if (rawTrailers.length > 2 * limits.headerFields) return `More than ${limits.headerFields} trailers`;
   const fields = pairsOf(rawTrailers).map(([name, value]) => new Field(name, value));
