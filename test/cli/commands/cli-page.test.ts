@@ -9,7 +9,7 @@ const test = suite("cli/commands/cli-page");
 const file = "docs/cli.md";
 const head = `# The command line
 
-This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints the text of this page about one command.
+This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints this page's section about one command.
 
 The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process. The address of this process is the
 value of \`--admin\`, else of \`WATCHKEEPER_ADMIN\`, else 127.0.0.1:7480. The JSON API listens on loopback by default. To reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
