@@ -9,12 +9,12 @@ const test = suite("cli/commands/cli-page");
 const file = "docs/cli.md";
 const head = `# The command line
 
-This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints the same text for one command.
+This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints this page's section about one command.
 
-The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process at the address in \`--admin\`, in
-\`WATCHKEEPER_ADMIN\`, or at 127.0.0.1:7480. The JSON API listens on loopback by default. To reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
+The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process. The address of this process is the
+value of \`--admin\`, else of \`WATCHKEEPER_ADMIN\`, else 127.0.0.1:7480. The JSON API listens on loopback by default. To reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
 \`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API.
-With \`--replica NAME\` or \`--all-replicas\`, the process that \`--admin\` or its default selects [forwards the command's requests](admin-api.md#replicas): to the replica NAME, or to every replica. \`watchkeeper get replicas\` lists the replicas. If a replica does not answer, the command prints a line about it to stderr.
+With \`--replica NAME\`, the process at the address of \`--admin\` [forwards the command's requests](admin-api.md#replicas) to the replica NAME; with \`--all-replicas\`, it forwards them to every replica. \`watchkeeper get replicas\` lists the replicas. If a replica does not answer, the command prints a line about it to stderr.
 In text that clients have sent, commands escape terminal control characters.
 
 The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
