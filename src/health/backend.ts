@@ -374,7 +374,7 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
   if (readiness !== "forbidden") return { ...facts, readiness, readinessAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
-  // An apiserver that starts answers 403 to all clients until it has loaded its RBAC rules, so it is not ready.
+  // While an apiserver is starting, it answers 403 to all clients until it has loaded its RBAC rules, so it is not ready.
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };

@@ -27,7 +27,7 @@ export class Pods {
     this.#deleted.set(`${namespace}/${name}`, at);
   }
 
-  /** Called when a pod is bound to a node or a kubelet writes its status, so the pod exists. */
+  /** Called when a pod is bound to a node, or when a kubelet writes the pod's status. Both show that the pod exists. */
   exists(namespace: string, name: string): void {
     this.#deleted.delete(`${namespace}/${name}`);
   }

@@ -214,7 +214,8 @@ export const watchLimits = {
   /** Timeout in ms of each request of list-request.ts. */
   progressAnswerMs: 4500,
   /**
-   * Maximum number of clients whose identity is tried for one list, because a client may lack the permission to list.
+   * Maximum number of clients whose identity is tried for one list request. A client may lack the permission to list, so
+   * several are tried.
    */
   progressTries: 4,
   /** Maximum number of pairs of backend and resource that progress-requests.ts remembers, at 200 bytes each. */

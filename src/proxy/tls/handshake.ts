@@ -43,7 +43,8 @@ export function shakeHands(
     // With one certificate for all names, there is no SNI callback, which would interrupt OpenSSL's handshake.
     ...(own === undefined || hosts.hasSeveral ? bySni : {}),
     ALPNProtocols: ["h2", "http/1.1"],
-    // Always requests a certificate, so that any listener can refuse it later with a clear message.
+    // Requests a certificate from every client, and accepts any certificate during the handshake. The listener checks the
+    // certificate later, because only then it can refuse the client with a clear message.
     requestCert: true,
     rejectUnauthorized: false,
   });

@@ -7,7 +7,7 @@
  */
 import { isVersion } from "../../kube/resource-version.ts";
 
-/** Placeholders in `layout`: at such a place, the event has the length of the named part. */
+/** Placeholders in `layout`. Where `layout` has one, the event's bytes contain the length of the named part. */
 const lengthOf = { rest: -1, kind: -2, object: -3, metadata: -4 } as const;
 
 /** The bytes of the event before the fields of the metadata: fixed values, and lengths (`lengthOf`). */

@@ -23,8 +23,8 @@ type SentinelsParts = {
 };
 
 /**
- * State of one resource's sentinel (D13): the watch that also has a second stream, on another backend. While no second
- * stream is open, describes the latest attempt to open one.
+ * State of one resource's sentinel (D13). A sentinel is a watch that also has a second stream, on another backend. While
+ * no second stream is open, the state is that of the latest attempt to open one.
  */
 type SentinelState = {
   watch: WatchSession | undefined;

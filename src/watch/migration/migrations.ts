@@ -251,8 +251,8 @@ export class Migrations {
   }
 
   /**
-   * Requests streams for the waiting watches, as the pace allows. This includes watches that are queued while the round
-   * is under way.
+   * Requests streams for the waiting watches, as the pace allows. This includes watches that join the queue during the
+   * round.
    */
   #pump(): void {
     const pump = ([watch, urgency]: readonly [WatchSession, Urgency]): void => {

@@ -118,7 +118,7 @@ export class TargetPicker {
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
-  /** Returns the backends that have answered 410 to a watch from this watch's version or from a newer one. */
+  /** Returns the backends that have answered 410 to a watch request whose version was the one of this watch, or newer. */
   refusing({ resource, progress: { resumeVersion: version } }: WatchSession): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }

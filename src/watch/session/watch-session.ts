@@ -380,7 +380,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * The second stream, for any purpose. If there is no first stream, this is the attempt to continue on the next
+   * The second stream, whatever it was opened for. If there is no first stream, this is the attempt to continue on the next
    * backend.
    */
   get second(): WatchStream | undefined {
