@@ -1,6 +1,7 @@
 /**
- * What a page's main thread does in each frame, from a trace of Chromium. The trace has the CPU time of each task, which
- * hardly depends on what else runs on the machine; the time between two frames does. On an idle machine both are alike.
+ * Measures the work of a page's main thread in each frame, from a Chromium trace. The trace has the CPU time of each
+ * task, which hardly depends on other load on the machine, unlike the time between two frames. On an idle machine both
+ * are about the same.
  */
 import type { Browser, Page } from "playwright-core";
 
@@ -13,13 +14,13 @@ export type Span = { readonly atMs: number; readonly ms: number; readonly cpuMs:
 type PageTrace = {
   /** When the page first showed text. Chromium reports it after the frame, so it can be missing when `load` fires. */
   readonly paintMs: number;
-  /** When the largest text or picture was first shown. */
+  /** When the largest text or picture was first rendered. */
   readonly largestMs: number;
   /** All frames since the first paint. */
   readonly frames: readonly Span[];
   /** All tasks since the first paint. A frame has several: those of scripts, and one of style, layout and paint. */
   readonly tasks: readonly Span[];
-  /** CPU time of Chromium's threads that draw in software what a GPU would draw, in ms. */
+  /** CPU time in ms of the threads in which Chromium rasterizes without a GPU. */
   readonly rasterMs: number;
 };
 

@@ -1,6 +1,7 @@
 /**
- * What a caller of the admin API, and a replica that is not one, can make a proxy ask: nothing but the API's own paths, at
- * addresses of the list, once. A server beside them (the canary) must never be connected to.
+ * The requests that a client of the admin API, or a hostile replica, can make the proxy send: only the API's own paths,
+ * only to addresses of the list, and only once. A server beside the replicas (the canary) must never receive a
+ * connection.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -24,12 +25,12 @@ const canaryAddress = `127.0.0.1:${(canary.address() as AddressInfo).port}`;
 
 type Asked = { readonly url: string; readonly headers: IncomingMessage["headers"] };
 
-/** Answers as a replica does, and anything else as the test says. */
+/** The hostile replica answers /replicaz as a replica does. `play` answers everything else. */
 const asked: Asked[] = [];
 let play: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => {
   response.end("{}");
 };
-/** What it answers about itself in place of its facts, as raw bytes; "": its facts. */
+/** Raw bytes that replace its response to /replicaz; "" means its real facts. */
 let answer = "";
 const hostile = createServer((incoming, response) => {
   const { url = "", headers } = incoming;
