@@ -35,7 +35,7 @@ async function refuses(request: string, code = 400): Promise<void> {
   assert.not(h1.exchanges.some((exchange) => exchange.isEnded && exchange.resetCode === undefined));
 }
 
-/** Passed on and answered. */
+/** Asserts that the request is forwarded and answered. Returns its fields. */
 async function serves(request: string): Promise<readonly string[]> {
   const { length: before } = h1.exchanges;
   const client = await h1.connect();

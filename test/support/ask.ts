@@ -9,7 +9,7 @@ export type Heard = {
   ended: boolean;
   /** Bytes of the response that the client has not yet read. A test sets it to simulate a slow reader. */
   queued: number;
-  /** The asker goes away. */
+  /** Cancels the request. */
   leave: () => void;
 };
 

@@ -2,8 +2,7 @@
 import { existsSync, readFileSync } from "node:fs";
 
 /**
- * A test file below test/, and the title in it that covers the row; undefined if the titles of the file contain the
- * name of the row.
+ * A test file below test/. `piece` is the text in it that covers the row; undefined if its test titles name the row.
  */
 export type Named = { readonly file: string; readonly piece: string | undefined };
 

@@ -19,7 +19,10 @@ import { Target } from "./target.ts";
 const bystanderMs = 4000;
 /** The longest time between two events of the bystander's watch. The backend sends one every 100 ms. */
 const gapMs = 1000;
-/** How much the memory of the proxy may have grown after an attack, and how long it may take to shrink to that. */
+/**
+ * `leftBytes` is how far the RSS of the proxy may exceed its baseline after an attack. `leftMs` is how long it may take
+ * to shrink to that.
+ */
 const leftBytes = 32 << 20;
 const leftMs = 10_000;
 
@@ -30,7 +33,7 @@ export const times = <T>(count: number, of: (at: number) => T): T[] =>
  * Options of the proxy process. `openFiles` is its limit of file descriptors, `heapMiB` the limit of its V8 old space.
  */
 export type SceneOptions = Omit<ChildOptions, "targets"> & {
-  /** Beside the target. */
+  /** More backends, besides the target. */
   readonly targets?: readonly PlayedTarget[];
   readonly openFiles?: number;
   readonly heapMiB?: number;
@@ -138,7 +141,7 @@ export class Scene {
     return client;
   }
 
-  /** Waits until only the two requests of the bystander are active. */
+  /** Waits until at most two requests are active, which are those of the bystander. */
   async gone(ms = 20_000): Promise<ChildState> {
     let state = await this.proxy.state();
     for (const beganAt = performance.now(); state.exchanges > 2 && performance.now() - beganAt < ms; ) {

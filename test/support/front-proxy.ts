@@ -15,7 +15,7 @@ import { testPki } from "./pki.ts";
 import type { PlayedTarget, TestProxy } from "./proxy.ts";
 
 export type FrontProxyPki = {
-  /** Signs clients. */
+  /** The CA that signs client certificates. */
   readonly clients: Authority;
   /** The CA that signs the front-proxy certificate. */
   readonly authority: Authority;
@@ -108,8 +108,8 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
 }
 
 /**
- * Returns the client certificate of a connection. node:http2 wraps the socket in a JavaScript Proxy, whose `in` hides
- * methods that Reflect.get returns.
+ * Returns the client certificate of a connection. node:http2 wraps the socket in a JavaScript Proxy. Reading a member
+ * returns that of the socket, but the operator `in` does not find it.
  */
 function certificateOn(socket: object): X509Certificate | undefined {
   const read: unknown = Reflect.get(socket, "getPeerX509Certificate");

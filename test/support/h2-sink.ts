@@ -6,7 +6,7 @@ import type { SessionFrames, StreamFrames } from "../../src/h2/frame/frame.ts";
 
 export class SinkRecord implements StreamFrames, SessionFrames {
   readonly lines: string[] = [];
-  /** Pieces of DATA told. */
+  /** Number of pieces in which DATA was reported. */
   pieces = 0;
   #body: { readonly id: number; bytes: Buffer } | undefined;
 

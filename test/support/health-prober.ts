@@ -1,7 +1,7 @@
 /**
  * Sends fifty health requests a second from a process of its own, each on a new connection as a kubelet does, so that a
  * busy test process does not delay them. Also measures how long the probed process and this one waited for a CPU during
- * each request. This wait is the fault of the machine, which also runs the load of the test.
+ * each request. Other load on the machine causes this wait, not the proxy.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -56,7 +56,7 @@ function ask(url: string, pid: string): Promise<Probe> {
   return new Promise((resolve) => {
     const done = (isWell: boolean): void => {
       const tookMs = performance.now() - began;
-      // Both processes may have waited at the same time, so only the longer wait is certainly lost.
+      // Both processes may have waited at the same time, so only the longer wait is subtracted.
       const waitedMs = Math.min(tookMs, Math.max(waitedBy(pid) - before[0], waitedBy("self") - before[1]));
       resolve({ tookMs, waitedMs, isWell });
     };

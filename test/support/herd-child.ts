@@ -131,7 +131,7 @@ function proven({ port, ca, address, perSecond, pids = [] }: HerdPart): void {
   setInterval(() => {
     const before = waits();
     ask(session, "/api/v1/pods", { bearer: "good-old" }, (tookMs) => {
-      // The processes may have waited at the same time, so only the longest wait is certainly lost.
+      // The processes may have waited at the same time, so only the longest wait is subtracted.
       const waitedMs = Math.max(...waits().map((ms, at) => ms - (before[at] ?? ms)));
       slowestOwnMs = Math.max(slowestOwnMs, tookMs - waitedMs);
     });

@@ -24,7 +24,7 @@ export type HerdPart = {
   readonly firstWatches?: number;
   /** Role "proven" only: the processes on the path of its requests. */
   readonly pids?: readonly number[];
-  /** A backend's own. */
+  /** Role "backend" only. */
   readonly certificate: string;
   readonly key: string;
 };
@@ -52,7 +52,7 @@ export type PartState = {
 const file = fileURLToPath(new URL("./herd-child.ts", import.meta.url));
 
 export class PartProcess {
-  /** A backend's. */
+  /** Role "backend" only. */
   readonly port: number;
   readonly #child: ChildProcess;
 

@@ -29,7 +29,7 @@ export type KubeletOptions = {
   readonly random: () => number;
 };
 
-/** What they all felt. */
+/** What all these clients noticed. */
 export type Felt = {
   readonly statuses: Map<string, number>;
   certificates: number;
@@ -71,7 +71,7 @@ export class Kubelet {
   readonly #sessions = new Set<http2.ClientHttp2Session>();
   /** For each session when the certificate of its handshake expires. */
   readonly #ends = new WeakMap<http2.ClientHttp2Session, number>();
-  /** Closed by its own wish. */
+  /** Sessions that the client closed itself. */
   readonly #left = new WeakSet<http2.ClientHttp2Session>();
   #asking: ReturnType<typeof setTimeout> | undefined;
   #rotation: ReturnType<typeof setTimeout> | undefined;

@@ -18,7 +18,7 @@ export type ScriptedPassthrough = {
   readonly passthrough: Passthrough;
   readonly backends: Backends;
   readonly hold: PendingQueue;
-  /** For each upstream socket, the two ends that it was opened for. */
+  /** For each upstream socket, the addresses of the client connection that it belongs to. */
   readonly behalves: Ends[];
   /** For each accepted connection, the cluster that was selected. */
   readonly led: string[];

@@ -219,7 +219,7 @@ export class PlayedBackend {
     const { readyz } = this;
     if (!this.isDown && (!this.isMute || this.isFrozen)) soon(() => ear.connected());
     if (this.losesHandshakes) return () => {};
-    // The response of /readyz?verbose is larger than one packet.
+    // The response of /readyz?verbose has about 2,000 bytes, so a smaller limit loses it.
     const isLost = this.mostBytes < 2000;
     if (this.isDown) soon(() => ear.dialed("refusal", "connect ECONNREFUSED"));
     else if (this.isUntrusted) soon(() => ear.dialed("untrusted", "altnames"));

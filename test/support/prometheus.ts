@@ -11,7 +11,7 @@ import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { freePort } from "./free-port.ts";
 import { programOf } from "./promtool.ts";
 
-/** As its API has it. */
+/** An alert as Prometheus' API returns it. */
 export type Told = {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;

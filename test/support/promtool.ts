@@ -61,7 +61,7 @@ const allHeld = 700;
 
 export type Scenario = {
   readonly series: readonly Series[];
-  /** Exactly these fire */
+  /** Exactly these alerts must fire. */
   readonly expected: readonly Firing[];
   /** Seconds after the first scrape; default: after the `for` of every rule has passed. */
   readonly atSeconds?: number;

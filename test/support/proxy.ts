@@ -89,7 +89,7 @@ export type ProxyOptions = {
   readonly targets?: readonly PlayedTarget[];
   /** YAML to append to the configuration file. */
   readonly extra?: string;
-  /** More lines of listeners. */
+  /** More YAML lines of listeners. */
   readonly listeners?: string;
   readonly port?: number;
   /** More members of the TLS listener, as YAML in flow style: `identity: {clientCerts: FrontProxy}`. */

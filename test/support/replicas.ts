@@ -56,7 +56,7 @@ export class PlayedReplicas {
     readonly found: (addresses: readonly Address[]) => void;
   }[] = [];
   stopped = 0;
-  /** While true, sending a request throws an error, which the real code never does. */
+  /** While true, sending a request throws an error, to simulate a bug. */
   throws = false;
   open = 0;
   /** The most requests that were under way at the same time. */

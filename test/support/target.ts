@@ -57,7 +57,7 @@ export class Target implements PlayedTarget {
   resets = 0;
   /** Number of TCP connections accepted. */
   connections = 0;
-  /** Of those, for `/long`. */
+  /** Number of requests for `/long`. */
   askedLong = 0;
   /** Bytes of `/big` responses that were passed to the HTTP/2 session. */
   sentBytes = 0;
@@ -190,7 +190,7 @@ export class Target implements PlayedTarget {
     stream.on("close", () => clearInterval(timer));
   }
 
-  /** One event, and silence. */
+  /** Sends one event, and nothing after it. */
   #sends(stream: http2.ServerHttp2Stream, pieces: Iterable<string>): void {
     stream.respond({ ":status": 200, "content-type": "application/json" });
     const left = pieces[Symbol.iterator]();

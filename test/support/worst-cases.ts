@@ -65,8 +65,8 @@ function branchesOf(source: string): string[] {
 }
 
 /**
- * Returns the expression with its first group written out, once for each number of repetitions; or the expression
- * itself if it has no group.
+ * Splits the expression at its top-level alternatives. If it has none, writes out its first group, once for each
+ * alternative in it and each number of repetitions. If it has no group either, returns only the expression itself.
  */
 function opened(way: string): string[] {
   const tops = alternatives(way);

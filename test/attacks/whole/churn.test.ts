@@ -7,7 +7,7 @@ const test = suite("attacks/whole/churn");
 
 const scene = sceneOf(test);
 
-/** Odd ids from 1 on. */
+/** Returns this many stream ids: odd numbers from 1 on. */
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 const calm = /GOAWAY \d+ ENHANCE_YOUR_CALM/;
 

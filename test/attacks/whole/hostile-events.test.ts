@@ -13,7 +13,7 @@ const MiB = 1 << 20;
 
 const scene = sceneOf(test);
 
-/** Reads whatever comes. */
+/** Returns a client that reads everything it receives. */
 async function reader(): Promise<RawH2> {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 0x7fff_ffff }));
   client.send(windowUpdate(0, 0x7fff_0000));

@@ -57,8 +57,8 @@ const scene = sceneOf(test, () => ({
 }));
 
 /**
- * Returns the port of a listener, and the CAs to trust. The listener's default certificate is from the CA of the test
- * process, that of blue.test from this file's CA.
+ * Returns the port of a listener, and the CAs to trust. The default certificate is from the CA of the proxy's process,
+ * that of blue.test from the CA of this process.
  */
 function place(listener = "kube"): { readonly port: number; readonly ca: string } {
   const { ports, ca } = scene.proxy.place;

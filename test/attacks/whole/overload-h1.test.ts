@@ -1,6 +1,7 @@
 /**
- * A26 over HTTP/1.1 and Upgrade. The proxy keeps the head of a request, because it may have to send it again. Long
- * heads are limited before they can fill the heap. The head of a tunnel is not kept, because it is never sent again.
+ * A26 over HTTP/1.1 and Upgrade. The proxy keeps the head of a request, because it may have to send it again. Requests
+ * with long heads are ended before they can fill the heap. The head of a tunnel is not kept, because it is never sent
+ * again.
  */
 import { once } from "node:events";
 import { connect as tlsConnect } from "node:tls";

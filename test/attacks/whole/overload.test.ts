@@ -15,8 +15,8 @@ const test = suite("attacks/whole/overload");
 
 /**
  * The longest time in ms that a health response may take, measured from a separate process. The time that this process
- * and the proxy's main thread wait for a CPU is subtracted, but not that of the thread that answers, although garbage
- * collection of a nearly full heap uses most of both cores. The limit is half of a kubelet's timeout.
+ * and the proxy's main thread wait for a CPU is subtracted. The same wait of the thread that answers is included:
+ * garbage collection of a nearly full heap uses most of both cores. The limit is half of a kubelet's timeout.
  */
 const mostMs = 500;
 

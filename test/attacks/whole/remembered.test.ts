@@ -21,7 +21,7 @@ const test = suite("attacks/whole/remembered");
 
 const scene = sceneOf(test, () => ({ extra: "logging: {accessLog: All}\n" }));
 
-/** A text of 60,000 bytes that is not a slice of another string. */
+/** Returns 60,000 bytes of text that differ for each `word`. */
 const long = (word: string): string => word.padEnd(60_000, `${word}-`);
 
 /** This many texts are 36 MB, which must not stay in memory. */

@@ -75,7 +75,7 @@ test.after(() => {
 
 type Got = { readonly status: number; readonly text: string; readonly location: string | undefined };
 
-/** Sends the path as it is. */
+/** Sends a request whose path is not normalized. */
 function ask(path: string, headers: Record<string, string> = {}, method = "GET", body = ""): Promise<Got> {
   const { promise, resolve, reject } = Promise.withResolvers<Got>();
   const [host = "", port = ""] = scene.proxy.place.apiAddress.split(":");

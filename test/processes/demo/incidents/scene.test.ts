@@ -30,7 +30,7 @@ test("both proxies answer, what happens is told with its time, and at its end no
   assert.equal([isResumed, existsSync(directory)], [false, false]);
 });
 
-/** Time for Node's own look at the loop. */
+/** Leaves time for Node's event loop monitor to take a sample. */
 const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
 
 test("a latest incident that does not exist is undefined, also when no server can be asked; the machine's lateness is known", async () => {
