@@ -21,8 +21,7 @@ const smuggled = "GET /smuggled HTTP/1.1\r\nHost: api\r\n\r\n";
 const chunked = "Transfer-Encoding: chunked\r\n";
 
 /**
- * Asserts that the request gets a Status response and a close, and that none of its exchanges received a complete
- * request.
+ * Asserts that the request gets a Status response and a close, and that no exchange has received a complete request.
  */
 async function refuses(request: string, code = 400): Promise<void> {
   const client = await h1.connect();

@@ -16,7 +16,7 @@ import {
 } from "../../src/base/address.ts";
 import { same } from "./target.ts";
 
-/** More words make an input longer without testing anything new. */
+/** The most words of an input that are used. More would make an input longer without testing anything new. */
 const mostWords = 64;
 const some = networksOf(["10.0.0.0/8", "fd00::/8"]);
 

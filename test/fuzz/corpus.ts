@@ -2,7 +2,7 @@
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** If there are more, only the shortest are kept, because every test run reads the whole corpus. */
+/** The most inputs of a corpus. Only the shortest are kept, because every test run reads the whole corpus. */
 export const mostInputs = 400;
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`./corpus/${name}.txt`, import.meta.url));

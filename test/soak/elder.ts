@@ -15,7 +15,10 @@ export class Elder {
   #isOver = false;
   #cancel = (): void => {};
   events = 0;
-  /** `wrong` counts events that were missing or came twice. `ends` counts how often the watch ended. */
+  /**
+   * `wrong` counts events that were missing or came twice. `ends` counts orderly ends of the watch, `broken` all other
+   * ends.
+   */
   wrong = 0;
   ends = 0;
   broken = 0;

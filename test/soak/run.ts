@@ -62,7 +62,7 @@ async function calm(stage: Stage, base: Figures | undefined): Promise<Figures> {
     await sleep(2000);
   }
 }
-/** Each of four backends keeps a few warm connections. */
+/** The most upstream connections of an idle proxy: a few warm ones for each of four backends. */
 const restingConnections = 12;
 
 say(`seed ${values.seed}`);

@@ -199,7 +199,7 @@ function status(random: Random): Map<string, Json> {
   ]);
 }
 
-/** One line. */
+/** Returns one event, as a line. */
 export function adversarialJson(random: Random): Buffer {
   const type = random.pick(types);
   const shape = random.below(3);

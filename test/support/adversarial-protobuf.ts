@@ -102,7 +102,7 @@ function status(random: Random): Buffer {
   return Buffer.concat(parts);
 }
 
-/** One frame. */
+/** Returns one event, as a frame with its length prefix. */
 export function adversarialProtobuf(random: Random): Buffer {
   const type = random.pick(types);
   const content = type === "ERROR" ? status(random) : object(random);

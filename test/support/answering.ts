@@ -1,6 +1,6 @@
 /**
- * Calls back once for each request that reaches a fake backend of PlayedPath, so that the test can answer it. Checks
- * for new requests every 10 ms of the manual clock.
+ * Calls back once for each request that reaches a fake backend of a PlayedPath (path.ts: the data path on a manual
+ * clock), so that the test can answer it. Checks for new requests every 10 ms of the manual clock.
  */
 import type { Asked, PlayedPath } from "./path.ts";
 

@@ -10,7 +10,7 @@ import { Journal } from "../../src/events/journal.ts";
 import { apiScene } from "./api-scene.ts";
 
 export type SceneServer = ReturnType<typeof apiScene> & {
-  /** "127.0.0.1:40123". */
+  /** Address of the API, for example "127.0.0.1:40123". */
   readonly address: string;
   stop(): Promise<void>;
 };

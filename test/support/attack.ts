@@ -133,7 +133,7 @@ export class Scene {
     return answer.text();
   }
 
-  /** An attacker over TLS. */
+  /** Connects an attacker over TLS. */
   async attacker(first?: Frame | null): Promise<RawH2> {
     const { port, ca } = this.proxy.place;
     const client = await RawH2.connect({ port, ca }, first);

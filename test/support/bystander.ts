@@ -5,8 +5,8 @@
 import http2 from "node:http2";
 
 /**
- * Period of the timer that adds up the times below. If the timer fires late, this process was busy, and the delay is
- * not added.
+ * Period in ms of the timer that adds up the times below. If the timer fires late, this process was busy, so at most
+ * two periods are added.
  */
 const lookMs = 20;
 

@@ -2,8 +2,7 @@ import type { Clock } from "../../src/base/clock.ts";
 
 export type ManualClock = Clock & {
   /**
-   * Moves time forward. Due callbacks run in the order of their times; the `soon` callbacks of one run before the next
-   * one is called.
+   * Moves time forward. Due callbacks run in the order of their times. After each of them, all callbacks of `soon` run.
    */
   advance(ms: number): void;
   /** Runs all callbacks of `soon`, including those that these callbacks add. */

@@ -19,14 +19,14 @@ import { within } from "./within.ts";
 /** The configuration of one cluster. Its backends are called b0, b1 and so on. */
 export type ToldCluster = {
   readonly name: string;
-  /** On "localhost". */
+  /** The ports of its backends on "localhost". */
   readonly ports: readonly number[];
   /** The CA that issues their certificates; default: the tests' own CA. */
   readonly ca?: string;
   /** More members of the cluster and of its `tls`, as YAML in flow style. */
   readonly more?: string;
   readonly tls?: string;
-  /** More members of the cluster's listener host and of the `tls` of this host. */
+  /** More members of the listener's `host` entry for this cluster, and of the `tls` of this entry. */
   readonly host?: string;
   readonly hostTls?: string;
 };

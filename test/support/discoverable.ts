@@ -5,7 +5,7 @@ import { testPki } from "./pki.ts";
 
 const servers: Server[] = [];
 
-/** The response to a list of EndpointSlices: one ready apiserver at 10.0.0.1:6443. */
+/** The response to a request for the list of EndpointSlices: one ready apiserver at 10.0.0.1:6443. */
 const slices = {
   kind: "EndpointSliceList",
   apiVersion: "discovery.k8s.io/v1",
@@ -20,7 +20,7 @@ const slices = {
   ],
 };
 
-/** The response to a list of Leases: one live apiserver at 10.0.0.2:6443. */
+/** The response to a request for the list of Leases: one live apiserver at 10.0.0.2:6443. */
 const leases = {
   kind: "LeaseList",
   apiVersion: "coordination.k8s.io/v1",
@@ -60,7 +60,7 @@ export async function startApiserver(isMute = false): Promise<Played> {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-/** All that were started. */
+/** Closes all apiservers that were started. */
 export function endApiservers(): void {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();

@@ -1,5 +1,5 @@
 /**
- * Finds every regular expression of a source text: the literals, and the calls of RegExp. It is a simple scanner, no
+ * Finds every regular expression of a source text: the literals, and the calls of RegExp. It is a simple scanner, not a
  * TypeScript parser.
  */
 

@@ -204,7 +204,7 @@ export async function askH2(proxy: Place, asking: Asking): Promise<string> {
   return `${String(head[":status"])} ${Buffer.concat(chunks).toString()}`;
 }
 
-/** The same over HTTP/1.1. */
+/** Sends one request over a new HTTP/1.1 connection, and returns status and body. */
 export async function askH1(proxy: Place, asking: Asking): Promise<string> {
   const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
   const request = https.request({

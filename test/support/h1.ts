@@ -7,7 +7,7 @@ import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connectio
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 
-/** An HTTP/1.1 client without credentials. */
+/** Returns an HTTP/1.1 client without credentials. */
 export function anyone(): Client {
   return new Client({
     address: "192.0.2.1",
@@ -20,8 +20,8 @@ export function anyone(): Client {
 }
 
 /**
- * Replaces the exchange (the state of one request in the proxy): records what the client sent, and responds as the test
- * says.
+ * Stands in for the exchange (the state of one request in the proxy): records what the client sent, and responds as the
+ * test says.
  */
 export class ScriptedExchange implements StreamListener {
   readonly fields: readonly Field[];

@@ -1,5 +1,5 @@
 /**
- * One role of the herd test, which runs in a process of its own (started by herd-part.ts):
+ * Runs one role of the herd test in a process of its own (started by herd-part.ts). The roles are:
  * - an apiserver that accepts bearer tokens beginning with "good", and sends GOAWAY after each 401
  * - the herd: many clients that open their watches at once
  * - a flood of watches without an accepted credential

@@ -1,6 +1,6 @@
 /**
  * Reproduces the causes of five documented incidents on a running proxy (incident-stage.ts). Each function returns what
- * the proxy must find, and how to heal it.
+ * the proxy must find, and how to remove the cause.
  */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -21,7 +21,7 @@ export type Cause = {
   readonly evidence: RegExp;
   /** When the cause became visible on the wire, on the clock of performance.now(). */
   readonly since: number;
-  /** Removes the cause; undefined if only time heals it. */
+  /** Removes the cause; undefined if only time removes it. */
   readonly heal?: () => void | Promise<void>;
 };
 
@@ -79,8 +79,8 @@ export async function ghostHolder(stage: Stage): Promise<Cause> {
 }
 
 /**
- * Incident 003: the loopback certificate of an apiserver, valid for 20 more days. The second apiserver of the stage has
- * it from the start.
+ * Incident 003: the loopback certificate of an apiserver expires in 20 days. The second apiserver of the stage has it
+ * from the start.
  */
 export async function shortLoopback(): Promise<Pair> {
   const { authority } = await testPki();

@@ -8,7 +8,7 @@ import { X509Certificate } from "node:crypto";
 import http2 from "node:http2";
 import tls from "node:tls";
 
-/** PEM. */
+/** PEM texts. */
 export type OwnPair = { readonly certificate: string; readonly key: string };
 
 export type KubeletOptions = {

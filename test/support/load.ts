@@ -1,6 +1,6 @@
 /**
  * Clients that behave like client-go, and count what the proxy's clients would notice: GETs at a steady rate, watches
- * that are reopened when they end, and upgraded sockets that must echo every message.
+ * that are reopened when they end, and upgraded sockets on which the backend must echo every message.
  */
 import http2 from "node:http2";
 import https from "node:https";

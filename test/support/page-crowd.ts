@@ -17,7 +17,7 @@ const groups = 200;
 const incidents = 20;
 const steps = 720;
 const stepMs = 5_000;
-/** The most changes of state for each backend that the API keeps. */
+/** Number of state changes that the API keeps for each backend. */
 const changes = 64;
 
 const textOf = (ms: number): string => new Date(ms).toISOString();

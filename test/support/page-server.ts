@@ -140,7 +140,7 @@ const replica = {
   lastError: "",
 };
 
-/** The default lists of one replica out of three. */
+/** The default lists, as seen from one replica of three. */
 export const replicated: typeof lists = {
   ...lists,
   replicas: [

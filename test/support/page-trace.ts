@@ -1,13 +1,13 @@
 /**
  * Measures the work of a page's main thread in each frame, from a Chromium trace. The trace has the CPU time of each
- * task, which hardly depends on other load on the machine, unlike the time between two frames. On an idle machine both
- * are about the same.
+ * task. Other load on the machine hardly changes this time, but it changes the time between two frames. On an idle
+ * machine both are about the same.
  */
 import type { Browser, Page } from "playwright-core";
 
 /**
- * A frame, or a task of the page's main thread. `atMs`: since the navigation. `ms`: its duration; for a frame, the time
- * until the next one. `cpuMs`: CPU time of the page's main thread in it.
+ * A frame, or a task of the page's main thread. `atMs` is its start in ms since the navigation. `ms` is the duration of
+ * a task, or the time from a frame until the next one. `cpuMs` is the CPU time of the page's main thread in it.
  */
 export type Span = { readonly atMs: number; readonly ms: number; readonly cpuMs: number };
 
@@ -52,7 +52,7 @@ export function recordFrames(page: Page): Promise<unknown> {
   return page.addInitScript({ content: recorder });
 }
 
-/** Traces the page while `use` runs, which navigates once. */
+/** Traces the page while `use` runs. `use` must navigate exactly once. */
 export async function traced(browser: Browser, page: Page, use: () => Promise<unknown>): Promise<PageTrace> {
   const categories = ["-*", "__metadata", "toplevel", "blink.user_timing", "cc"];
   await browser.startTracing(page, { categories });

@@ -86,9 +86,9 @@ export type Asked = Ear & {
 export class PlayedBackend {
   readonly asked: Asked[] = [];
   readonly sessions: { readonly session: Session; readonly cable: Cable }[] = [];
-  /** Refuses to be dialled. */
+  /** If true, it refuses connections. */
   isDown = false;
-  /** Accepts sockets and sends nothing on them. For the proxy this looks like a host that drops all packets. */
+  /** If true, connection attempts to it get no answer, as from a host that drops all packets. */
   isMute = false;
   /**
    * Only if `isMute` is true: TCP connections still succeed, because the kernel accepts them, but the process is
@@ -100,14 +100,14 @@ export class PlayedBackend {
   maxStreams = 100;
   /** The readiness that health probes receive, if the path has probes. */
   readyz: Readiness = "ready";
-  /** How long /readyz takes. */
+  /** How many ms /readyz takes. */
   readyzDelayMs = 0;
-  /** Probes that were begun. */
+  /** Number of probes that were started. */
   probeCount = 0;
   isUntrusted = false;
   /**
-   * If set, the backend answers by itself. The function returns true for an Authorization field that is accepted. As an
-   * apiserver does, the backend then answers 200; else it answers 401 and sends a GOAWAY
+   * If set, the backend answers by itself, as an apiserver does. The function returns true for an Authorization field
+   * that is accepted: such a request gets 200. Any other gets 401, followed by a GOAWAY
    * (UnauthenticatedHTTP2DOSMitigation). A path with "hang" gets no response.
    */
   authenticates: ((authorization: string) => boolean) | undefined;
@@ -118,9 +118,9 @@ export class PlayedBackend {
    * ids above the GOAWAY's last stream id.
    */
   goAwayMs = 0;
-  /** Answers every request with GOAWAY, and refuses its stream. */
+  /** If true, it answers every request with GOAWAY, and refuses its stream. */
   isSendingAway = false;
-  /** TCP connections to the backend succeed, but no TLS handshake completes. */
+  /** If true, TCP connections to the backend succeed, but no TLS handshake completes. */
   losesHandshakes = false;
   readonly #turn: FlushScheduler;
   readonly #clock: ManualClock;
@@ -310,7 +310,7 @@ export class PlayedClient {
     this.#far = far;
   }
 
-  /** Closes its connection. */
+  /** Closes the client's connection. */
   hangUp(): void {
     this.session.goAway();
     this.session.flush();

@@ -7,7 +7,7 @@ import type { UnsentSocket, WorkerProcess } from "../../src/workers/worker-proce
 export class PlayedWorker implements WorkerProcess {
   readonly pid: number;
   readonly stream: Duplex;
-  /** What it was sent. */
+  /** The messages that the worker received. */
   readonly got: ToWorker[] = [];
   readonly passed: string[] = [];
   readonly unsent: UnsentSocket[] = [];
@@ -41,7 +41,7 @@ export class PlayedWorker implements WorkerProcess {
     this.#end = run;
   }
 
-  /** The process ends. */
+  /** Simulates the end of the process. */
   end(reason: string): void {
     this.#end(reason);
   }

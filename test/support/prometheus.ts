@@ -70,7 +70,7 @@ export class Prometheus {
     return started;
   }
 
-  /** Alerts that fire now. */
+  /** Returns the alerts that fire now. */
   async firing(): Promise<readonly Told[]> {
     const answer = await fetch(`${this.#url}/api/v1/alerts`);
     const { data } = (await answer.json()) as { readonly data: { readonly alerts: readonly Told[] } };

@@ -18,7 +18,7 @@ export function programOf(name: "promtool" | "prometheus" | "prometheus-alertman
       accessSync(path, constants.X_OK);
       return true;
     } catch {
-      return false; // not there
+      return false; // not in this folder
     }
   });
 }
@@ -26,7 +26,7 @@ export function programOf(name: "promtool" | "prometheus" | "prometheus-alertman
 export type Series = { readonly series: string; readonly values: string };
 
 /**
- * Returns the series of a scrape that the alert rules refer to, as input for promtool. Each keeps its value for a
+ * Returns those series of a scrape to which the alert rules refer, as input for promtool. Each keeps its value for a
  * quarter of an hour. promtool's clock starts in 1970, so timestamps are shifted by `nowSeconds`.
  */
 export function seriesOf(scrape: string, nowSeconds: number): readonly Series[] {
@@ -56,14 +56,14 @@ export type Firing = Readonly<Record<string, string>>;
 
 const told = ["alertname", "backend", "namespace", "name", "reason"] as const;
 
-/** Seconds after which every rule has been true for its `for`. */
+/** Seconds after which the `for` duration of every rule has passed. */
 const allHeld = 700;
 
 export type Scenario = {
   readonly series: readonly Series[];
   /** Exactly these alerts must fire. */
   readonly expected: readonly Firing[];
-  /** Seconds after the first scrape; default: after the `for` of every rule has passed. */
+  /** Seconds after the first scrape; default: after the `for` duration of every rule has passed. */
   readonly atSeconds?: number;
   /** If true, alerts that have fired at any earlier time count too. */
   readonly sinceStart?: boolean;

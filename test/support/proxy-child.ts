@@ -21,7 +21,7 @@ export type ChildPlace = {
   readonly ca: string;
   /** Address of the JSON API: "127.0.0.1:…". */
   readonly apiAddress: string;
-  /** Holds the configuration and the certificates. The proxy reloads them when they change. */
+  /** The folder of the configuration and the certificates. The proxy reloads them when they change. */
   readonly directory: string;
 };
 
@@ -29,7 +29,7 @@ export type ChildState = {
   readonly rssBytes: number;
   readonly heapBytes: number;
   readonly exchanges: number;
-  /** Errors inside the proxy that it has contained, as "ring: message". */
+  /** Errors inside the proxy that it has contained, as "scope: message". */
   readonly faults: readonly string[];
   /** The reasons for which client sessions were refused. */
   readonly refusals: readonly string[];

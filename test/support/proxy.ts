@@ -83,9 +83,9 @@ export type PlayedTarget = { readonly name: string; readonly port: number; reado
 
 export type ProxyOptions = {
   readonly backends?: number;
-  /** Whether the backends started here answer health probes. If they do not, they become suspect after some seconds. */
+  /** If true, the backends started here answer health probes. Otherwise they become suspect after some seconds. */
   readonly isProbed?: boolean;
-  /** In addition to the backends started here. */
+  /** More backends, in addition to those started here. */
   readonly targets?: readonly PlayedTarget[];
   /** YAML to append to the configuration file. */
   readonly extra?: string;

@@ -1,6 +1,6 @@
 /** A pseudo-random number generator. The same seed gives the same numbers. */
 export type Random = {
-  /** 0 to below - 1. */
+  /** Returns an integer from 0 to `limit` - 1. */
   below(limit: number): number;
   chance(probability: number): boolean;
   pick<T>(items: readonly [T, ...T[]]): T;

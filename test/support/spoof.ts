@@ -4,7 +4,10 @@
  */
 import type { Random } from "./random.ts";
 
-/** The extra fields of one request. If every name is a token, the request is also sent over HTTP/2. */
+/**
+ * The extra fields of one request. If every name is a valid field name (an RFC 9110 token), the request is also sent
+ * over HTTP/2.
+ */
 export type Claim = {
   readonly fields: readonly (readonly [string, string])[];
   readonly trailers: readonly (readonly [string, string])[];
@@ -69,8 +72,8 @@ export function claim(random: Random): Claim {
   const fields: [string, string][] = [];
   const trailers: [string, string][] = [];
   const lines: string[] = [];
-  // Most of the other claims are malformed and are refused for that reason. This share makes sure that most requests
-  // reach the identity check.
+  // This share makes sure that most requests reach the identity check. The other claims are mostly malformed, and
+  // refused for that reason.
   const isWellFormed = random.chance(0.7);
   for (let left = 1 + random.below(4); left > 0; left -= 1) {
     const name = random.pick(names);

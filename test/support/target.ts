@@ -64,7 +64,7 @@ export class Target implements PlayedTarget {
   /** Number of tunnels opened, and the data that arrived after a refused Upgrade. */
   tunnels = 0;
   afterRefusal = "";
-  /** Where `/moved` leads. */
+  /** The URL to which `/moved` redirects. */
   movedTo = "http://127.0.0.1:1/";
   readonly #paths: string[] = [];
   readonly #server: http2.Http2SecureServer;

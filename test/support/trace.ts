@@ -33,7 +33,7 @@ type Collected = { readonly path: string; readonly type: string; readonly body: 
 export class Collector {
   readonly collected: Collected[] = [];
   status = 200;
-  /** Never answers. */
+  /** If true, it never answers. */
   isSilent = false;
   readonly #server: Server;
   #onBatch = (): void => {};

@@ -5,7 +5,7 @@
  */
 import { registerHooks } from "node:module";
 
-/** Pieces of uvu's source, and their replacements. */
+/** For each change: a piece of uvu's source, and its replacement. */
 const pieces: readonly (readonly [string, string])[] = [
   [
     "	} finally {\n		state.__test__ = '';",

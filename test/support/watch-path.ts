@@ -84,7 +84,10 @@ export class PlayedWatch {
     this.path.settle();
   }
 
-  /** Answers the latest request, which must be a list, so that etcd is at `version`. "" answers 403. */
+  /**
+   * Answers the latest request, which must be a list, with an empty list at `version`, the present version of etcd. If
+   * `version` is "", answers 403.
+   */
   list(backend: PlayedBackend, version: string): void {
     const { path } = backend.last.request;
     assert.match(path, /[?&]limit=1$/);

@@ -45,7 +45,7 @@ function pumped(source: string, flags: string): [string, string][] {
   return [...found.values()];
 }
 
-/** Keeps one of several characters that the same atoms accept. */
+/** Of the characters that exactly the same atoms accept, keeps one. */
 function toldApart(pumps: readonly string[], nodes: readonly Node[]): string[] {
   const kinds = new Map<string, string>();
   for (const pump of pumps)
@@ -53,7 +53,7 @@ function toldApart(pumps: readonly string[], nodes: readonly Node[]): string[] {
   return [...kinds.values()];
 }
 
-/** Returns the paths through the expression, without groups: at most 64. */
+/** Returns up to 64 paths through the expression: its alternatives, with all groups written out. */
 function branchesOf(source: string): string[] {
   let ways = [source];
   for (let round = 0; round < 12; round += 1) {

@@ -32,7 +32,8 @@ async function flood(says: (at: number) => string, isTls: (at: number) => boolea
   const client = await scene.attacker();
   client.send(headers(1).get("/api"));
   await client.expect(/HEADERS 1 :status=200/);
-  // There is room again, but a client was refused a moment ago, so the load balancer must not return at once.
+  // There is room again, but a client was refused a moment ago. Readiness must still fail, so that load balancers do
+  // not return at once.
   assert.match(await readyz(), "[-]intake failed");
 }
 

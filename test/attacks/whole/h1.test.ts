@@ -19,7 +19,7 @@ const post = (...fields: readonly string[]): string => lines("POST /evil HTTP/1.
 const smuggled = lines("GET /smuggled HTTP/1.1", "Host: api");
 const chunked = "Transfer-Encoding: chunked";
 
-/** Each is followed by a complete request, which no part of the proxy may process. */
+/** Invalid requests. Each is followed by a complete request, which no part of the proxy may process. */
 const refused: Record<string, string> = {
   "A27: NUL in a value": get("X-A: a\0b"),
   "A27: a blank before the colon": get("X-A : b"),

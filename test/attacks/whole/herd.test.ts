@@ -1,8 +1,8 @@
 /**
- * After a restart of the proxy, thousands of clients return whose bearer tokens no backend has accepted yet, and each
- * opens ten watches first. The backends send GOAWAY after each 401, as a kube-apiserver does. The test runs alone, and
- * beside a flood of watches with invented tokens or none. `npm run test:herd` is the full size: BEARERS=5000 at
- * RATE=3000 watches a second.
+ * After a restart of the proxy, thousands of clients return at once. No backend has accepted their bearer tokens yet,
+ * and each opens ten watches first. The backends send GOAWAY after each 401, as a kube-apiserver does. In one test
+ * these clients are alone, in another there is also a flood of watches with invented tokens or none. `npm run
+ * test:herd` is the full size: BEARERS=5000 at RATE=3000 watches a second.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

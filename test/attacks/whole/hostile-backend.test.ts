@@ -48,8 +48,8 @@ function plays(answer: RawBackend["play"]): void {
 }
 
 /**
- * Returns a client whose requests probably go to the hostile backend, because this backend has fewer streams than the
- * bystander's.
+ * Returns a client whose requests probably go to the hostile backend, because it has fewer streams than the backend of
+ * the bystander.
  */
 async function client(first?: Frame): Promise<RawH2> {
   await scene.ready("hostile");
@@ -60,8 +60,8 @@ type Play = (id: number) => readonly (Frame | Frame[])[];
 const ok: [string, string] = ["content-type", "application/json"];
 
 /**
- * The result of a violation before any part of the response was forwarded. A reset instead would make Go's transport
- * send a write again.
+ * The client's response after a violation before any part of the backend's response was forwarded. It must not be a
+ * reset, after which Go's transport would send a write again.
  */
 const badGateway = /HEADERS 1 :status=502/;
 

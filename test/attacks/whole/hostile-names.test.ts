@@ -154,7 +154,7 @@ function followed(): { readonly count: () => number; readonly stop: () => Promis
     });
     for await (const chunk of body ?? []) text += Buffer.from(chunk).toString();
   };
-  const reading = read().catch(() => undefined); // by its abortion it ends
+  const reading = read().catch(() => undefined); // ends when it is aborted
   return {
     count: () => text.split("\ndata: ").length - 1,
     async stop() {

@@ -67,8 +67,8 @@ test("hellos that never end hold no more than their bound, and end at their dead
   await pause(300);
   await serves();
   const { rssBytes } = await scene.proxy.state();
-  // 400 hellos would take 20 MB, or up to twice that, because buffers grow by doubling. Connections over the limit are
-  // closed at once.
+  // 400 ClientHellos would take 20 MB, or up to twice that, because buffers grow by doubling. Connections over the
+  // limit are closed at once.
   const most = peekedBytes + 48 * 1024 * 1024;
   assert.ok(rssBytes - before.rssBytes < most, `${(rssBytes - before.rssBytes) / 1e6} MB more`);
   assert.is(scene.target.resets, 0);

@@ -1,7 +1,7 @@
 /**
  * The requests that a client of the admin API, or a hostile replica, can make the proxy send: only the API's own paths,
- * only to addresses of the list, and only once. A server beside the replicas (the canary) must never receive a
- * connection.
+ * only to the addresses of the configured list, and only once. A server beside the replicas (the canary) must never
+ * receive a connection.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -57,7 +57,7 @@ test.before.each(async () => {
   await row('"state":"live"');
 });
 
-/** Waits until the row of the replica contains the text. A round begins every 5 s. */
+/** Waits until the row of the replica contains the text. The proxy queries its replicas every 5 s. */
 async function row(text: string): Promise<void> {
   for (let tries = 0; tries < 400; tries += 1) {
     const { text: list } = await ask("/api/v1/replicas?name=wk-2");

@@ -21,7 +21,7 @@ const accepted = ["authorization", "Bearer stalled"] as const;
 
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 
-/** A client that requests this many lists and reads no byte of any. */
+/** Returns a client that has requested this many lists, and reads no byte of any. */
 async function stalled(count: number): Promise<RawH2> {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 0 }));
   client.send(...ids(count).map((id) => headers(id).get("/big/20971520", accepted)));

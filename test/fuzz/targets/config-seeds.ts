@@ -4,10 +4,10 @@ const serving = "certFile: c, keyFile: k";
 const plain = 'listeners: [{name: a, address: "127.0.0.1:1"}]\n';
 const one = 'clusters: [{name: x, backends: [{name: b, url: "https://h:1"}], tls: {caFile: c}}]\n';
 
-/** A TLS listener, with more members of it and of its tls. */
+/** A TLS listener. `more` adds members to it, `tls` to its tls section. */
 const secure = (more: string, tls = ""): string =>
   `listeners: [{name: a, address: "0.0.0.0:1", tls: {${serving}${tls}}${more}}]\n`;
-/** The only cluster, with more members of it and of its tls. */
+/** The only cluster. `more` adds members to it, `tls` to its tls section. */
 const cluster = (more: string, tls = ""): string =>
   `clusters: [{name: x, backends: [{name: b, url: "https://h:1"}], tls: {caFile: c${tls}}${more}}]\n`;
 const through = (more: string): string =>

@@ -11,7 +11,7 @@ import { HpackEncoder } from "../../../src/h2/hpack/hpack-encoder.ts";
 import { block } from "../../support/h2-frames.ts";
 import { same, type Target } from "../target.ts";
 
-/** Cuts the input into header blocks. Each follows its length of two bytes. */
+/** Cuts the input into header blocks. Each block is preceded by its length in two bytes. */
 function blocksOf(input: Buffer): Buffer[] {
   const blocks: Buffer[] = [];
   for (let at = 0; at + 2 <= input.length && blocks.length < 16; ) {

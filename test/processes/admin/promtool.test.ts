@@ -130,7 +130,7 @@ it("a rolling upgrade of three apiservers raises no alert, and a slow one no cri
   assert.is(alerts.find(({ name }) => name === "WatchkeeperBackendDown")?.severity, "warning");
 });
 
-/** promtool allows 10,000 samples in a query; test/real/alerts.test.ts has 5,000 proxies. */
+/** 1,000 proxies, because promtool allows 10,000 samples in a query. test/real/alerts.test.ts has 5,000. */
 it("one dead apiserver that 1,000 proxies see, some as dead and some as silent, is one warning", async () => {
   const kinds = ["backend-dead", "backend-blackholed", "backend-frozen"] as const;
   const series = Array.from({ length: 1000 }, (_, at) => {
@@ -184,7 +184,7 @@ it("of two clusters behind the same instances, one without a ready apiserver is 
 
 const lease = 'namespace="ingress", name="leader"';
 
-/** For each incident: all series that an instance then exposes, and the only alert that must fire. */
+/** For each incident: all series that an instance exposes during it, and the only alert that must fire. */
 const incidents: Readonly<Record<string, { readonly series: readonly Series[]; readonly expected: Firing }>> =
   {
     "000, one bad certificate": {

@@ -1,6 +1,6 @@
 /**
- * Kubelet-like clients with certificates that expire within seconds, and a front-proxy certificate of the proxy that
- * does too. All are renewed in time, and no client may get a 401. The long form on real kube-apiservers is
+ * Kubelet-like clients whose certificates expire within seconds. So does the front-proxy certificate of the proxy. All
+ * are renewed in time, and no client may get a 401. The long form on real kube-apiservers is
  * test/real/short-certificates.test.ts.
  */
 import { renameSync, writeFileSync } from "node:fs";

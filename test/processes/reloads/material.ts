@@ -12,10 +12,10 @@ import { testPki } from "../../support/pki.ts";
 
 /** One change of files, and the expected message about it. */
 export type Change = {
-  /** The name in the journal. */
+  /** The name of the certificate or CA in the journal. */
   readonly name: string;
   readonly title: string;
-  /** By file name. */
+  /** The new content of each file, by file name. */
   readonly files: Readonly<Record<string, string>>;
   /** Undefined if the change is valid and must be loaded. */
   readonly refusal: RegExp | undefined;

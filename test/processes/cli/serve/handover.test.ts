@@ -136,7 +136,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Returns the address of the JSON API of the process that opened it last. */
+/** Returns the address of the JSON API, which the latest process has opened. */
 function apiOf({ text }: Log): string {
   const opened = [...text().matchAll(/listener\.opened\W+listener\W+admin\W+address\W+([\d.]+:\d+)/g)];
   return `http://${opened.at(-1)?.[1]}/api/v1`;

@@ -1,4 +1,4 @@
-/** Two processes of one configuration share one port (`reusePort`), and a process waits for missing files. */
+/** Two processes of one configuration share one port (`reusePort`). Another process waits until its files exist. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";

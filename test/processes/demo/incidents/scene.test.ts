@@ -44,7 +44,7 @@ test("a latest incident that does not exist is undefined, also when no server ca
   await scene.latenessMs();
   await turns();
   const until = Date.now() + 300;
-  while (Date.now() < until); // The one thread stands still.
+  while (Date.now() < until); // Blocks the event loop.
   await turns();
   const lateMs = await scene.latenessMs();
   assert.ok(lateMs >= 250, `${lateMs} ms`);
