@@ -63,7 +63,7 @@ function checkListening(word: string, before: string): void {
 }
 
 /**
- * Checks that the proxy and the URL parser find the same host and port. Zones are left out, because URL does not accept
+ * Checks that the proxy and the URL parser find the same host and port. Zones are omitted, because URL does not accept
  * them.
  */
 function checkBackend(word: string): void {

@@ -99,7 +99,7 @@ export class Coverage {
   }
 
   /**
-   * Marks the ranges of one function, outermost first. Nested functions are left out, because V8 reports each of them
+   * Marks the ranges of one function, outermost first. Nested functions are omitted, because V8 reports each of them
    * separately.
    */
   #mark({ ran, functions }: Seen, ranges: readonly Range[], keeps: boolean): boolean {

@@ -123,7 +123,7 @@ function plainName(random: Random): string {
   return random.chance(0.9) ? `web-${random.below(1e6)}` : text(random);
 }
 
-/** Returns the metadata of an object, with random members left out. */
+/** Returns the metadata of an object, with random members omitted. */
 function metadata(random: Random, isFree: boolean): Map<string, Json> {
   const members: Map<string, Json> = isFree
     ? map(random, 2, ["resourceVersion", "name", "namespace", "annotations", "labels"])

@@ -55,7 +55,7 @@ function fixed(number: number, octets: number): Buffer {
 }
 
 /**
- * Returns an ObjectMeta with its fields in numeric order. Some fields are left out, and some have numbers that only
+ * Returns an ObjectMeta with its fields in numeric order. Some fields are omitted, and some have numbers that only
  * later Kubernetes versions may define.
  */
 function metadata(random: Random): Buffer {

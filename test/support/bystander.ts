@@ -21,7 +21,7 @@ export class Bystander {
   gets = 0;
   events = 0;
   /**
-   * The longest time in ms that a GET took. Time in which this process was busy is left out, because the attacker runs
+   * The longest time in ms that a GET took. Time in which this process was busy is omitted, because the attacker runs
    * in it too.
    */
   slowestMs = 0;

@@ -36,7 +36,7 @@ export function seriesOf(scrape: string, nowSeconds: number): readonly Series[] 
   const all: Series[] = [{ series: 'up{job="watchkeeper", instance="wk-1"}', values: "1x90" }];
   // Series without a value yet (NaN) are omitted: promtool cannot read them.
   for (const [, name = "", labels = "", value = ""] of scrape.matchAll(sample)) {
-    // The event loop delay is left out: its rule looks at two minutes, which one scrape does not represent.
+    // The event loop delay is omitted: its rule looks at two minutes, which one scrape does not represent.
     if (!asked.has(name) || name.startsWith("nodejs_")) continue;
     const moved = name.endsWith("_timestamp_seconds") ? Number(value) - nowSeconds : value;
     all.push({ series: withInstance(name, labels), values: `${moved}x90` });
