@@ -23,7 +23,7 @@ export type KubeletOptions = {
   readonly everyMs: number;
   /**
    * "kubelet" renews its certificate after 70 to 90 % of the lifetime, and then reopens all connections. "controller"
-   * renews it after half of the lifetime, and keeps its connection.
+   * renews it after about half of the lifetime, and keeps its connection.
    */
   readonly kind: "kubelet" | "controller";
   readonly random: () => number;

@@ -9,13 +9,14 @@ import type { Duplex } from "node:stream";
 /** What the clients noticed. All counts except the first two are faults. */
 export type Felt = {
   answered: number;
-  /** Watches that ended cleanly between two events, and were reopened at once. */
+  /** Watches that ended without a reset, and were reopened at once. */
   rewatched: number;
   refused: number;
   failed: number;
   reset: number;
   /**
-   * Watches after whose end client-go lists everything again: a reset, or an end without an event within one second.
+   * Watches after whose end client-go lists everything again: a reset, or an end within one second of the start of the
+   * watch without any event.
    */
   relisted: number;
   /** Upgraded sockets that were closed. */
