@@ -1,4 +1,7 @@
-/** Two clusters behind one port: no name, however it is written, leads a request from one into the other. */
+/**
+ * Two clusters on one port: no spelling of a host name may lead a request from a connection to one cluster into the
+ * other.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type SeveralClusters, startClusters } from "../support/clusters.ts";
@@ -31,10 +34,10 @@ test.after(async () => {
 
 const asked = (more: Partial<AskedFor>): AskedFor => ({ ...clusters.place, ...more });
 
-/** How often each cluster was asked for a path. */
+/** Returns how many requests for this path each cluster has received. */
 const seenBy = (path: string): readonly number[] => [targets.eu.seen(path), targets.us.seen(path)];
 
-/** Ways to write the other cluster's name. */
+/** Spellings of the other cluster's name. */
 const names = ["us.test", "US.Test", "us.test.", "us.test:6443", "us.test.:443", "us.test:"];
 
 for (const way of ways) {
@@ -95,7 +98,7 @@ test("h2: one stream that asks for the other cluster costs itself, before and be
   const statuses = client.heard.flatMap(
     (line) => /^HEADERS (\d+) :status=(\d+)/.exec(line)?.slice(1).join("=") ?? [],
   );
-  // "localhost" is no cluster's name: on a connection to the cluster `us` it selects `us`.
+  // "localhost" is the name of no cluster, so it selects the cluster of the connection, which is `us`.
   assert.equal(statuses.toSorted(), ["1=200", "3=421", "5=200", "7=200", "9=200"]);
   assert.equal(seenBy("/row/3"), [0, 1]);
   client.destroy();

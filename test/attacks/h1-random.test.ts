@@ -4,7 +4,10 @@ import { type ScriptedExchange, type ScriptedH1, startH1 } from "../support/h1.t
 import { type Random, seeded } from "../support/random.ts";
 import type { RawPeer } from "../support/raw.ts";
 
-/** Requests by the hundred, cut and broken anywhere: nothing astray, nothing after an end, nothing uncaught. */
+/**
+ * Hundreds of requests, cut and broken at random places. No response may reach the wrong request, no callback may
+ * follow an end, and no exception may escape.
+ */
 const test = suite("attacks/h1-random");
 
 let h1: ScriptedH1;
@@ -13,7 +16,7 @@ test.before.each(async () => {
 });
 test.after.each(() => h1.close());
 
-/** A request that says its own number in its path and in every byte of its body. */
+/** A request that has its number in its path, and in every byte of its body. */
 function requestOf(random: Random, number: number): { readonly text: string; readonly body: string } {
   const body = String(number % 10).repeat(random.pick([0, 1, 7, 300, 9000]));
   const head = `${random.pick(["POST", "PUT"])} /${number} HTTP/1.1\r\nHost: api\r\n`;
@@ -28,7 +31,7 @@ function requestOf(random: Random, number: number): { readonly text: string; rea
   return { text: `${head}Transfer-Encoding: chunked\r\n\r\n${chunks}0\r\n${trailers}\r\n`, body };
 }
 
-/** Answers with the request's number and body, in whatever framing. */
+/** Answers with the request's number and body, in a random framing. */
 function answer(random: Random, exchange: ScriptedExchange): void {
   const number = exchange.lines[3]?.slice(":path /".length) ?? "";
   const text = `<${number}:${exchange.body}>`;
@@ -43,7 +46,7 @@ function answer(random: Random, exchange: ScriptedExchange): void {
   }
 }
 
-/** The next answer's body, out of its framing. */
+/** Returns the body of the next response, without its framing. */
 async function readBody(client: RawPeer): Promise<string> {
   const head = await client.expect("\r\n\r\n");
   if (!/chunked/i.test(head)) return await client.expect(">");
@@ -82,7 +85,7 @@ test("each answer is its own request's, however the bytes were cut", async () =>
   }
 });
 
-/** What no side may do: speak after its end or after its reset. */
+/** Records a violation when the exchange is called after it has ended or was reset. */
 function watch(exchange: ScriptedExchange, broken: string[]): void {
   const { data, headers, reset } = exchange;
   const check = (what: string): void => {

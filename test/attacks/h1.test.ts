@@ -2,7 +2,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type ScriptedExchange, type ScriptedH1, startH1, until } from "../support/h1.ts";
 
-/** Rows A27 to A38 of the attack table as far as an HTTP/1.1 client can try them, each with its honest twin. */
+/**
+ * Rows A27 to A38 of the attack table, as far as an HTTP/1.1 client can attempt them. Each has a similar honest request
+ * that must succeed.
+ */
 const test = suite("attacks/h1");
 
 let h1: ScriptedH1;
@@ -17,7 +20,9 @@ const post = (fields: string, body = ""): string => `POST /api HTTP/1.1\r\n${hos
 const smuggled = "GET /smuggled HTTP/1.1\r\nHost: api\r\n\r\n";
 const chunked = "Transfer-Encoding: chunked\r\n";
 
-/** Refused with a Status and closed, and no exchange of it was ever whole. */
+/**
+ * Asserts that the request gets a Status response and a close, and that no exchange has received a complete request.
+ */
 async function refuses(request: string, code = 400): Promise<void> {
   const client = await h1.connect();
   client.send(request);
@@ -29,7 +34,7 @@ async function refuses(request: string, code = 400): Promise<void> {
   assert.not(h1.exchanges.some((exchange) => exchange.isEnded && exchange.resetCode === undefined));
 }
 
-/** Passed on and answered. */
+/** Asserts that the request is forwarded and answered. Returns its fields. */
 async function serves(request: string): Promise<readonly string[]> {
   const { length: before } = h1.exchanges;
   const client = await h1.connect();
@@ -44,7 +49,7 @@ async function serves(request: string): Promise<readonly string[]> {
   return exchange.lines.slice(4);
 }
 
-/** [what, an attack and its code, an honest request that looks like it] */
+/** [title, attacks, a similar honest request, the status of the refusal] */
 const rows: readonly (readonly [string, readonly string[], string, number?])[] = [
   [
     "A27: control characters and odd names in fields",

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { limits } from "../../src/base/limits.ts";
 import { type ScriptedSplice, startSplice } from "../support/splice.ts";
 
-/** Rows A34 to A37 and A55 of the attack table: what may go wrong around one Upgrade, on either side. */
+/** Rows A34 to A37 and A55 of the attack table: what a client or a backend may do wrong around one Upgrade. */
 const test = suite("attacks/upgrade");
 
 let splice: ScriptedSplice;

@@ -1,4 +1,4 @@
-/** Addresses and networks, in all spellings: what must hold for each, and for two beside each other. */
+/** Checks invariants of addresses and networks, in all spellings: of each one, and of two consecutive ones. */
 import {
   addressOfOctets,
   isBoundAt,
@@ -16,7 +16,7 @@ import {
 } from "../../src/base/address.ts";
 import { same } from "./target.ts";
 
-/** Beyond that an input is long, not new. */
+/** The most words of an input that are used. More would make an input longer without testing anything new. */
 const mostWords = 64;
 const some = networksOf(["10.0.0.0/8", "fd00::/8"]);
 
@@ -31,7 +31,7 @@ export function checkAddresses(words: readonly string[]): void {
   }
 }
 
-/** What is an address comes back as it was, from its octets. */
+/** Checks that an address survives the conversion to octets and back. */
 function checkOctets(word: string): void {
   const octets = octetsOf(word);
   if (octets === undefined) return;
@@ -39,13 +39,16 @@ function checkOctets(word: string): void {
     throw new Error(`${word} has the octets ${octets.join()}`);
   const text = addressOfOctets(Uint8Array.from(octets));
   const again = octetsOf(text) ?? [];
-  // An IPv4 address that was mapped comes back unmapped.
+  // An IPv4-mapped IPv6 address is converted back to plain IPv4.
   same(word, again, octets.slice(octets.length - again.length));
   same(`${word} is of one host`, isUnicast(word), isUnicast(text));
   same(`${word} is this machine`, isLoopback(word), isLoopback(text));
 }
 
-/** It comes back from its text, and is in its own way unless it is any port. */
+/**
+ * Checks that a listening address survives the conversion to text and back, and that it overlaps with itself unless its
+ * port is 0 (any port).
+ */
 function checkListening(word: string, before: string): void {
   const address = parseAddress(word);
   if (address === undefined) return;
@@ -59,7 +62,10 @@ function checkListening(word: string, before: string): void {
   if (other !== undefined) same(`${word} and ${before}`, overlaps(address, other), overlaps(other, address));
 }
 
-/** The proxy would dial the same host as any other reader of URLs (a zone it does not know at all). */
+/**
+ * Checks that the proxy and the URL parser find the same host and port. Zones are omitted, because URL does not accept
+ * them.
+ */
 function checkBackend(word: string): void {
   const backend = parseBackendUrl(word) ?? parseBackendUrl(`https://${word}`);
   if (backend === undefined || backend.host.includes("%")) return;
@@ -73,7 +79,7 @@ function checkBackend(word: string): void {
   else same(`the host that ${word} means`, hostname, backend.host.toLowerCase());
 }
 
-/** What passes as a network can be asked for any address, and has its own. */
+/** Checks that a valid network can be matched with any address, and contains its own address. */
 function checkNetwork(word: string): void {
   some.has(withoutMapping(word));
   if (!isNetwork(word)) return;

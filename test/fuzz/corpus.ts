@@ -1,8 +1,8 @@
-/** What was found worth keeping, a file for each target: an input a line, in base64, the shortest first. */
+/** The corpus: one file for each target, with one input on each line, in base64, the shortest first. */
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 
-/** Beyond that the shortest stay: a corpus is read by every test run. */
+/** The most inputs of a corpus. Only the shortest are kept, because every test run reads the whole corpus. */
 export const mostInputs = 400;
 
 const fileOf = (name: string): string => fileURLToPath(new URL(`./corpus/${name}.txt`, import.meta.url));

@@ -1,6 +1,6 @@
 /**
- * What of the sources has run, block by block, as V8 counts it (`node:inspector`, precise coverage). Its counters are
- * read for a batch of inputs at once: one reading costs as much as a hundred inputs.
+ * Records which blocks of the sources have run, as V8 counts them (`node:inspector`, precise coverage). The counters
+ * are read once for a batch of inputs, because one reading costs as much as a hundred inputs.
  */
 import { Session } from "node:inspector";
 
@@ -10,7 +10,10 @@ type Script = {
   readonly functions: readonly { readonly ranges: readonly Range[]; readonly isBlockCoverage: boolean }[];
 };
 
-/** Of one source: which characters have run; the blocks and the functions that V8 has told of, by "start-end". */
+/**
+ * The state of one source file: which of its characters have run, and the blocks and functions that V8 has reported, by
+ * "start-end".
+ */
 type Seen = {
   readonly ran: Uint8Array;
   readonly blocks: Map<string, number>;
@@ -22,7 +25,7 @@ export class Coverage {
   readonly #isWanted: (url: string) => boolean;
   readonly #sources = new Map<string, Seen>();
 
-  /** Only sources whose url `isWanted` are looked at. They are to be imported after this. */
+  /** Records only sources whose url `isWanted` accepts. Import them after this, or V8 does not count them. */
   constructor(isWanted: (url: string) => boolean) {
     this.#isWanted = isWanted;
     this.#session.connect();
@@ -30,7 +33,10 @@ export class Coverage {
     this.#session.post("Profiler.startPreciseCoverage", { callCount: true, detailed: true });
   }
 
-  /** True if anything ran since the last reading that never ran before. It is kept only if `keeps` is set. */
+  /**
+   * True if code has run since the previous reading that had never run before. That code is remembered only if `keeps`
+   * is true.
+   */
   gained(keeps: boolean): boolean {
     let isNew = false;
     for (const script of this.#read())
@@ -41,7 +47,7 @@ export class Coverage {
     return isNew;
   }
 
-  /** Blocks that V8 has told of so far, and those of them that have run. */
+  /** Returns the number of blocks that V8 has reported so far, and how many of them have run. */
   blocks(isMeant: (url: string) => boolean): { readonly all: number; readonly ran: number } {
     let all = 0;
     let ran = 0;
@@ -61,7 +67,7 @@ export class Coverage {
 
   #read(): readonly Script[] {
     let scripts: readonly Script[] = [];
-    // In one thread the answer is there when post() returns.
+    // A session in the same thread calls back before post() returns.
     this.#session.post("Profiler.takePreciseCoverage", (_error, answer) => {
       scripts = answer.result.filter(({ url }) => this.#isWanted(url));
     });
@@ -82,14 +88,20 @@ export class Coverage {
     return seen;
   }
 
-  /** V8 tells a block only where its count is not that of the block around it, so they become known bit by bit. */
+  /**
+   * V8 reports a block only if its count differs from that of the enclosing block, so the list of blocks grows over
+   * time.
+   */
   #tell({ blocks, functions }: Seen, ranges: readonly Range[]): void {
     const [whole] = ranges;
     if (whole !== undefined) functions.set(`${whole.startOffset}-${whole.endOffset}`, whole);
     for (const { startOffset, endOffset } of ranges) blocks.set(`${startOffset}-${endOffset}`, startOffset);
   }
 
-  /** Ranges come outermost first. Functions inside this one tell for themselves whether they ran. */
+  /**
+   * Marks the ranges of one function, outermost first. Nested functions are omitted, because V8 reports each of them
+   * separately.
+   */
   #mark({ ran, functions }: Seen, ranges: readonly Range[], keeps: boolean): boolean {
     const [whole] = ranges;
     if (whole === undefined) return false;

@@ -1,4 +1,4 @@
-/** The short form of `npm run fuzz`: every target with what is known, and some seconds more. */
+/** The short form of `npm run fuzz`: runs the corpus of every target, and then fuzzes it for some seconds. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../support/figure.ts";
@@ -9,7 +9,9 @@ import { targetNames } from "./targets.ts";
 const test = suite("fuzz");
 
 const seconds = 2;
-/** What the kept corpus reaches of a target's sources; less, and it no longer fits what it was made for. */
+/**
+ * The share of a target's blocks that its corpus must reach. If it reaches less, the corpus no longer fits the sources.
+ */
 const leastShare = 0.7;
 
 test("a fault behind six bytes that only coverage leads to is found", async () => {

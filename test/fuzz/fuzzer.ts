@@ -1,6 +1,6 @@
 /**
- * A small coverage-guided fuzzer. Inputs are changed at random; whichever runs a block that none before it ran is kept,
- * and changed on. jazzer.js would be the better one: docs/attacks.md says why it is not used.
+ * A small coverage-guided fuzzer. It mutates inputs at random, and keeps each one that runs a new block for further
+ * mutation. docs/attacks.md says why it is used instead of jazzer.js.
  */
 import { type Random, seeded } from "../support/random.ts";
 import { mostInputs } from "./corpus.ts";
@@ -17,7 +17,7 @@ export type FuzzResult = {
   readonly crashes: readonly Crash[];
   readonly corpus: readonly Buffer[];
   readonly slowestMs: number;
-  /** Blocks of the target's own sources, and of all of src/h2. */
+  /** `own` counts the blocks of the target's own sources, `codec` those of all of src/h2. */
   readonly own: Share;
   readonly codec: Share;
 };
@@ -27,12 +27,12 @@ export type FuzzOptions = {
   readonly seconds: number;
   readonly seed: number;
   readonly corpus: readonly Buffer[];
-  /** Called before each input is run, so that an input that hangs is known. */
+  /** Called before each input runs, so that an input that hangs is known. */
   readonly about?: (input: Buffer) => void;
 };
 
 const mostCrashes = 20;
-/** Inputs between two readings of the counters: more, the longer nothing new was found. */
+/** Number of inputs between two readings of the counters. It grows while nothing new is found. */
 const batches = { least: 16, most: 512 };
 
 class Fuzzer {
@@ -54,10 +54,10 @@ class Fuzzer {
     this.#words = target.words.map(toBuffer);
   }
 
-  /** All that is known runs once; what adds nothing is dropped. */
+  /** Runs the corpus and the seeds once, and keeps those that add coverage. */
   begin(): void {
     const known = [...this.#options.corpus, ...this.#target.seeds.map(toBuffer)];
-    // What ran while the sources were loaded has run.
+    // Code that ran while the sources were loaded does not count as new.
     this.#coverage.gained(true);
     for (const input of known.toSorted((a, b) => a.length - b.length)) {
       this.#run(input);
@@ -79,7 +79,7 @@ class Fuzzer {
   }
 
   #next(): Buffer {
-    // The latest half as often as all others: it is there that something has just opened.
+    // Half of the time the input is one of the latest quarter of the corpus, because these have just reached new code.
     const from = this.#random.chance(0.5) ? Math.floor(this.corpus.length * 0.75) : 0;
     const input = this.corpus[from + this.#random.below(this.corpus.length - from)] ?? Buffer.alloc(0);
     const other = this.corpus[this.#random.below(this.corpus.length)] ?? input;
@@ -87,7 +87,7 @@ class Fuzzer {
     return mutated(input, this.#random, others);
   }
 
-  /** Something among these ran what was new: they run again, halved until each that did is found. */
+  /** At least one of these inputs ran new code. Runs them again in halves, until each such input is found. */
   #keep(inputs: readonly Buffer[]): void {
     for (const input of inputs) this.#run(input);
     if (!this.#coverage.gained(inputs.length === 1)) return;
@@ -115,7 +115,7 @@ class Fuzzer {
   }
 }
 
-/** Where it was, not what it said: one fault is told once. */
+/** Returns the position of an error without its message, so that one fault is reported only once. */
 function firstLines(message: string): string {
   return message
     .split("\n")

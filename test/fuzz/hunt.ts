@@ -1,4 +1,4 @@
-/** One target, for so long: in a thread, with an eye on inputs that do not end. */
+/** Fuzzes one target for the given time in a worker thread, and detects inputs that hang. */
 import { once } from "node:events";
 import { Worker } from "node:worker_threads";
 import { readCorpus } from "./corpus.ts";
@@ -6,7 +6,7 @@ import type { FuzzResult } from "./fuzzer.ts";
 import type { TargetName } from "./targets.ts";
 import type { Done, Job } from "./worker.ts";
 
-/** No input is longer than 4 KiB, and none takes more than some milliseconds. */
+/** Timeout of one input in ms. An input has at most 4 KiB and normally takes a few milliseconds. */
 const hangMs = 20_000;
 
 export async function hunt(name: TargetName, seconds: number, seed: number): Promise<FuzzResult> {
@@ -28,7 +28,7 @@ export async function hunt(name: TargetName, seconds: number, seed: number): Pro
   try {
     const [message] = (await Promise.race([done, stuck.promise])) as [Done];
     const { result } = message;
-    // What comes from a thread has lost its class.
+    // A Buffer that comes from a thread has become a Uint8Array.
     const corpus = result.corpus.map((input) => Buffer.from(input));
     const crashes = result.crashes.map((crash) => ({ ...crash, input: Buffer.from(crash.input) }));
     return { ...result, corpus, crashes };
@@ -38,7 +38,7 @@ export async function hunt(name: TargetName, seconds: number, seed: number): Pro
   }
 }
 
-/** One line of what came of it. */
+/** Returns the result as one line. */
 export function lineOf(name: TargetName, seconds: number, result: FuzzResult): string {
   const share = ({ all, ran }: { all: number; ran: number }): string =>
     `${ran} of ${all} blocks (${((100 * ran) / Math.max(1, all)).toFixed(1)} %)`;

@@ -1,4 +1,4 @@
-/** A fault behind six bytes, one behind the other: chance alone would need 2^48 tries for it. */
+/** A fault that only a sequence of six bytes reaches. Random inputs alone would need about 2^48 tries. */
 import type { Target } from "./target.ts";
 
 function walk(input: Buffer): void {

@@ -1,4 +1,4 @@
-/** New inputs out of old ones: bytes turned, pieces moved, and words that mean something put in. */
+/** Mutates inputs: changes bytes, moves pieces, and inserts tokens of the target's language. */
 import type { Random } from "../support/random.ts";
 
 const mostBytes = 4096;
@@ -13,7 +13,7 @@ function spliced(input: Buffer, from: number, to: number, piece: Buffer): Buffer
   return Buffer.concat([input.subarray(0, from), piece, input.subarray(to)]);
 }
 
-/** One byte is another. */
+/** Replaces one byte. */
 function turned(input: Buffer, random: Random, value: (before: number) => number): Buffer {
   if (input.length === 0) return Buffer.from([value(0) & 0xff]);
   const output = Buffer.from(input);
@@ -60,7 +60,7 @@ const changes: readonly [Change, ...Change[]] = [
   },
 ];
 
-/** A child of `input`: from one to some sixteen changes, most often few. */
+/** Returns a mutation of `input` with at least one change. Each further change has a probability of 50 %. */
 export function mutated(input: Buffer, random: Random, others: Others): Buffer {
   let output = input;
   do output = random.pick(changes)(output, random, others);

@@ -1,8 +1,7 @@
 /**
- * npm run fuzz [target] [seconds]     one target, or all in turn; 60 s each unless said otherwise
- *
- * What it finds worth keeping goes into test/fuzz/corpus. Crashes are printed with the input in base64, and make it end
- * with 1. SEED=n plays another sequence.
+ * npm run fuzz [target] [seconds] fuzzes one target, or all in turn, each for 60 s by default. Inputs that add coverage
+ * are written to test/fuzz/corpus. Crashes are printed with the input in base64, and the exit code is then 1. SEED=n
+ * selects another random sequence.
  */
 import { writeCorpus } from "./corpus.ts";
 import { hunt, lineOf } from "./hunt.ts";

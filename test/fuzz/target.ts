@@ -1,15 +1,15 @@
-/** What is fuzzed: something that takes bytes of any kind, and what must hold whatever they are. */
+/** A target of the fuzzer: code that takes arbitrary bytes, and the invariants that must hold for any input. */
 export type Target = {
-  /** The sources that it is about: the share of their blocks that has run is told. */
+  /** The sources under test. The report says which share of their blocks has run. */
   readonly sources: readonly string[];
   readonly seeds: readonly (Buffer | string)[];
-  /** What means something in its language. */
+  /** Tokens of the target's language. */
   readonly words: readonly (Buffer | string)[];
-  /** Throws when something does not hold, and when the code under test throws what it must not. */
+  /** Throws if an invariant is violated, or if the code under test throws an error that it must not. */
   run(input: Buffer): void;
 };
 
-/** The input in pieces of growing and shrinking size, as `shape` says. */
+/** Cuts the input into pieces whose sizes depend on `shape`. */
 export function piecesOf(input: Buffer, shape: number): Buffer[] {
   const pieces: Buffer[] = [];
   for (let at = 0, step = 0; at < input.length; step += 1) {

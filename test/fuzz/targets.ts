@@ -1,11 +1,11 @@
-/** Everything that reads what strangers wrote, by the name that `npm run fuzz` takes. */
+/** All code that parses untrusted input, by the name that `npm run fuzz` takes. */
 import type { Target } from "./target.ts";
 
 export const targetNames = ["frames", "hpack", "fields", "h1", "events", "config", "proxy"] as const;
-/** The maze is for the fuzzer's own test. */
+/** The maze is a target for the fuzzer's own test. */
 export type TargetName = (typeof targetNames)[number] | "maze";
 
-/** Imported when it is wanted, and after V8 was told to count. */
+/** Imports the target. Call it after V8 has started to count coverage. */
 export async function targetOf(name: TargetName): Promise<Target> {
   const file = name === "maze" ? "./maze.ts" : `./targets/${name}.ts`;
   const found = (await import(file)) as Record<TargetName, Target>;

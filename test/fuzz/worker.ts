@@ -1,10 +1,13 @@
-/** Fuzzes in a thread of its own, so that an input which never ends is seen and told by the other one. */
+/** Fuzzes in a worker thread, so that the main thread can detect an input that never ends. */
 import { parentPort, workerData } from "node:worker_threads";
 import { type FuzzOptions, type FuzzResult, fuzz } from "./fuzzer.ts";
 
 export type Job = Pick<FuzzOptions, "name" | "seconds" | "seed"> & {
   readonly corpus: readonly Uint8Array[];
-  /** Its first word counts inputs; the second is the length of the present one, which follows. */
+  /**
+   * Shared memory: the first word counts inputs, the second is the length of the present input, and the input itself
+   * follows.
+   */
   readonly shared: SharedArrayBuffer;
 };
 export type Done = { readonly result: FuzzResult };

@@ -6,7 +6,7 @@ import { changed, met, PlayedJournal } from "../support/incidents.ts";
 
 const test = suite("incidents/backend-fold");
 
-/** Two backends that are well. */
+/** Creates a journal in which the backends a and b are ready. */
 function scene(): PlayedJournal {
   const played = new PlayedJournal();
   played.write(changed("a", "unknown", "ready"), changed("b", "unknown", "ready"));
@@ -151,7 +151,7 @@ test("three falls in two minutes are flapping, told by verdicts or by new socket
     if (fall < 2) played.write(changed("a", "suspect", "ready"));
   }
   assert.equal(played.told, ["+ backend-flapping a"]);
-  // Kept suspect by now: only new sockets show that it still comes and goes.
+  // The backend now stays suspect, so only new connections show whether it still comes and goes.
   const { lastSeenAt } = played.only;
   played.clock.advance(1000);
   played.write(met("a", "answer", "tls"), met("a", "refusal"));

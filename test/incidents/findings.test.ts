@@ -8,7 +8,7 @@ const test = suite("incidents/findings");
 
 const caller = { client: "10.0.0.7", userAgent: "manager/v1" } as const;
 
-/** What opens each kind, and what ends it if an entry does. */
+/** For each kind: the entry that opens the incident, and the entry that ends it, if there is one. */
 const rows: readonly { readonly kind: string; readonly opens: Entry; readonly ends?: Entry }[] = [
   {
     kind: "watch-hung a",

@@ -1,4 +1,7 @@
-/** The memory of an idle process, started from a bundle as in the npm package: a pod or a node pays for it all the time. */
+/**
+ * The memory of an idle process, started from a bundle as in the npm package. It matters because every pod or node pays
+ * for it permanently.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import https from "node:https";
@@ -16,9 +19,9 @@ import { within } from "../support/within.ts";
 
 const test = suite("processes/idle-memory");
 
-/** Measured: 79 to 84. Before the bundle and without `probeThread: false` it was 127. */
+/** RSS in MiB. Measured: 79 to 84. Without the bundle and without `probeThread: false` it was 127. */
 const mostMiB = 100;
-/** Time for the pages of the start to be returned, and for every connection to a backend to be open. */
+/** Time in ms for startup memory to be returned to the kernel, and for all connections to backends to open. */
 const settledMs = 4_000;
 
 const root = mkdtempSync(join(tmpdir(), "watchkeeper-idle-"));
@@ -56,7 +59,7 @@ function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): number {
   return child.pid ?? 0;
 }
 
-/** The shipped configuration, with this machine's ports and backends. */
+/** Starts the shipped configuration with the ports and backends of this test. */
 async function nodeLocal(): Promise<Started> {
   const [port, metrics, admin] = [await freePort(), await freePort(), await freePort()];
   let at = 0;
@@ -100,7 +103,7 @@ async function firstAnswer({ port, caFile }: Started): Promise<void> {
   }
 }
 
-/** Resident memory of a process, and the CPU time that it has used. */
+/** Returns the RSS of a process, and the CPU time that it has used. */
 function usage(pid: number): { readonly rssMiB: number; readonly cpuMs: number } {
   const kib = Number(/^VmRSS:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]);
   const [, fields = ""] = readFileSync(`/proc/${pid}/stat`, "utf8").split(") ");

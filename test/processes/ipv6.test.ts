@@ -1,6 +1,6 @@
 /**
- * Where there is nothing but IPv6: listeners, backends, metrics and API on ::1, by address and by name. Skips where the
- * machine has no IPv6 loopback.
+ * An IPv6-only machine: listeners, backends, metrics and API on ::1, by address and by name. Skipped if this machine
+ * has no IPv6 loopback.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -34,7 +34,7 @@ test.after(async () => {
   for (const step of undo.toReversed()) await step();
 });
 
-/** Answers who asked, and from where. */
+/** Starts a backend that answers with the X-Forwarded-For field of the request. */
 async function startBackend(): Promise<number> {
   const { serving } = await testPki();
   const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });

@@ -1,6 +1,6 @@
 /**
- * Faults of this machine under a running proxy: its wall clock jumps, and its descriptors are gone in spite of the bound
- * on sockets. Needs cc and prlimit (util-linux).
+ * Faults of this machine under a running proxy: its wall clock jumps, and it has no file descriptors left despite the
+ * limit of sockets. Needs cc and prlimit (util-linux).
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
@@ -33,7 +33,10 @@ test.after.each(async () => {
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-own-faults-"));
 test.after(() => rmSync(directory, { recursive: true }));
 
-/** Descriptors are numbers, and a limit is the first that cannot be had. */
+/**
+ * Returns the lowest unused descriptor. The limit of the process is set to it, so that no further descriptor can be
+ * opened.
+ */
 function lowestFree(pid: number): number {
   const used = new Set(readdirSync(`/proc/${pid}/fd`).map(Number));
   for (let fd = 0; ; fd += 1) if (!used.has(fd)) return fd;

@@ -1,7 +1,7 @@
 /**
- * Files change under load, good and bad ones mixed, as Secret volumes change: no request fails, each good one is taken,
- * each bad one is named with its file, its subject and the reason, in the journal, the metric and an incident.
- * RELOADS=200 is the long form (`npm run test:reloads`).
+ * Certificate and CA files change under load, valid and invalid ones mixed, in the way that Secret volumes change. No
+ * request may fail, and each valid file must be loaded. Each invalid one must be reported with its file, its subject
+ * and the reason, in the journal, a metric and an incident. RELOADS=200 is the long form (`npm run test:reloads`).
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -21,7 +21,10 @@ import { type Change, makeMaterials, Volume } from "./reloads/material.ts";
 const test = suite("reloads");
 
 const reloads = Number(process.env["RELOADS"] ?? 20);
-/** Files are looked at each 100 ms and once more 100 ms later; the rest is for machines that pause. */
+/**
+ * Timeout in ms. A change takes effect within about 200 ms: the files are read every 100 ms, and a second time 100 ms
+ * later. The rest is for slow machines.
+ */
 const patienceMs = 20_000;
 
 const configOf = (judges: readonly { readonly name: string; readonly port: number }[]): string => `
@@ -46,7 +49,7 @@ admin: {address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0"}
 drain: {shutdownDelay: 10ms, timeout: 500ms}
 `;
 
-/** What the journal has said of certificates, in order. */
+/** The journal entries about certificates, in order. */
 class Said {
   readonly all: { readonly name: string; readonly problem: string | undefined }[] = [];
 
@@ -55,7 +58,10 @@ class Said {
     if (entry.kind === "certificate.refused") this.all.push({ name: entry.name, problem: entry.problem });
   }
 
-  /** Resolves with what is wrong with the journal's word on this change, "" for nothing. */
+  /**
+   * Resolves with "" when the journal has the expected entry for this change, or with an error message after the
+   * timeout.
+   */
   async on({ name, refusal, title }: Change, since: number): Promise<string> {
     const deadline = performance.now() + patienceMs;
     for (;;) {

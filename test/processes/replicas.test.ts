@@ -1,6 +1,6 @@
 /**
- * Three watchkeeper processes on loopback that know each other: one shows all, a limit is shared, and when one of them is
- * killed, the others say so and take over its share.
+ * Three watchkeeper processes on loopback, configured as replicas. One of them shows all three, and they share a limit.
+ * When one is killed, the others report it and take over its share.
  */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -45,7 +45,7 @@ type Replica = {
 
 const replicas: Replica[] = [];
 
-/** Quota of all three together. */
+/** The request limit of all three together. */
 const perSecond = 30;
 
 test.before(async () => {
@@ -133,9 +133,9 @@ function answered(port: number, program: string): Promise<number> {
   return promise;
 }
 
-/** Sends each process much more than the quota. Returns how many requests a second have passed through all together. */
+/** Sends each process many more requests than the limit. Returns how many a second passed through all together. */
 async function passedPerSecond(ports: readonly number[], ms: number): Promise<number> {
-  // The burst of a bucket that was full is no part of the rate.
+  // The initial burst of a full token bucket must not count.
   await flood(ports, 1500);
   const beganAt = performance.now();
   const passed = await flood(ports, ms);
@@ -227,7 +227,7 @@ test("a replica that is killed is silent within 15 s; its page, its row and the 
   await until("the third is silent", 25_000, async () => (await statesOf(first())).includes("silent"));
   const ms = performance.now() - killedAt;
   figure(`silent ${(ms / 1000).toFixed(1)} s after SIGKILL`);
-  // 15 s after its last answer, and the time of the request that reads the list.
+  // A replica is silent 15 s after its last response. The rest is the time of the request that reads the list.
   assert.ok(ms < 16_000, `after ${Math.round(ms)} ms`);
   const path = `replicas/${encodeURIComponent(third().api)}/backends`;
   const { status, body } = await read(first().api, path);

@@ -1,4 +1,4 @@
-/** A proxy with two workers: what clients and operators see of it while all is well, and while a worker dies or hangs. */
+/** A proxy with two workers: what clients and operators notice in normal operation, and when a worker dies or hangs. */
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
@@ -35,7 +35,7 @@ const pause = (ms: number): Promise<void> =>
     setTimeout(resolve, ms);
   });
 
-/** The status of a GET on a new connection, or the code of its error. */
+/** Returns the status of a GET on a new connection, or the error code. */
 function askAnew(port: number): Promise<string> {
   return new Promise((resolve) => {
     const request = http.get({ host: "127.0.0.1", port, path: "/api", agent: false }, (response) => {
@@ -61,7 +61,7 @@ function connect(proxy: TestProxy): http2.ClientHttp2Session {
   return client;
 }
 
-/** The status of a GET; 0 if it ended without one. */
+/** Returns the status of a GET; 0 if it ended without one. */
 function get(client: http2.ClientHttp2Session, path = "/api/v1/namespaces/x/pods/y"): Promise<number> {
   const answered = new Promise<number>((resolve) => {
     const request = client.request({ ":path": path });
@@ -81,7 +81,7 @@ async function read(proxy: TestProxy, path: string): Promise<Record<string, unkn
   return (await response.json()) as Record<string, unknown>;
 }
 
-/** The sum of a metric over its series that have this text in their labels. */
+/** Returns the sum of a metric over all series whose line contains this text. */
 async function metric(proxy: TestProxy, name: string, labels = ""): Promise<number> {
   const text = await (await fetch(`http://${proxy.running.adminAddress}/metrics`)).text();
   return text
@@ -94,7 +94,7 @@ function pidsOf(proxy: TestProxy): readonly number[] {
   return proxy.running.workers.map(({ pid }) => pid);
 }
 
-/** Connects until each worker has a client. Returns them, by the number of connections in the order of arrival. */
+/** Opens six connections, one after another, so that each worker gets clients. Returns them in this order. */
 async function oneForEach(proxy: TestProxy): Promise<readonly http2.ClientHttp2Session[]> {
   const all = Array.from({ length: 6 }, () => connect(proxy));
   for (const client of all) assert.is(await get(client), 200);
@@ -134,7 +134,7 @@ test("kill -9 of a worker under load: its connections end, the others see nothin
   const before = proxy.running.workers.map(({ sockets }) => sockets);
   await until("the counts have arrived", async () => (await metric(proxy, "requests_total")) === 6);
   const isOpen = (client: http2.ClientHttp2Session): boolean => !client.closed && !client.destroyed;
-  // Every client asks without a pause. What a client of the killed worker gets in the end does not count.
+  // Every client sends requests without a pause. The last request of a client on the killed worker is not checked.
   const over = new AbortController();
   const loops = all.map(async (client) => {
     const statuses: number[] = [];
@@ -145,7 +145,7 @@ test("kill -9 of a worker under load: its connections end, the others see nothin
   process.kill(victim, "SIGKILL");
   const killedAt = performance.now();
   const newcomers = await Promise.all(Array.from({ length: 20 }, () => get(connect(proxy))));
-  // One may have been on its way to the killed worker; it is closed at once.
+  // One new connection may have been in transit to the killed worker, which closes it at once.
   assert.ok(
     newcomers.filter((status) => status === 200).length >= 19,
     `served meanwhile: ${newcomers.join()}`,
@@ -219,7 +219,7 @@ test("a drained backend gets no requests of any worker, and a reload reaches all
     const { items } = (await read(proxy, "backends")) as { items: { state: string }[] };
     return items[0]?.state === "draining";
   });
-  // The counts of workers are up to a second old.
+  // The counts that workers report are up to a second old.
   await pause(1500);
   const before = await metric(proxy, "requests_total", 'backend="a"');
   for (const client of all) assert.is(await get(client), 200);
@@ -250,7 +250,7 @@ test("a listener that a reload adds serves its first client, and one that a relo
   for (const [at, name] of ["more", "renamed"].entries()) {
     const line = `  - {name: ${name}, address: "127.0.0.1:${port}"}\nclusters:`;
     writeFileSync(file, text.replace("clusters:", line));
-    // Asks all the time. The port is closed before the first reload, and for a moment during the second one.
+    // Connects again and again. The port is closed before the first reload, and for a moment during the second one.
     const reset: string[] = [];
     await until(`${name} serves`, async () => {
       const outcome = await askAnew(port);

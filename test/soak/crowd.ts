@@ -1,7 +1,6 @@
 /**
- * Clients of every kind that come and go: those that ask over HTTP/2 and HTTP/1.1, those that watch, those with an
- * upgraded socket, those whose TLS goes through, those that stop reading, and those that break off anywhere. All of them
- * leave when the round ends.
+ * Clients of every kind that come and go: HTTP/2 and HTTP/1.1 requests, watches, upgraded sockets, TLS passthrough,
+ * clients that stop reading, and clients that disconnect at any point. All of them leave when the round ends.
  */
 import http2 from "node:http2";
 import https from "node:https";
@@ -19,7 +18,10 @@ export type CrowdParts = {
   readonly random: Random;
 };
 
-/** Names, users and programs come from small pools: what is remembered of each is bounded, and full after the first round. */
+/**
+ * Names, users and programs come from small sets, so that the proxy's bounded memory of them is full after the first
+ * round.
+ */
 const pools = { names: 100, users: 60, agents: 12 };
 const answerMs = 15_000;
 
@@ -49,7 +51,7 @@ export class Crowd {
     ];
   }
 
-  /** Resolves when all of them are gone. */
+  /** Resolves when all clients have left. */
   async leave(): Promise<void> {
     this.#over.abort();
     this.#agent.destroy();
@@ -68,7 +70,7 @@ export class Crowd {
     await sleep(ms, undefined, { signal: this.#over.signal }).catch(() => {});
   }
 
-  /** Counted unless the round is over, when everything is cut. */
+  /** Counts a failure, unless the round is over, when all connections are closed. */
   #amiss(what: string): void {
     if (!this.#over.signal.aborted) count(this.#parts.felt.amiss, what);
   }
@@ -89,7 +91,7 @@ export class Crowd {
     const session = http2.connect(`https://${name}:${port}`, {
       createConnection: () => this.#dial(port, name, ["h2"]),
     });
-    // What it costs is told by the streams on it.
+    // The streams of the session report the error.
     session.on("error", () => {});
     this.#open.add(session);
     session.once("close", () => this.#open.delete(session));
@@ -100,7 +102,7 @@ export class Crowd {
     return tls.connect({ host: "127.0.0.1", port, servername, ca: this.#parts.ca, ALPNProtocols });
   }
 
-  /** Some requests on a session of its own: reads, lists and writes. */
+  /** Sends some reads, lists and writes on a new session. */
   async #asks(): Promise<void> {
     const session = this.#connect(this.#parts.ports.kube);
     for (let left = 5 + this.#parts.random.below(40); left > 0 && isUsable(session); left -= 1) {
@@ -119,7 +121,10 @@ export class Crowd {
     session.close();
   }
 
-  /** `isMortal`: what a lost backend costs there cannot be hidden. */
+  /**
+   * `isMortal` is true for a session through passthrough, where the proxy cannot hide the loss of a backend; failures
+   * are then not counted.
+   */
   async #ask(session: http2.ClientHttp2Session, kind: string, isMortal = false): Promise<void> {
     const { random } = this.#parts;
     const name = `n${random.below(pools.names)}`;
@@ -132,7 +137,7 @@ export class Crowd {
     const body = { apiVersion: "v1", kind: "ConfigMap", metadata: { name }, data: { x: "x".repeat(2000) } };
     stream.end(method === "POST" ? JSON.stringify(body) : undefined);
     const status = await outcomeOf(stream);
-    // A write may find its object there, a read may find it gone.
+    // 409: the object exists already. 404: another client has deleted it.
     if (/^(200|201|404|409)$/.test(status)) this.#done(`${kind} ${isWrite ? "write" : "read"}`);
     else if (!isMortal) this.#amiss(`${kind} ${isWrite ? "write" : "read"}: ${status}`);
   }
@@ -162,7 +167,7 @@ export class Crowd {
     else if (!isImpatient) this.#amiss(`h1 read: ${status}`);
   }
 
-  /** Three watches on one session, for a while; then it says goodbye, or just goes. */
+  /** Keeps three watches open on one session for a while. Then closes the session, in half of the cases gracefully. */
   async #watches(): Promise<void> {
     const { ports, random } = this.#parts;
     const session = this.#connect(ports.kube);
@@ -178,7 +183,7 @@ export class Crowd {
     this.#done("watch session");
   }
 
-  /** Words that must come back, over an upgraded socket of the cluster beside. */
+  /** Sends data on an upgraded socket of the side cluster (stage.ts), which echoes it. */
   async #upgrades(): Promise<void> {
     const { ports, random } = this.#parts;
     const headers = { ...this.#fields, connection: "Upgrade", upgrade: "SPDY/3.1" };
@@ -199,7 +204,7 @@ export class Crowd {
       request.setTimeout(answerMs, () => request.destroy());
       request.end();
     });
-    // The cluster beside comes and goes with the configuration.
+    // Configuration reloads remove the side cluster at times.
     if (socket === undefined) return this.#pause(500);
     this.#open.add(socket);
     socket.on("error", () => {});
@@ -212,7 +217,7 @@ export class Crowd {
     socket.destroy();
   }
 
-  /** Asks for much and takes little of it. */
+  /** Requests much data and reads little of it. */
   async #stalls(): Promise<void> {
     const { ports, random } = this.#parts;
     const session = this.#connect(ports.kube, "side.test");
@@ -226,7 +231,7 @@ export class Crowd {
     this.#done("stalled session");
   }
 
-  /** Breaks off in the midst of a handshake, a preface, a request. */
+  /** Disconnects in the middle of a handshake, a preface or a request. */
   async #breaksOff(): Promise<void> {
     const { ports, random } = this.#parts;
     const socket = this.#dial(ports.kube, "localhost", random.chance(0.5) ? ["h2"] : ["http/1.1"]);

@@ -1,6 +1,6 @@
 /**
- * One watch that stays from the first minute to the last, through every fault and reload: it opens no stream twice unless
- * its own was ended, and counts what it was told of the beat.
+ * One watch that stays open for the whole soak, through every fault and reload. It reopens its stream only if the
+ * stream was ended, and checks that it receives the numbered events of the beat (a periodic write) without a gap.
  */
 import { wallClock } from "../../src/base/clock.ts";
 import { mapOf, textOf } from "../../src/demo/objects/json.ts";
@@ -15,11 +15,14 @@ export class Elder {
   #isOver = false;
   #cancel = (): void => {};
   events = 0;
-  /** Events that were skipped or came twice, and how often its watch was over. */
+  /**
+   * `wrong` counts events that were missing or came twice. `ends` counts orderly ends of the watch, `broken` all other
+   * ends.
+   */
   wrong = 0;
   ends = 0;
   broken = 0;
-  /** Told each time that its watch is over. */
+  /** Called each time the watch ends. */
   readonly #onEnd: (how: string) => void;
 
   constructor(connect: () => DemoClient, onEnd: (how: string) => void) {
@@ -28,7 +31,7 @@ export class Elder {
     this.#client = connect();
   }
 
-  /** From now on: the first event says where the count is. */
+  /** Starts the watch. Counting starts at the number in its first event. */
   start(): void {
     this.#watch();
   }

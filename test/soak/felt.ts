@@ -1,8 +1,8 @@
-/** What the soak's clients have done and felt. */
+/** Counts what the clients of the soak did, and what failed. */
 
 export type Felt = {
   readonly done: Map<string, number>;
-  /** Not as it should be, by what; while every apiserver was away that is told apart. */
+  /** Failures by kind. A failure while all apiservers were down has a kind of its own. */
   readonly amiss: Map<string, number>;
 };
 

@@ -1,15 +1,15 @@
-/** All that may leak, as numbers, and what of them is not where it was. */
+/** Everything that may leak, as numbers, and the comparison with a baseline. */
 import { readdirSync, readlinkSync } from "node:fs";
 import type { Stage } from "./stage.ts";
 
 export type Figures = {
-  /** After a forced collection. */
+  /** V8 heap after a forced garbage collection. */
   readonly heapBytes: number;
-  /** Buffers, beside the heap. */
+  /** Buffers outside of the V8 heap. */
   readonly outsideBytes: number;
   readonly rssBytes: number;
   readonly timers: number;
-  /** Open descriptors: of sockets (pipes of its own included), and of everything else. */
+  /** Open descriptors: `sockets` includes the internal pipes of the process, `others` is everything else. */
   readonly sockets: number;
   readonly others: number;
   readonly connections: number;
@@ -20,7 +20,7 @@ export type Figures = {
   readonly tunnels: number;
   readonly passages: number;
   readonly buffered: number;
-  /** From the start on. */
+  /** Faults since the start of the process. */
   readonly contained: number;
   readonly uncaught: number;
 };
@@ -65,8 +65,8 @@ function descriptorsOf(pid: number): { readonly sockets: number; readonly others
 
 const MiB = 2 ** 20;
 /**
- * By how much each may be more than it was. Upstream connections are by classes and kinds, and how many of them the clients that stay use
- * depends on where the last fault has left them; a probe and the requests of those clients may be under way.
+ * By how much each figure may exceed its baseline. The number of upstream connections depends on how the last fault
+ * left the clients that stay. Health probes and requests of those clients may be under way.
  */
 const slack: Readonly<Record<keyof Figures, number>> = {
   heapBytes: 4 * MiB,
@@ -87,7 +87,7 @@ const slack: Readonly<Record<keyof Figures, number>> = {
   uncaught: 0,
 };
 
-/** Which of them are not back, in words. */
+/** Returns a line for each figure that exceeds its baseline by more than its slack. */
 export function notBack(base: Figures, now: Figures): string[] {
   return (Object.keys(slack) as (keyof Figures)[])
     .filter((name) => now[name] > base[name] + slack[name])

@@ -1,10 +1,9 @@
 /**
- * npm run test:soak [-- --minutes 120 --seed 1]
- *
- * Mixed load in rounds, with faults of apiservers and reloads of configuration and certificates under it. After each round
- * all clients but one leave, and what is held is counted: heap after a forced collection, descriptors, upstream connections, streams,
- * sessions, timers. Ends with 1 when one of them does not come back to what it was after the rounds that warm up, or
- * when the one client that stays has missed an event.
+ * npm run test:soak [-- --minutes 120 --seed 1] runs mixed load in rounds, with faults of apiservers and reloads of the
+ * configuration and certificates. After each round all clients but one leave, and the test counts what the proxy still
+ * holds: heap after a forced garbage collection, descriptors, upstream connections, streams, sessions, timers. It exits
+ * with 1 if a figure does not return to its value after the warm-up rounds, or if the client that stays has missed an
+ * event.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -26,17 +25,23 @@ const { values } = parseArgs({
   },
 });
 const lastsMs = Number(values.minutes) * 60_000;
-/** Unused upstream connections stay for a minute (upstreamLimits.idleConnectionMs), and those that were lost are looked for. */
+/**
+ * Unused upstream connections are closed after a minute (upstreamLimits.idleConnectionMs), and lost ones are reopened.
+ * The wait must be longer than that.
+ */
 const calmMs = 100_000;
 const roundMs = Math.min(300_000, lastsMs / 4);
-/** What is remembered of the past is full by then: a quarter of the time, a quarter of an hour at most. */
+/** The proxy's bounded memory of the past is full after a quarter of the run; a quarter of an hour is always enough. */
 const warmMs = Math.min(900_000, lastsMs / 4);
 
 const say = (text: string): void => {
   process.stdout.write(`${text}\n`);
 };
 
-/** Asks until nothing but the elder is left, and upstream connections are what they were, or it takes too long. */
+/**
+ * Waits until only the elder (the watch that stays) is left and the upstream connections are at their baseline, or
+ * until `calmMs` have passed.
+ */
 async function calm(stage: Stage, base: Figures | undefined): Promise<Figures> {
   const until = performance.now() + calmMs;
   for (;;) {
@@ -51,13 +56,13 @@ async function calm(stage: Stage, base: Figures | undefined): Promise<Figures> {
       buffered: 0,
     };
     const left = performance.now() < until ? notBack(wanted, now) : [];
-    // The first time there is nothing to compare upstream connections with: idle ones are to go.
+    // The first time there is no baseline, so the wait is for idle upstream connections to close.
     const isAtRest = base === undefined ? now.connections <= restingConnections : true;
     if ((left.length === 0 && isAtRest) || performance.now() >= until) return now;
     await sleep(2000);
   }
 }
-/** A few of each of four backends stay warm. */
+/** The most upstream connections of an idle proxy: a few warm ones for each of four backends. */
 const restingConnections = 12;
 
 say(`seed ${values.seed}`);

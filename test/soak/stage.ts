@@ -1,6 +1,7 @@
 /**
- * Where the soak plays: three embedded apiservers on one store, a cluster beside them that upgrades and sends much, and
- * watchkeeper as its user has it, a process of its own with the probe of bench/gc-probe.ts loaded before it.
+ * The environment of the soak: three embedded apiservers on one store, a side cluster for upgrades and large responses,
+ * and watchkeeper as a process of its own. bench/gc-probe.ts is loaded into this process, to force garbage collections
+ * and read its memory.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -21,14 +22,14 @@ import { Target } from "../support/target.ts";
 import { within } from "../support/within.ts";
 
 export type Ports = {
-  /** TLS; side.test leads to the cluster beside. */
+  /** The TLS listener. The SNI name side.test leads to the side cluster. */
   readonly kube: number;
-  /** TLS goes through untouched. */
+  /** The TLS passthrough listener. */
   readonly through: number;
   readonly admin: number;
 };
 
-/** What the configuration says now. */
+/** The variable parts of the configuration. */
 export type Shape = {
   readonly backends: number;
   readonly hasSide: boolean;
@@ -37,7 +38,7 @@ export type Shape = {
 
 export const whole: Shape = { backends: 3, hasSide: true, hasExtra: false };
 
-/** The end of what the proxy has said, for when it dies. */
+/** Length of the kept end of the proxy's output, which is printed if the proxy dies. */
 const keptChars = 20_000;
 const hosts = ["localhost", "127.0.0.1", "side.test"];
 
@@ -115,12 +116,12 @@ export class Stage {
     return this.#child.exitCode !== null || this.#child.signalCode !== null;
   }
 
-  /** The end of what the proxy has logged. */
+  /** The end of the proxy's output. */
   get said(): string {
     return this.#said;
   }
 
-  /** Writes this configuration; the proxy is told, too, so that both ways of noticing are used. */
+  /** Writes this configuration. The proxy notices the changed file by itself; `hangUp` tests the reload by SIGHUP. */
   configure(shape: Shape): void {
     this.write(this.#textOf(shape));
   }
@@ -133,13 +134,13 @@ export class Stage {
     this.#child.kill("SIGHUP");
   }
 
-  /** Another serving certificate, good or not. */
+  /** Installs another serving certificate. If `isGood` is false, it is invalid. */
   certify(isGood: boolean): void {
     const fresh = this.#issue();
     this.#volume.put(isGood ? fresh : { ...fresh, "tls.crt": "<nil>" });
   }
 
-  /** What the probe in the proxy tells, after a forced collection. */
+  /** Returns what the probe in the proxy reports after a forced garbage collection. */
   async probed(): Promise<Probed> {
     const socket = connect(this.#probePath);
     let said = "";
@@ -157,7 +158,7 @@ export class Stage {
     return answer.text();
   }
 
-  /** Waits until every apiserver is one that new clients go to. */
+  /** Waits until every apiserver is ready for new clients. */
   async ready(ms = 60_000): Promise<void> {
     const until = performance.now() + ms;
     for (;;) {
@@ -192,7 +193,7 @@ export class Stage {
       stdio: ["ignore", "pipe", "pipe"],
       env: { ...process.env, WATCHKEEPER_GC_PROBE: this.#probePath },
     });
-    // An interrupt of the soak leaves no proxy behind.
+    // If the soak is interrupted, the proxy must not be left running.
     process.once("exit", () => child.kill("SIGKILL"));
     for (const signal of ["SIGINT", "SIGTERM"] as const) process.once(signal, () => process.exit(130));
     for (const stream of [child.stdout, child.stderr])

@@ -1,11 +1,11 @@
-/** What befalls the proxy and its apiservers meanwhile: one thing after the other, until the round is over. */
+/** Troubles: faults of the apiservers and changes of the configuration, one after another, until the round ends. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { faultKinds } from "../../src/demo/apiserver/embedded.ts";
 import type { Random } from "../support/random.ts";
 import { count } from "./felt.ts";
 import { type Shape, type Stage, whole } from "./stage.ts";
 
-/** Between two of them, and how long a fault lasts at least and at most. */
+/** `pauseMs` is the time between two troubles. `faultMs` is the shortest and the longest duration of a fault. */
 const pauseMs = 1500;
 const faultMs = { least: 500, most: 5000 };
 
@@ -23,7 +23,7 @@ const nonsense: readonly [string, ...string[]] = [
 export class Troubles {
   readonly #stage: Stage;
   readonly #random: Random;
-  /** All of them, by name. */
+  /** How often each trouble occurred, by name. */
   readonly played = new Map<string, number>();
 
   constructor(stage: Stage, random: Random) {
@@ -31,7 +31,7 @@ export class Troubles {
     this.#random = random;
   }
 
-  /** Plays until then; afterwards everything is whole again. */
+  /** Causes random troubles until `deadline`. Then restores everything. */
   async until(deadline: number): Promise<void> {
     const kinds = [
       () => this.#fault(),

@@ -1,6 +1,6 @@
 /**
- * Watch events as the apiserver writes them in JSON, around objects whose owner tries to pass something off for a
- * version, a key or the end of an event. Maps keep the order in which they are to be written.
+ * Generates watch events in the JSON that an apiserver writes. Their objects hold hostile strings that imitate a
+ * resourceVersion, a key or the end of an event. A Map keeps the order in which its members are written.
  */
 import type { Random } from "./random.ts";
 
@@ -9,7 +9,9 @@ type Json = string | number | boolean | null | readonly Json[] | ReadonlyMap<str
 const types = ["ADDED", "ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 const marker = "k8s.io/initial-events-end";
 
-/** Keys and strings that mean something elsewhere, or end something if they are read carelessly. */
+/**
+ * Keys and strings that have a meaning elsewhere in an event, or that a careless parser takes for the end of a value.
+ */
 const words = [
   "metadata",
   "Metadata",
@@ -51,7 +53,7 @@ const words = [
   "]}]}",
 ] as const;
 
-/** As Go's encoder escapes them. */
+/** The characters that Go's JSON encoder escapes, and how it writes them. */
 const escapes: Readonly<Record<string, string>> = {
   '"': '\\"',
   "\\": "\\\\",
@@ -88,7 +90,7 @@ function anything(random: Random, depth: number): Json {
   return map(random, depth - 1, []);
 }
 
-/** Random members, and none of those named. */
+/** Returns random members. None of them has a key from `but`. */
 function map(random: Random, depth: number, but: readonly string[]): Map<string, Json> {
   const members = new Map<string, Json>();
   for (let count = random.below(5); count > 0; count--) {
@@ -121,7 +123,7 @@ function plainName(random: Random): string {
   return random.chance(0.9) ? `web-${random.below(1e6)}` : text(random);
 }
 
-/** The members of an object's metadata, some absent. */
+/** Returns the metadata of an object, with random members omitted. */
 function metadata(random: Random, isFree: boolean): Map<string, Json> {
   const members: Map<string, Json> = isFree
     ? map(random, 2, ["resourceVersion", "name", "namespace", "annotations", "labels"])
@@ -144,7 +146,7 @@ function annotations(random: Random): Map<string, Json> {
   return members;
 }
 
-/** As unstructured objects are written: sorted bytewise. */
+/** Returns the members sorted bytewise by key, as the apiserver writes unstructured objects. */
 function sorted(members: ReadonlyMap<string, Json>): Map<string, Json> {
   return new Map([...members].toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b))));
 }
@@ -197,7 +199,7 @@ function status(random: Random): Map<string, Json> {
   ]);
 }
 
-/** One line. */
+/** Returns one event, as a line. */
 export function adversarialJson(random: Random): Buffer {
   const type = random.pick(types);
   const shape = random.below(3);

@@ -1,6 +1,6 @@
 /**
- * Watch events in Kubernetes protobuf, around objects whose owner tries to pass something off for a version, and a
- * decoder that reads such events whole, slowly, and shares no line with the product's.
+ * Generates watch events in the Kubernetes protobuf encoding. Their objects hold hostile bytes that imitate a
+ * resourceVersion. The file also has a slow decoder of complete messages, which shares no code with the proxy's parser.
  */
 import type { Random } from "./random.ts";
 import { field, framed } from "./watch-bytes.ts";
@@ -8,7 +8,10 @@ import { field, framed } from "./watch-bytes.ts";
 const types = ["ADDED", "ADDED", "MODIFIED", "MODIFIED", "MODIFIED", "DELETED", "BOOKMARK", "ERROR"] as const;
 const marker = "k8s.io/initial-events-end";
 
-/** Field 6 with a version, a whole object, an event's head and length: what would be found by searching. */
+/**
+ * Hostile bytes that a parser would take for real ones if it searched instead of parsing: field 6 with a version, a
+ * whole object, the header and the length of an event.
+ */
 const words: readonly [Buffer, ...Buffer[]] = [
   Buffer.from("2\x03666"),
   Buffer.from("2\x01"),
@@ -51,7 +54,10 @@ function fixed(number: number, octets: number): Buffer {
   return Buffer.concat([Buffer.from([tag]), Buffer.alloc(octets, 0x32)]);
 }
 
-/** An ObjectMeta: fields in the order of their numbers, some absent, some of later versions. */
+/**
+ * Returns an ObjectMeta with its fields in numeric order. Some fields are omitted, and some have numbers that only
+ * later Kubernetes versions may define.
+ */
 function metadata(random: Random): Buffer {
   const parts: Buffer[] = [];
   const maybe = (probability: number, make: () => Buffer): void => {
@@ -83,7 +89,7 @@ function object(random: Random): Buffer {
   return Buffer.concat(parts);
 }
 
-/** Field 2 of its ListMeta is a version that must not count. */
+/** Returns a Status. Field 2 of its ListMeta is a resourceVersion that the parser must ignore. */
 function status(random: Random): Buffer {
   const parts = [
     field(1, random.chance(0.5) ? "" : Buffer.concat([field(2, "666"), field(6, "666")])),
@@ -96,7 +102,7 @@ function status(random: Random): Buffer {
   return Buffer.concat(parts);
 }
 
-/** One frame. */
+/** Returns one event, as a frame with its length prefix. */
 export function adversarialProtobuf(random: Random): Buffer {
   const type = random.pick(types);
   const content = type === "ERROR" ? status(random) : object(random);
@@ -107,10 +113,13 @@ export function adversarialProtobuf(random: Random): Buffer {
   return framed(Buffer.concat([field(1, type), field(2, field(1, raw))]));
 }
 
-/** The values of one field: bytes as latin1, varints as bigint. */
+/** The values of a message by field number: bytes as a latin1 string, varints as bigint. */
 export type Fields = ReadonlyMap<number, readonly (string | bigint)[]>;
 
-/** A message's fields, after the encoding's own description. Throws when it is none. */
+/**
+ * Returns the fields of a protobuf message, decoded as the specification of the encoding describes it. Throws if the
+ * text is no valid message.
+ */
 export function fieldsOf(message: string): Fields {
   const fields = new Map<number, (string | bigint)[]>();
   let at = 0;

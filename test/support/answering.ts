@@ -1,4 +1,7 @@
-/** Answers each request that reaches a played backend once, in steps of 10 ms. */
+/**
+ * Calls back once for each request that reaches a fake backend of a PlayedPath (path.ts: the data path on a manual
+ * clock), so that the test can answer it. Checks for new requests every 10 ms of the manual clock.
+ */
 import type { Asked, PlayedPath } from "./path.ts";
 
 const stepMs = 10;

@@ -1,4 +1,7 @@
-/** What the JSON API lists, on what the whole path does: that is where its shapes come from. */
+/**
+ * The JSON API of a proxy whose whole data path runs on a manual clock (PlayedPath), so that the API's responses come
+ * from real state.
+ */
 import { apiPages, createApi } from "../../src/admin/api/api.ts";
 import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
 import { BackendHistory } from "../../src/admin/events/backend-history.ts";
@@ -22,9 +25,9 @@ export type Row = Record<string, unknown>;
 type ApiScene = {
   readonly items: (path: string) => Promise<readonly Row[]>;
   readonly path: PlayedPath;
-  /** The API's paths, on what is played. */
+  /** The routes of the API over this proxy. */
   readonly routes: Routes;
-  /** The settings that need a restart. */
+  /** The names of the settings that the API reports as waiting for a restart. A test may add some. */
   readonly restartRequired: string[];
 };
 
@@ -48,7 +51,10 @@ const aloneRow: ReplicaRow = {
 
 const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
 
-/** Two backends of which one was killed; one client with a watch and a lease. `items` are those of a list's first page. */
+/**
+ * Builds the API over two backends, one of which was killed, and one client with a watch and a lease. `items` returns
+ * the items on the first page of a list.
+ */
 export function apiScene(): ApiScene {
   const path = new PlayedPath(["a", "b"]);
   const history = new BackendHistory(path.journal);
@@ -127,7 +133,7 @@ export function historyOf(path: PlayedPath): History {
   return historyIn(path, { exchanges: path.exchanges, backends: () => backendStatusesOf({ path }) });
 }
 
-/** A history whose process measures nothing. */
+/** Returns a history whose process figures (CPU time, memory) are constants. */
 export function historyIn(
   { clock, journal }: Pick<PlayedPath, "clock" | "journal">,
   cluster: RecordedCluster,

@@ -1,4 +1,7 @@
-/** The JSON API of a played path on a real port, and a screen that keeps what a command says. */
+/**
+ * Serves the JSON API of an API scene (api-scene.ts) on a real port, for tests of CLI commands whose output is
+ * captured.
+ */
 import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
@@ -7,7 +10,7 @@ import { Journal } from "../../src/events/journal.ts";
 import { apiScene } from "./api-scene.ts";
 
 export type SceneServer = ReturnType<typeof apiScene> & {
-  /** "127.0.0.1:40123". */
+  /** Address of the API, for example "127.0.0.1:40123". */
   readonly address: string;
   stop(): Promise<void>;
 };

@@ -1,4 +1,4 @@
-/** Talks to an embedded apiserver without a wire: what it answers is collected here. */
+/** Sends requests to an embedded apiserver without a connection, and collects the response. */
 import type { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
 import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
 
@@ -7,9 +7,9 @@ export type Heard = {
   fields: Map<string, string>;
   text: string;
   ended: boolean;
-  /** What the asker has not taken yet: set it to play a slow reader. */
+  /** Bytes of the response that the client has not yet read. A test sets it to simulate a slow reader. */
   queued: number;
-  /** The asker goes away. */
+  /** Cancels the request. */
   leave: () => void;
 };
 
@@ -20,7 +20,7 @@ type More = {
   readonly auditId?: string;
 };
 
-/** `what` is `METHOD /path?query`. An object as body is sent as JSON. */
+/** Sends a request. `what` is `METHOD /path?query`; an object as body is sent as JSON. */
 export function ask(apiserver: Apiserver, what: string, more: More = {}): Heard {
   const [method = "", path = ""] = what.split(" ");
   const { body } = more;
@@ -59,7 +59,7 @@ export function jsonBody(heard: Heard): JsonMap {
   return mapOf(parseJson(heard.text));
 }
 
-/** A watch's events so far as `TYPE name@version`; bookmarks have no name. */
+/** Returns the events of a watch so far, each as `TYPE name@version`. A bookmark has no name. */
 export function eventsOf(heard: Heard): string[] {
   return heard.text
     .split("\n")

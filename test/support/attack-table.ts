@@ -1,7 +1,9 @@
-/** The table of docs/attacks.md, as rows. */
+/** Reads the table of docs/attacks.md into rows. */
 import { existsSync, readFileSync } from "node:fs";
 
-/** A test file below test/, and what of it is meant: undefined where its titles name the row. */
+/**
+ * A test file below test/. `piece` is the text in it that covers the row; undefined if its test titles name the row.
+ */
 export type Named = { readonly file: string; readonly piece: string | undefined };
 
 export type AttackRow = {
@@ -36,18 +38,21 @@ function namedIn(cell: string): Named[] {
   });
 }
 
-/** The text of a test file, "" when there is none. */
+/** Returns the source of a test file; "" if the file does not exist. */
 export function testText(file: string): string {
   const path = `test/${file}.test.ts`;
   return existsSync(path) ? readFileSync(path, "utf8") : "";
 }
 
-/** Titles, and the keys of tables that become titles. */
+/**
+ * Returns all string literals of a source text, which include the titles of its tests and the table keys that become
+ * titles.
+ */
 export function titlesIn(text: string): string[] {
   return [...text.matchAll(/(["`])((?:(?!\1)[^\n\\]|\\.)+)\1/g)].map(([, , title = ""]) => title);
 }
 
-/** The threat table of SECURITY.md: row, test, limit, metric. */
+/** Returns the threat table of SECURITY.md as Markdown, with the columns row, attack, tests, limit and metric. */
 export function threatTable(rows: readonly AttackRow[]): string {
   const lines = rows.map(({ row, attack, tests, limit, metric }) => {
     const files = [...new Set(tests.map(({ file }) => `\`test/${file}.test.ts\``))].join(", ");

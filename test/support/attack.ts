@@ -1,4 +1,7 @@
-/** The scene of every attack: a proxy in its own process, a backend, and a bystander who must not notice. */
+/**
+ * The setting of every attack test (a scene): a proxy in its own process, a backend, and a bystander, which is an
+ * ordinary client that must not notice the attack.
+ */
 import type { Test } from "uvu";
 import * as assert from "uvu/assert";
 import { Bystander } from "./bystander.ts";
@@ -9,20 +12,28 @@ import { ProxyProcess } from "./proxy-process.ts";
 import { RawH2 } from "./raw-h2.ts";
 import { Target } from "./target.ts";
 
-/** Generous: the machine that runs the tests has others on it. */
+/**
+ * The longest time that a GET of the bystander may take. It is generous, because the machine runs other tests at the
+ * same time.
+ */
 const bystanderMs = 4000;
-/** Its events come every 100 ms. */
+/** The longest time between two events of the bystander's watch. The backend sends one every 100 ms. */
 const gapMs = 1000;
-/** What an attack may leave behind in the proxy's memory, and for how long it may be more. */
+/**
+ * `leftBytes` is how far the RSS of the proxy may exceed its baseline after an attack. `leftMs` is how long it may take
+ * to shrink to that.
+ */
 const leftBytes = 32 << 20;
 const leftMs = 10_000;
 
 export const times = <T>(count: number, of: (at: number) => T): T[] =>
   Array.from({ length: count }, (_, at) => of(at));
 
-/** What the proxy is like; `openFiles` are the descriptors that it may have, `heapMiB` what its old space may grow to. */
+/**
+ * Options of the proxy process. `openFiles` is its limit of file descriptors, `heapMiB` the limit of its V8 old space.
+ */
 export type SceneOptions = Omit<ChildOptions, "targets"> & {
-  /** Beside the target. */
+  /** More backends, besides the target. */
   readonly targets?: readonly PlayedTarget[];
   readonly openFiles?: number;
   readonly heapMiB?: number;
@@ -31,11 +42,14 @@ export type SceneOptions = Omit<ChildOptions, "targets"> & {
 
 type Cast = { readonly proxy: ProxyProcess; readonly target: Target; readonly bystander: Bystander };
 
-/** The scene of all tests of a file: opened before them, settled after each, and closed. `options` are asked for then. */
+/**
+ * Opens one scene before the tests of a file, checks it after each test, and closes it at the end. `options` is called
+ * when the scene opens.
+ */
 export function sceneOf(test: Test, options: () => SceneOptions = () => ({})): Scene {
   const scene = new Scene();
   test.before(() => scene.open(options()));
-  // uvu says nothing of what a hook throws behind a test that has failed.
+  // uvu does not report an error of this hook if the test itself has failed, so the error is printed here.
   test.after.each(async () => {
     const told = (reason: unknown): never => {
       process.stdout.write(`\nThe scene does not settle: ${String(reason)}\n`);
@@ -51,7 +65,7 @@ export class Scene {
   #cast: Cast | undefined;
   readonly #clients: RawH2[] = [];
   #seen = { gets: 0, events: 0 };
-  /** Before the present attack. */
+  /** RSS of the proxy before the present attack. */
   #rssBytes = 0;
 
   static async open(options: SceneOptions = {}): Promise<Scene> {
@@ -84,27 +98,28 @@ export class Scene {
     const { port, ca } = proxy.place;
     this.#cast = { proxy, target, bystander: new Bystander(`https://localhost:${port}`, ca) };
     await this.#moves();
-    // No attack delayed what waited for the backends to become ready.
+    // Before this point requests had to wait for the backends to become ready, which is no effect of an attack.
     this.bystander.slowestMs = 0;
     this.bystander.longestGapMs = 0;
-    // What a first session makes grow for good is no attack's doing.
+    // The first session makes the proxy allocate memory that it keeps. This memory is part of the baseline, not an
+    // effect of an attack.
     const first = await this.attacker();
     first.destroy();
     this.#rssBytes = (await this.gone()).rssBytes;
   }
 
   /**
-   * Sockets by the thousand have been small pieces of malloc's, which keeps them for the next ones (no leak: the same attack
-   * again adds nothing, and what is live goes back at once): from now on RSS is held to what it is now.
+   * Takes the present RSS as the new baseline. After thousands of sockets malloc keeps their small blocks for later
+   * allocations. This is no leak: the same attack again adds nothing, and the live heap shrinks at once.
    */
   async measureFromHere(): Promise<void> {
     this.#rssBytes = (await this.gone()).rssBytes;
   }
 
-  /** Waits until this backend is one that new clients go to. */
+  /** Waits until this backend is ready for new clients. */
   async ready(backend: string): Promise<void> {
     const line = `watchkeeper_backend_ready{backend="${backend}"} 1`;
-    // One that has fallen again and again is let in later and later.
+    // The wait is long, because a backend that has failed repeatedly is readmitted after an ever longer delay.
     for (let tries = 0; tries < 800; tries += 1) {
       if ((await this.metrics()).includes(line)) return;
       await pause(50);
@@ -118,7 +133,7 @@ export class Scene {
     return answer.text();
   }
 
-  /** An attacker over TLS. */
+  /** Connects an attacker over TLS. */
   async attacker(first?: Frame | null): Promise<RawH2> {
     const { port, ca } = this.proxy.place;
     const client = await RawH2.connect({ port, ca }, first);
@@ -126,7 +141,7 @@ export class Scene {
     return client;
   }
 
-  /** Waits until no exchange but the bystander's is left. */
+  /** Waits until at most two requests are active, which are those of the bystander. */
   async gone(ms = 20_000): Promise<ChildState> {
     let state = await this.proxy.state();
     for (const beganAt = performance.now(); state.exchanges > 2 && performance.now() - beganAt < ms; ) {
@@ -137,10 +152,14 @@ export class Scene {
     return state;
   }
 
-  /** After each attack: all of it is gone, the process is well, and the bystander has noticed nothing. */
+  /**
+   * Checks the state after an attack: the requests of the attacker are gone, the process has reported no internal
+   * error, and the bystander has noticed nothing.
+   */
   async settled({ isCrowd = false, mostLeftBytes = leftBytes } = {}): Promise<ChildState> {
     for (const client of this.#clients.splice(0)) client.destroy();
-    // Thousands of sockets leave memory behind: the test that opened them checks what is live.
+    // Thousands of sockets leave memory in malloc, so RSS is not checked here. The test that opened them checks the
+    // live heap instead.
     const state = isCrowd ? await this.gone() : await this.#shrunk(await this.gone(), mostLeftBytes);
     assert.equal(state.faults, []);
     await this.#moves();
@@ -157,7 +176,10 @@ export class Scene {
     return state;
   }
 
-  /** Memory goes back to the system when it pleases: within ten seconds it has to. */
+  /**
+   * Waits until RSS has grown by at most `mostBytes` over the baseline, and throws after ten seconds. V8 and malloc
+   * return memory to the kernel only after a delay.
+   */
   async #shrunk(first: ChildState, mostBytes: number): Promise<ChildState> {
     const grown = (): number => this.proxy.rssBytes - this.#rssBytes;
     for (const beganAt = performance.now(); grown() > mostBytes && performance.now() - beganAt < leftMs; )
@@ -166,7 +188,7 @@ export class Scene {
     return { ...first, rssBytes: this.proxy.rssBytes };
   }
 
-  /** Lets all attackers go, and waits until what is live is back to within eight MiB of this. */
+  /** Closes all attackers, and waits until the live heap has grown by at most 8 MiB over `heapBytes`. */
   async settledLive(heapBytes: number): Promise<void> {
     for (const client of this.#clients.splice(0)) client.destroy();
     let { heapBytes: now } = await this.gone();
@@ -177,7 +199,7 @@ export class Scene {
     assert.ok(now - heapBytes <= 8 << 20, `${(now - heapBytes) >> 20} MiB more are live`);
   }
 
-  /** Also when it was never opened: why that was is then told. */
+  /** Does nothing if the scene failed to open, so that the reason for the failure is the error that is reported. */
   async close(): Promise<void> {
     if (this.#cast === undefined) return;
     this.bystander.stop();
@@ -186,7 +208,7 @@ export class Scene {
     this.target.stop();
   }
 
-  /** The bystander's watch and its GETs go on. */
+  /** Checks that the bystander still receives responses and watch events. */
   async #moves(): Promise<void> {
     const { gets, events } = this.#seen;
     for (let tries = 0; tries < 200; tries += 1) {

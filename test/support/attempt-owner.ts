@@ -6,7 +6,7 @@ import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
 import { clientOf } from "./client.ts";
 
-/** What the attempts of tests request: a plain GET, unless stated otherwise. */
+/** Returns the request context for tests of upstream attempts: a plain GET, unless `more` overrides a member. */
 export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
   const client = clientOf();
   const fields = [
@@ -33,7 +33,7 @@ export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
   };
 }
 
-/** An owner of attempts that overrides the given callbacks; the others do nothing. */
+/** Returns an owner of upstream attempts with the given callbacks. All other callbacks do nothing. */
 export function attemptOwner(hears: Partial<AttemptOwner>): AttemptOwner {
   return {
     context: orderOf(),

@@ -1,7 +1,13 @@
-/** An ordinary client that must not notice what is done to others: GETs in a row, and one watch. */
+/**
+ * An ordinary client that must not notice an attack by other clients: it sends one GET after another, and keeps one
+ * watch open.
+ */
 import http2 from "node:http2";
 
-/** Between two looks at how long the watch has been silent; what a look is late by was this process's own doing. */
+/**
+ * Period in ms of the timer that adds up the times below. If the timer fires late, this process was busy, so at most
+ * two periods are added.
+ */
 const lookMs = 20;
 
 export class Bystander {
@@ -14,9 +20,12 @@ export class Bystander {
   #looks: ReturnType<typeof setInterval> | undefined;
   gets = 0;
   events = 0;
-  /** The longest that a GET took, while this process was not busy itself: the attacker lives in it too. */
+  /**
+   * The longest time in ms that a GET took. Time in which this process was busy is omitted, because the attacker runs
+   * in it too.
+   */
   slowestMs = 0;
-  /** The longest that its watch was silent, by the same clock. */
+  /** The longest time in ms between two events of the watch, measured in the same way. */
   longestGapMs = 0;
 
   constructor(url: string, ca: string) {
@@ -37,7 +46,7 @@ export class Bystander {
     }, lookMs);
   }
 
-  /** What went wrong since the last look. */
+  /** Returns the failures since the previous call. */
   complaints(): string[] {
     return this.#complaints.splice(0);
   }

@@ -1,4 +1,7 @@
-/** Two wires joined in memory: what one end writes the other receives in a later loop turn of the manual clock. */
+/**
+ * Two in-memory sockets connected to each other. What one end writes, the other receives in a later loop turn of the
+ * manual clock.
+ */
 import { Failure } from "../../src/base/failure.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import type { ManualClock } from "./clock.ts";
@@ -6,13 +9,16 @@ import type { ManualClock } from "./clock.ts";
 export type Cable = {
   near(owner: WireOwner): Wire;
   far(owner: WireOwner): Wire;
-  /** Both ends close at once; what was under way is gone. */
+  /** Closes both ends at once. Data in transit is lost. */
   cut(reason: string): void;
-  /** What is written from now on vanishes, without a word: a black hole. */
+  /** Drops all data that is written from now on, in both directions, and reports no error to either end. */
   blackHole(): void;
-  /** Loses writes of the far end above so many bytes, and all that it writes behind one: TCP delivers in order. */
+  /**
+   * Drops each write of the far end that is longer than `bytes`, and everything that this end writes later, because TCP
+   * delivers in order.
+   */
   loseLarge(bytes: number): void;
-  /** What is written from now on waits, until the returned function lets it go on. */
+  /** Holds back the data that is written from now on, until the returned function is called. */
   hold(): () => void;
 };
 
@@ -41,7 +47,7 @@ export function cable(clock: ManualClock): Cable {
           const deliver = (): void => {
             if (other.isClosed || isHole) return;
             other.owner?.receive(bytes);
-            // The buffer was lent for the call: an owner that kept a part of it reads this now.
+            // The buffer is valid only during the call. Overwriting it reveals an owner that has kept a reference.
             bytes.fill(0xee);
           };
           if (held === undefined) clock.soon(deliver);
@@ -54,7 +60,7 @@ export function cable(clock: ManualClock): Cable {
           if (!isHole) close(other, undefined);
           close(own, undefined);
         };
-        // Behind what was written before it.
+        // The close is delivered after the data that was written before it.
         if (held === undefined) clock.soon(finish);
         else held.push(finish);
       },

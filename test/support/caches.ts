@@ -1,4 +1,4 @@
-/** Two backends whose caches are compared, and the one that is suspected. */
+/** Helpers for tests that compare the watch caches of two backends. */
 
 import { type CacheProgress, CacheTracker, type LagSuspicion } from "../../src/watch/cache/cache-progress.ts";
 import type { WatchEvent } from "../../src/watch/codec/event.ts";
@@ -13,7 +13,7 @@ export const bookmark = (version: string, endsInitialEvents = false): WatchEvent
   key: "",
 });
 
-/** Backends a and b, each with one watch on pods. */
+/** Returns the progress of the caches of the backends a and b, each of which serves one watch of pods. */
 export function two(): { caches: CacheTracker; a: CacheProgress; b: CacheProgress } {
   const caches = new CacheTracker();
   const a = caches.of("a", "/pods");

@@ -1,4 +1,4 @@
-/** Callers as tests need them. */
+/** Creates callers (clients in the statistics) for tests. */
 import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject, type Subject } from "../../src/ledger/subject.ts";
 

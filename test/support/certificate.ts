@@ -1,4 +1,4 @@
-/** A client's certificate, as the listener sees it after the handshake. */
+/** The identity in a client certificate that the test authority issues. */
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "../../src/proxy/identity/asserted-identity.ts";
 import { testPki } from "./pki.ts";
@@ -9,7 +9,9 @@ export type Holder = {
   readonly notAfter?: number;
 };
 
-/** Issued by the test authority, and found to be. */
+/**
+ * Returns a client certificate, issued by the test authority, as the listener sees it after a successful verification.
+ */
 export async function shownBy(holder: Holder): Promise<PeerCertificate> {
   const { authority } = await testPki();
   const { certificate } = authority.issue({ ...holder, usage: "client" });
@@ -22,7 +24,7 @@ export async function shownBy(holder: Holder): Promise<PeerCertificate> {
   };
 }
 
-/** What kubeadm tells the apiserver to look for. */
+/** The request-header names that kubeadm configures for the apiserver. */
 export const usualNames = {
   user: ["x-remote-user"],
   uid: ["x-remote-uid"],

@@ -1,17 +1,22 @@
 import type { Clock } from "../../src/base/clock.ts";
 
 export type ManualClock = Clock & {
-  /** Moves time on; due callbacks run in order of their time, each turn's `soon` before the next. */
+  /**
+   * Moves time forward. Due callbacks run in the order of their times. After each of them, all callbacks of `soon` run.
+   */
   advance(ms: number): void;
-  /** Runs what `soon` was given, and what that gave in turn. */
+  /** Runs all callbacks of `soon`, including those that these callbacks add. */
   turn(): void;
-  /** Time passes while nothing runs, as when the loop is blocked; what was due runs afterwards, late. */
+  /**
+   * Moves time forward without running anything, as when the event loop is blocked. Due callbacks run late, at the next
+   * advance.
+   */
   stall(ms: number): void;
-  /** Moves the wall clock alone, forwards or back, as NTP or an operator does. */
+  /** Moves only the wall clock, forwards or backwards, as NTP or an operator does. */
   setWall(ms: number): void;
 };
 
-/** A clock that only moves when told. */
+/** Returns a clock that moves only when the test calls its methods. */
 export function manualClock(): ManualClock {
   let now = 0;
   let wallAtStart = 1_800_000_000_000;
@@ -60,7 +65,7 @@ export function manualClock(): ManualClock {
   };
 }
 
-/** The same, which counts the loop turns that `soon` began. */
+/** Returns a manual clock that also counts the `soon` callbacks it has run. */
 export function countedClock(): ManualClock & { readonly turns: number } {
   const clock = manualClock();
   const counted = {

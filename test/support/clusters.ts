@@ -1,4 +1,7 @@
-/** A whole proxy in front of several clusters behind one port, told apart by SNI: NAME.test leads to the cluster NAME. */
+/**
+ * Starts a whole proxy in front of several clusters on one port. The SNI name selects the cluster: NAME.test leads to
+ * the cluster NAME.
+ */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -13,26 +16,26 @@ import { until } from "./h1.ts";
 import { testPki } from "./pki.ts";
 import { within } from "./within.ts";
 
-/** One cluster, whose backends are called b0, b1 and so on. */
+/** The configuration of one cluster. Its backends are called b0, b1 and so on. */
 export type ToldCluster = {
   readonly name: string;
-  /** On "localhost". */
+  /** The ports of its backends on "localhost". */
   readonly ports: readonly number[];
   /** The CA that issues their certificates; default: the tests' own CA. */
   readonly ca?: string;
-  /** More of it, as YAML in flow form, and of its tls. */
+  /** More members of the cluster and of its `tls`, as YAML in flow style. */
   readonly more?: string;
   readonly tls?: string;
-  /** More of its host, and of that one's tls. */
+  /** More members of the listener's `host` entry for this cluster, and of the `tls` of this entry. */
   readonly host?: string;
   readonly hostTls?: string;
 };
 
 export type ClustersOptions = {
   readonly files?: Readonly<Record<string, string>>;
-  /** How long a cluster that is removed keeps its clients. */
+  /** How long the clients of a removed cluster stay connected. */
   readonly drainTimeout?: string;
-  /** More lines of listeners, and of the file. */
+  /** More lines of YAML: for the listeners, and for the end of the file. */
   readonly listeners?: string;
   readonly extra?: string;
 };
@@ -41,9 +44,9 @@ export type SeveralClusters = {
   readonly running: Running;
   readonly entries: readonly Entry[];
   readonly place: Place;
-  /** Takes other clusters; returns what waits for a restart. */
+  /** Reloads the configuration with these clusters. Returns the settings that need a restart, or the failure. */
   reload(clusters: readonly ToldCluster[]): Promise<readonly string[] | Failure>;
-  /** Asks the cluster by its host's name. */
+  /** Sends a request to the host of this cluster. */
   ask(name: string, asking?: Asking): Promise<string>;
   readyAt(backend: string): Promise<void>;
   get(path: string): Promise<Record<string, unknown>>;
@@ -51,7 +54,7 @@ export type SeveralClusters = {
   stop(): Promise<void>;
 };
 
-/** Asks again and again, for ten seconds at most. */
+/** Waits until `holds` resolves with true. Tries every 50 ms, and throws after ten seconds. */
 export async function eventually(what: string, holds: () => Promise<boolean>): Promise<void> {
   for (let left = 200; left > 0; left -= 1) {
     if (await holds()) return;
@@ -77,7 +80,7 @@ function upstreamOf({ name, ports, ca, more = "", tls = "" }: ToldCluster): stri
   return `  - {name: ${name}, ${backends}tls: {caFile: ${file}${tls}}${more}}`;
 }
 
-/** The first one is behind every name that no host has. */
+/** Starts the proxy. The first cluster also serves every SNI name that no host has. */
 export async function startClusters(
   clusters: readonly ToldCluster[],
   { files = {}, drainTimeout = "500ms", listeners = "", extra = "" }: ClustersOptions = {},

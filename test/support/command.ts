@@ -1,4 +1,4 @@
-/** The command line as its user has it: a process, what it says, how it ends. */
+/** Runs the command line tool as a process, and captures its output and exit code. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { within } from "./within.ts";
 
@@ -6,11 +6,11 @@ const running = new Set<ChildProcess>();
 
 export type Command = {
   readonly child: ChildProcess;
-  /** The first line with `word` in it, on either output. */
+  /** Resolves with the first line of stdout or stderr that contains `word`. */
   said(word: string | RegExp): Promise<string>;
-  /** All that it has said so far. */
+  /** Returns all output so far. */
   text(): string;
-  /** Its exit code; waited for from the reading on. */
+  /** Resolves with the exit code. */
   readonly ended: Promise<number | null>;
 };
 
@@ -60,7 +60,7 @@ export function command(args: readonly string[], env: Readonly<Record<string, st
   };
 }
 
-/** For `test.after`: whatever still runs. */
+/** Kills all commands that still run; for `test.after`. */
 export function endCommands(): void {
   for (const child of running) child.kill("SIGKILL");
 }

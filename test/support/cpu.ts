@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 
-/** Milliseconds of CPU that the work takes, whatever other processes keep the machine busy meanwhile. */
+/** Returns the CPU time of `work` in ms. Other processes on the machine do not change it. */
 export function cpuMs(work: () => void): number {
   const before = process.cpuUsage();
   work();
@@ -8,7 +8,10 @@ export function cpuMs(work: () => void): number {
   return (user + system) / 1000;
 }
 
-/** In ms, of a process' first thread since it began (proc_pid_schedstat); 0 where the kernel does not count it. */
+/**
+ * Returns how many ms the main thread of a process has waited for a CPU since the process started (proc_pid_schedstat);
+ * 0 if the kernel does not count it.
+ */
 export function waitedBy(pid: number | string): number {
   try {
     return Number(readFileSync(`/proc/${pid}/schedstat`, "utf8").split(" ")[1]) / 1e6;

@@ -1,11 +1,11 @@
-/** Apiservers that say of themselves where they are, for those who look. */
+/** Fake apiservers that publish their own addresses, for tests of backend discovery. */
 import { createServer, type Server } from "node:https";
 import type { AddressInfo } from "node:net";
 import { testPki } from "./pki.ts";
 
 const servers: Server[] = [];
 
-/** One ready apiserver at 10.0.0.1:6443. */
+/** The response to a request for the list of EndpointSlices: one ready apiserver at 10.0.0.1:6443. */
 const slices = {
   kind: "EndpointSliceList",
   apiVersion: "discovery.k8s.io/v1",
@@ -20,7 +20,7 @@ const slices = {
   ],
 };
 
-/** One live Lease, of 10.0.0.2:6443. */
+/** The response to a request for the list of Leases: one live apiserver at 10.0.0.2:6443. */
 const leases = {
   kind: "LeaseList",
   apiVersion: "coordination.k8s.io/v1",
@@ -38,7 +38,10 @@ const leases = {
 
 export type Played = { readonly url: string; readonly asked: string[] };
 
-/** An apiserver that knows itself, and one token; `isMute` takes the request and says nothing. */
+/**
+ * Starts an apiserver that accepts only the token "good", and answers with its own address. If `isMute` is true, it
+ * accepts requests and never answers.
+ */
 export async function startApiserver(isMute = false): Promise<Played> {
   const { serving } = await testPki();
   const asked: string[] = [];
@@ -57,7 +60,7 @@ export async function startApiserver(isMute = false): Promise<Played> {
   return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-/** All that were started. */
+/** Closes all apiservers that were started. */
 export function endApiservers(): void {
   for (const server of servers.splice(0)) {
     server.closeAllConnections();

@@ -1,6 +1,6 @@
 import type { Exchange } from "../../src/proxy/request/exchange.ts";
 
-/** What holds between the fields of an exchange, in each state (the doc comment of exchange.ts). */
+/** The invariants between the members of an Exchange in each state. The comment in exchange.ts describes the states. */
 const invariants: Readonly<Record<string, (exchange: Exchange) => boolean>> = {
   "in placing no attempt is under way": ({ state, attempts }) =>
     state !== "placing" || (attempts.first === undefined && !attempts.hasTwo),
@@ -18,7 +18,7 @@ const invariants: Readonly<Record<string, (exchange: Exchange) => boolean>> = {
     state === "watching" || state === "finishing" || state === "ended" || watch === undefined,
 };
 
-/** Throws if an invariant of one of these does not hold. To be called between two turns of the event loop. */
+/** Throws if an exchange violates an invariant. Call it only between two turns of the event loop. */
 export function checkExchanges(exchanges: readonly Exchange[]): void {
   for (const exchange of exchanges)
     for (const [name, holds] of Object.entries(invariants))

@@ -1,16 +1,25 @@
-/** Every regular expression in a source text: literals, and calls of RegExp. A scanner of our own, no parser of TypeScript. */
+/**
+ * Finds every regular expression of a source text: the literals, and the calls of RegExp. It is a simple scanner, not a
+ * TypeScript parser.
+ */
 
-/** As it stands in the source, slashes and flags included; a call of RegExp up to the end of its line. */
+/**
+ * `text` is the expression as the source has it, with slashes and flags. For a call of RegExp it is the rest of the
+ * line.
+ */
 export type Found = { readonly file: string; readonly line: number; readonly text: string };
 
-/** Words behind which a slash begins an expression; behind any other name, a number or `)` it divides. */
+/**
+ * Keywords after which a slash begins a regular expression. After any other name, a number or `)` a slash is the
+ * division operator.
+ */
 const before = new Set(["return", "typeof", "case", "in", "of", "do", "else", "void", "delete", "await"]);
 
 export function expressionsIn(file: string, source: string): Found[] {
   const found: Found[] = [];
-  /** What stood last: a word, or one character. */
+  /** The previous token: a word, or one character. */
   let last = "";
-  /** How deep the braces are inside each `${` that is open. */
+  /** For each open `${`: the number of braces that are open inside it. */
   const templates: number[] = [];
   let at = 0;
   const lineOf = (index: number): number => source.slice(0, index).split("\n").length;
@@ -73,7 +82,10 @@ function endOf(source: string, end: string, from: number): number {
   return at < 0 ? source.length : at + end.length;
 }
 
-/** Where a string or an expression ends; a slash inside brackets ends none. */
+/**
+ * Returns the index after the end of a string or a regular expression. A slash inside brackets does not end a regular
+ * expression.
+ */
 function literalEnd(source: string, from: number, end: string): number {
   let inBrackets = false;
   for (let at = from + 1; at < source.length; at += 1) {

@@ -1,4 +1,7 @@
-/** Milliseconds of the fastest of some runs: what the work costs, whatever else the machine does meanwhile. */
+/**
+ * Runs `work` five times, and returns the shortest time in ms. The shortest run is the one that other load on the
+ * machine affected least.
+ */
 export function fastestMs(work: () => void): number {
   let best = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 5; run++) {

@@ -1,4 +1,7 @@
-/** A measured fact for the runner to show. On a line of its own: uvu leaves the line with its dots open. */
+/**
+ * Prints a measured value for the test runner to show. It starts with a line break, because uvu leaves its line of dots
+ * open.
+ */
 export function figure(text: string): void {
   process.stdout.write(`\nfigure: ${text}\n`);
 }

@@ -1,7 +1,7 @@
 /**
- * Ports for servers that a test starts in other processes. They lie below the range that the kernel takes the ports of
- * outgoing connections from (32768 to 60999), because a connection of another test could take such a port before the
- * server listens at it.
+ * Ports for servers that a test starts in other processes. They lie below the range from which the kernel takes the
+ * ports of outgoing connections (32768 to 60999). A connection of another test could otherwise take such a port before
+ * the server listens at it.
  */
 import { once } from "node:events";
 import { createServer } from "node:net";
@@ -9,14 +9,17 @@ import { createServer } from "node:net";
 const firstPort = 20_000;
 const ports = 12_000;
 
-/** A port of 127.0.0.1 that no process listens at. It is random, because several test files run at the same time. */
+/**
+ * Returns a port of 127.0.0.1 that no process listens at. It is random, because several test files run at the same
+ * time.
+ */
 export async function freePort(): Promise<number> {
   const port = firstPort + Math.floor(Math.random() * ports);
   const server = createServer().listen(port, "127.0.0.1");
   try {
     await once(server, "listening");
   } catch {
-    return freePort(); // a process listens at it
+    return freePort(); // Another process listens at it.
   }
   server.close();
   await once(server, "close");

@@ -1,6 +1,7 @@
 /**
- * Clients with certificates, and a backend that identifies them as an apiserver would (k8s.io/apiserver, union): by the
- * proxy's headers on a socket with the front-proxy certificate, then by a bearer, else as anonymous.
+ * Clients with certificates, and a backend that authenticates them in the apiserver's order (union in
+ * k8s.io/apiserver): first by the proxy's X-Remote headers on a connection with the front-proxy certificate, then by a
+ * bearer token, else as anonymous.
  */
 import { X509Certificate } from "node:crypto";
 import { once } from "node:events";
@@ -14,9 +15,9 @@ import { testPki } from "./pki.ts";
 import type { PlayedTarget, TestProxy } from "./proxy.ts";
 
 export type FrontProxyPki = {
-  /** Signs clients. */
+  /** The CA that signs client certificates. */
   readonly clients: Authority;
-  /** Signs the front-proxy certificate. */
+  /** The CA that signs the front-proxy certificate. */
   readonly authority: Authority;
   readonly pair: Pair;
 };
@@ -29,20 +30,20 @@ export async function frontProxyPki(): Promise<FrontProxyPki> {
   return { clients, authority, pair: authority.issue({ name: "front-proxy-client", usage: "client" }) };
 }
 
-/** One request, as the backend saw it. */
+/** One request as the backend received it. */
 export type Seen = {
-  /** The common name of the certificate on its socket; "" without one. */
+  /** The common name of the client certificate on this connection; "" if there is none. */
   readonly shown: string;
   readonly headers: IncomingHttpHeaders;
-  /** There once the answer has ended. */
+  /** Complete once the request has ended. */
   trailers: object;
-  /** "front-proxy alice devs|a, b", "bearer x" or "anonymous". */
+  /** The authenticated user: "front-proxy alice devs|a, b", "bearer x" or "anonymous". */
   readonly who: string;
 };
 
 export type JudgingBackend = PlayedTarget & {
   readonly seen: Seen[];
-  /** Sockets by the common name that they showed. */
+  /** One entry for each connection: the common name of its client certificate. */
   readonly sockets: readonly string[];
   stop(): void;
 };
@@ -70,20 +71,20 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
     const socket =
       (request.httpVersionMajor === 2 ? request.stream.session?.socket : undefined) ?? request.socket;
     const shown = commonNameOn(socket);
-    // node:http2 joins repeated fields; the raw ones are as they came.
+    // node:http2 joins repeated fields, so the user is derived from the raw headers.
     const one: Seen = {
       shown,
       headers: request.headers,
       trailers: {},
       who: whoOf(shown, request.rawHeaders),
     };
-    // Requests of the proxy itself are not what a test asks.
+    // The proxy's own requests, such as health probes, are not recorded.
     if (request.url !== "/readyz?verbose" && request.url !== "/version") seen.push(one);
     request.resume();
     request.on("end", () => {
       one.trailers = request.trailers;
       response.setHeader("content-type", "text/plain");
-      // A certificate of an authority that it does not know, or one that has ended, is an error there (x509.go).
+      // An apiserver, too, answers 401 to a certificate of an unknown CA, and to an expired one (x509.go).
       if (shown !== "" && !isAuthorized(socket)) response.statusCode = 401;
       if (response.statusCode === 200 && request.url.includes("watch=1")) watch(response);
       else response.end(one.who);
@@ -106,19 +107,25 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
   };
 }
 
-/** node:http2 lends its socket through a proxy that hides what there is, but gives it. */
+/**
+ * Returns the client certificate of a connection. node:http2 wraps the socket in a JavaScript Proxy. Reading a member
+ * returns that of the socket, but the operator `in` does not find it.
+ */
 function certificateOn(socket: object): X509Certificate | undefined {
   const read: unknown = Reflect.get(socket, "getPeerX509Certificate");
   const certificate: unknown = typeof read === "function" ? Reflect.apply(read, socket, []) : undefined;
   return certificate instanceof X509Certificate ? certificate : undefined;
 }
 
-/** Of the certificate on it; "" without one. */
+/** Returns the common name of the client certificate on this connection; "" if there is none. */
 export function commonNameOn(socket: object): string {
   return /CN=(.*)/.exec(certificateOn(socket)?.subject ?? "")?.[1] ?? "";
 }
 
-/** With every request anew, as there: OpenSSL has looked at the dates in the handshake only. */
+/**
+ * True if the certificate was verified and has not expired. An apiserver, too, checks the dates with every request,
+ * whereas OpenSSL checks them only in the handshake.
+ */
 function isAuthorized(socket: object): boolean {
   const ends = certificateOn(socket)?.validToDate.getTime() ?? 0;
   return Reflect.get(socket, "authorized") === true && ends > Date.now();
@@ -128,7 +135,7 @@ type Watched = Pick<NodeJS.WritableStream, "write" | "on"> & {
   setHeader(name: string, value: string): unknown;
 };
 
-/** An event five times a second until the client is gone. */
+/** Sends a watch event every 200 ms until the client closes the connection. */
 function watch(response: Watched): void {
   response.setHeader("content-type", "application/json");
   let version = 1;
@@ -140,7 +147,10 @@ function watch(response: Watched): void {
   response.on("close", () => clearInterval(timer));
 }
 
-/** As the apiserver reads it: field names without regard to case, `_` is no `-`. */
+/**
+ * Returns the authenticated user by the apiserver's rules: field names are case-insensitive, and `_` is not equal to
+ * `-`.
+ */
 function whoOf(shown: string, rawHeaders: readonly string[]): string {
   const valuesOf = (wanted: string): string[] =>
     rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === wanted);
@@ -153,7 +163,7 @@ function whoOf(shown: string, rawHeaders: readonly string[]): string {
   return token === undefined ? "anonymous" : `bearer ${token}`;
 }
 
-/** A client's own socket to the proxy, after the handshake. */
+/** Opens a TLS connection to the proxy, and resolves after the handshake. */
 export function shake(options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
   return new Promise((resolve, reject) => {
     const socket = tls.connect({ host: "127.0.0.1", servername: "localhost", ...options });
@@ -162,13 +172,13 @@ export function shake(options: tls.ConnectionOptions): Promise<tls.TLSSocket> {
   });
 }
 
-/** Where a proxy is, and the CA of its certificate. */
+/** The address of a proxy, and the CA of its certificate. */
 export type Place = Pick<TestProxy, "url" | "port" | "ca">;
 
 export type Asking = {
   readonly pair?: Pair | undefined;
   readonly headers?: Record<string, string | string[]>;
-  /** The name that is asked for in the handshake, and the one in the request. */
+  /** `servername` is the SNI name of the handshake, `authority` the :authority or Host of the request. */
   readonly servername?: string;
   readonly authority?: string;
 };
@@ -180,7 +190,7 @@ export function tlsOptions(
   return { ca, port, ...(pair === undefined ? {} : { cert: pair.certificate, key: pair.key }) };
 }
 
-/** Status and body of an answer over a session of its own. */
+/** Sends one request over a new HTTP/2 session, and returns status and body. */
 export async function askH2(proxy: Place, asking: Asking): Promise<string> {
   const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
   const socket = await shake({ ...tlsOptions(proxy, pair), servername, ALPNProtocols: ["h2"] });
@@ -194,7 +204,7 @@ export async function askH2(proxy: Place, asking: Asking): Promise<string> {
   return `${String(head[":status"])} ${Buffer.concat(chunks).toString()}`;
 }
 
-/** The same over HTTP/1.1. */
+/** Sends one request over a new HTTP/1.1 connection, and returns status and body. */
 export async function askH1(proxy: Place, asking: Asking): Promise<string> {
   const { pair, headers = {}, servername = "localhost", authority = "localhost" } = asking;
   const request = https.request({

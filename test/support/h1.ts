@@ -7,7 +7,7 @@ import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connectio
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 
-/** An HTTP/1.1 client without credentials. */
+/** Returns an HTTP/1.1 client without credentials. */
 export function anyone(): Client {
   return new Client({
     address: "192.0.2.1",
@@ -19,7 +19,10 @@ export function anyone(): Client {
   });
 }
 
-/** The exchange's end of one request: says what came, and answers as told. */
+/**
+ * Stands in for the exchange (the state of one request in the proxy): records what the client sent, and responds as the
+ * test says.
+ */
 export class ScriptedExchange implements StreamListener {
   readonly fields: readonly Field[];
   readonly end: boolean;
@@ -59,7 +62,7 @@ export class ScriptedExchange implements StreamListener {
     this.sentCount += count;
   }
 
-  /** A head, an interim head or trailers: `":status 200"`, `"content-length 5"`. */
+  /** Sends a response head, an interim response or trailers, for example `":status 200"` and `"content-length 5"`. */
   answer(lines: readonly string[], end = false): void {
     this.side.sendHeaders(lines.map(fieldOf), end);
   }
@@ -69,7 +72,7 @@ export class ScriptedExchange implements StreamListener {
     this.side.sendData(bytes, 0, bytes.length, end);
   }
 
-  /** Waits until `isTrue`, which something that this exchange is told makes so. */
+  /** Waits until `isTrue` returns true. Throws after 3 s. */
   async until(what: string, isTrue: () => boolean): Promise<void> {
     await until(what, isTrue);
   }
@@ -97,17 +100,17 @@ export type ScriptedH1 = {
   readonly upgrades: { readonly socket: Socket; readonly head: Buffer }[];
   readonly drains: (() => void)[];
   connect(): Promise<RawPeer>;
-  /** As the listener has them. */
+  /** The clients of the open connections, as the listener knows them. */
   readonly clients: readonly H1Client[];
-  /** The next request that became an exchange. */
+  /** Resolves with the next exchange that this method has not returned yet. */
   exchange(): Promise<ScriptedExchange>;
   readonly exchanges: ScriptedExchange[];
-  /** Gets each exchange before every other consumer. */
+  /** Called with each new exchange, before all other consumers. */
   onExchange: (exchange: ScriptedExchange) => void;
   close(): void;
 };
 
-/** createH1 behind a listening socket, before exchanges that the test plays. */
+/** Starts createH1 on a listening socket. Its requests become exchanges that the test answers. */
 export async function startH1(): Promise<ScriptedH1> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -164,7 +167,7 @@ export async function startH1(): Promise<ScriptedH1> {
   return own;
 }
 
-/** Requests without a body of their own, with these fields. */
+/** The text of a request head with these extra fields. The caller sends a body, if any, separately. */
 export const get = (path: string, ...fields: string[]): string =>
   [`GET ${path} HTTP/1.1`, "Host: api", ...fields, "", ""].join("\r\n");
 export const post = (...fields: string[]): string =>

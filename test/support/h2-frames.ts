@@ -1,6 +1,6 @@
 /**
- * Frames as values and as lines of text, for tests. Written apart from src/h2 on purpose: what a test says of bytes
- * must not come from the code under test. Header blocks are literals without a table.
+ * HTTP/2 frames as values and as lines of text. This file shares no code with src/h2, because tests must not derive
+ * their expected bytes from the code under test. Header blocks consist of literals and use no dynamic table.
  */
 import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 
@@ -73,7 +73,7 @@ function u32(...values: number[]): Buffer {
   return bytes;
 }
 
-/** `DATA`; with "end" it ends its stream. */
+/** Returns a DATA frame; "end" sets END_STREAM. */
 export function data(id: number, body: Buffer | string, end?: "end"): Frame {
   return raw(0, end === "end" ? endStream : 0, id, body);
 }
@@ -82,15 +82,15 @@ export type HeadersOf = {
   of(fields: Fields, end?: "end"): Frame;
   get(path: string, ...more: Fields): Frame;
   head(path: string, ...more: Fields): Frame;
-  /** Leaves the stream open for a body. */
+  /** A request head without END_STREAM, so that a body can follow. */
   post(path: string, ...more: Fields): Frame;
   status(status: number, ...more: Fields): Frame;
-  /** A whole answer without a body. */
+  /** A response without a body: HEADERS with END_STREAM. */
   statusOnly(status: number, ...more: Fields): Frame;
   trailers(...fields: Fields): Frame;
 };
 
-/** The head, interim head or trailers of a stream, in one frame: `headers(1).get("/api")`. */
+/** Builders of a HEADERS frame on this stream, for example `headers(1).get("/api")`. */
 export function headers(id: number): HeadersOf {
   const of = (fields: Fields, end?: "end"): Frame =>
     raw(1, endHeaders | (end === "end" ? endStream : 0), id, block(fields));
@@ -150,19 +150,22 @@ export function windowUpdate(id: number, increment: number): Frame {
   return raw(8, 0, id, u32(increment));
 }
 
-/** The same DATA or HEADERS frame with `count` bytes of padding. */
+/** Returns the same DATA or HEADERS frame with `count` bytes of padding. */
 export function padded(frame: Frame, count: number): Frame {
   const payload = Buffer.concat([Buffer.from([count]), frame.payload, Buffer.alloc(count)]);
   return { ...frame, flags: frame.flags | isPadded, payload };
 }
 
-/** The same HEADERS with priority fields. */
+/** Returns the same HEADERS frame with priority fields. */
 export function prioritized(frame: Frame, dependsOn: number): Frame {
   const payload = Buffer.concat([u32(dependsOn), Buffer.from([15]), frame.payload]);
   return { ...frame, flags: frame.flags | hasPriority, payload };
 }
 
-/** One HEADERS frame as HEADERS and CONTINUATION frames of so many bytes each; the last has the rest. */
+/**
+ * Splits a HEADERS frame into one HEADERS and several CONTINUATION frames with these payload sizes in bytes. The last
+ * frame has the rest.
+ */
 export function continued(frame: Frame, ...sizes: number[]): Frame[] {
   const frames: Frame[] = [];
   let at = 0;
@@ -181,7 +184,7 @@ export function block(fields: Fields): Buffer {
   return Buffer.concat(fields.flatMap(([name, value]) => [Buffer.from([0]), text(name), text(value)]));
 }
 
-/** RFC 7541 §5.2, plain; the length in the seven bits of §5.1. */
+/** A string literal without Huffman coding (RFC 7541 §5.2). Its length is an integer with a 7-bit prefix (§5.1). */
 function text(value: string): Buffer {
   const octets = Buffer.from(value, "latin1");
   if (octets.length < 127) return Buffer.concat([Buffer.from([octets.length]), octets]);
@@ -191,7 +194,7 @@ function text(value: string): Buffer {
   return Buffer.concat([Buffer.from([...prefix, rest]), octets]);
 }
 
-/** As it goes over the wire. */
+/** Returns the frames in their wire format. */
 export function wire(...frames: readonly Frame[]): Buffer {
   return Buffer.concat(
     frames.flatMap(({ type, flags, id, payload }) => {
@@ -205,7 +208,7 @@ export function wire(...frames: readonly Frame[]): Buffer {
   );
 }
 
-/** Whole frames off the front of `bytes`, and what is left. */
+/** Returns the complete frames at the start of `bytes`, and the remaining bytes. */
 export function parse(bytes: Buffer): { readonly frames: Frame[]; readonly rest: Buffer } {
   const frames: Frame[] = [];
   let at = 0;
@@ -224,7 +227,10 @@ export function parse(bytes: Buffer): { readonly frames: Frame[]; readonly rest:
   return { frames, rest: bytes.subarray(at) };
 }
 
-/** HEADERS whose CONTINUATION frames follow them become one frame; throws when they do not follow. */
+/**
+ * Merges each HEADERS frame with its CONTINUATION frames into one frame. Throws if a header block is incomplete or
+ * interrupted.
+ */
 export function joined(frames: readonly Frame[]): Frame[] {
   const whole: Frame[] = [];
   let open: Frame | undefined;
@@ -270,7 +276,10 @@ const lines: Readonly<Record<string, Line>> = {
   WINDOW_UPDATE: ({ id, payload }) => `WINDOW_UPDATE ${id} +${payload.readUInt32BE(0)}`,
 };
 
-/** One line that says what a frame is: `HEADERS 1 :status=200 END`. Header blocks need their session's decoder. */
+/**
+ * Returns a frame as one line of text, for example `HEADERS 1 :status=200 END`. `decoder` must be the one that has
+ * decoded all earlier header blocks of the session.
+ */
 export function shown(frame: Frame, decoder: HpackDecoder = new HpackDecoder()): string {
   const name = types[frame.type] ?? `TYPE_${frame.type}`;
   const line = lines[name];

@@ -1,13 +1,13 @@
 /**
- * A scripted peer that speaks frames: `peer.sends(headers(1).get("/api"))`, `peer.expects(headers(1).status(200))`.
- * It stands at the other end of a session or of a fake wire, and holds what it hears to the rules that a real peer
- * would: windows, header blocks, and nothing on a stream after its end.
+ * A scripted HTTP/2 peer: `peer.sends(headers(1).get("/api"))`, `peer.expects(headers(1).status(200))`. The other end
+ * is a session or a fake wire. Like a real peer it checks the frames that it receives: flow-control windows, header
+ * blocks, and that no frame follows the end of a stream.
  */
 import * as assert from "uvu/assert";
 import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import { type Frame, joined, parse, preface, shown, types, wire } from "./h2-frames.ts";
 
-/** Where the peer's bytes go, and what runs the turn in which they are answered. */
+/** The other end: `deliver` passes bytes to it, `turn` runs the loop turn in which it responds. */
 export type Far = {
   deliver(chunk: Buffer): void;
   turn(): void;
@@ -19,17 +19,20 @@ export class H2Peer {
   #bytes = Buffer.alloc(0);
   #awaitsPreface: boolean;
   #heard: string[] = [];
-  /** Bytes of DATA per stream, joined: what was heard of its body so far. */
+  /** For each stream the DATA that was received so far. */
   readonly #bodies = new Map<number, Buffer[]>();
   readonly #windows = new Map<number, number>([[0, 65_535]]);
   readonly #ended = new Set<number>();
-  /** INITIAL_WINDOW_SIZE: in force, and what was sent but is not acknowledged. */
+  /**
+   * INITIAL_WINDOW_SIZE: first the value in force, then the values of the SETTINGS that were sent and are not yet
+   * acknowledged.
+   */
   #initialWindow = 65_535;
   #settingsSent: (number | undefined)[] = [];
-  /** Sum of WINDOW_UPDATE heard, per stream. */
+  /** For each stream the sum of the WINDOW_UPDATE increments that were received. */
   readonly #granted = new Map<number, number>();
 
-  /** `awaitsPreface`: the session under test is a client. */
+  /** `awaitsPreface` is true if the session under test is a client, which sends the connection preface. */
   constructor(far: Far, awaitsPreface = false) {
     this.#far = far;
     this.#awaitsPreface = awaitsPreface;
@@ -37,12 +40,12 @@ export class H2Peer {
 
   // --- says ---
 
-  /** Sends them in one chunk; the turn runs. */
+  /** Sends the frames in one chunk, and runs one loop turn. */
   sends(...frames: readonly (Frame | Frame[])[]): void {
     this.sendsBytes(this.bytesOf(...frames));
   }
 
-  /** Sends them cut into chunks of `size` bytes, in one turn. */
+  /** Sends the frames in chunks of `size` bytes, all within one loop turn. */
   sendsInPieces(size: number, ...frames: readonly (Frame | Frame[])[]): void {
     const bytes = this.bytesOf(...frames);
     for (let at = 0; at < bytes.length; at += size)
@@ -50,7 +53,7 @@ export class H2Peer {
     this.#far.turn();
   }
 
-  /** The client's preface and its first SETTINGS. */
+  /** Sends the client's connection preface and the first SETTINGS. */
   greets(first: Frame): void {
     this.sendsBytes(Buffer.concat([Buffer.from(preface), this.bytesOf(first)]));
   }
@@ -60,7 +63,7 @@ export class H2Peer {
     this.#far.turn();
   }
 
-  /** The frames as bytes; windows that they give are noted as given. */
+  /** Returns the frames as bytes, and records the flow-control windows that they open. */
   bytesOf(...frames: readonly (Frame | Frame[])[]): Buffer {
     const flat = frames.flat();
     for (const frame of flat) this.#note(frame);
@@ -69,7 +72,7 @@ export class H2Peer {
 
   // --- hears ---
 
-  /** What the other side wrote. */
+  /** Receives bytes from the other end. */
   hears(buffers: readonly Buffer[]): void {
     const bytes = Buffer.concat([this.#bytes, ...buffers]);
     const { frames, rest } = parse(this.#withoutPreface(bytes));
@@ -77,7 +80,7 @@ export class H2Peer {
     for (const frame of joined(frames)) this.#hear(frame);
   }
 
-  /** Exactly these frames were heard since the last look, in this order. */
+  /** Asserts that exactly these frames were received since the previous call, in this order. */
   expects(...frames: readonly (Frame | string)[]): void {
     const heard = this.heard();
     assert.equal(
@@ -90,19 +93,19 @@ export class H2Peer {
     this.expects();
   }
 
-  /** What was heard since the last look, a line each. */
+  /** Returns the frames that were received since the previous call, one line each. */
   heard(): string[] {
     const heard = this.#heard;
     this.#heard = [];
     return heard;
   }
 
-  /** All DATA heard on a stream so far. */
+  /** Returns all DATA that was received on a stream so far. */
   body(id: number): Buffer {
     return Buffer.concat(this.#bodies.get(id) ?? []);
   }
 
-  /** Bytes that WINDOW_UPDATE frames on this stream have given us so far. */
+  /** Returns the sum of the WINDOW_UPDATE increments that were received on this stream. */
   granted(id: number): number {
     return this.#granted.get(id) ?? 0;
   }
@@ -154,7 +157,7 @@ export class H2Peer {
     let window: number | undefined;
     for (let at = 0; at + 6 <= payload.length; at += 6)
       if (payload.readUInt16BE(at) === 4) window = payload.readUInt32BE(at + 2);
-    // A larger window may be used from now on; a smaller one binds when it is acknowledged.
+    // The other end may use a larger window at once. A smaller one is enforced only after the acknowledgment.
     if (window !== undefined && window > this.#initialWindow) this.#apply(window);
     this.#settingsSent.push(window);
   }

@@ -1,4 +1,6 @@
-/** One session under test with its peer, a clock that moves when told, and owners that write down what they hear. */
+/**
+ * One HTTP/2 session under test with a scripted peer, a manual clock, and stream owners that record their callbacks.
+ */
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
@@ -14,12 +16,12 @@ export function fieldsOf(fields: Fields): Field[] {
   return fields.map(([name, value]) => new Field(name, value));
 }
 
-/** An owner that writes down what it hears, a line each, and grants what it is told to. */
+/** A stream owner that records its callbacks, one line each, and grants flow-control credit when the test says so. */
 export class Ear implements StreamListener {
   readonly lines: string[] = [];
   readonly pieces: Buffer[] = [];
   request: RequestHead | undefined;
-  /** Told instead of written down, when set. */
+  /** Callbacks that replace the record, if set. */
   onData: ((count: number, end: boolean) => void) | undefined;
   onSent: ((count: number) => void) | undefined;
   onReset: ((code: number) => void) | undefined;
@@ -61,10 +63,10 @@ export class SessionRig {
   readonly peer: H2Peer;
   readonly session: Session;
   readonly opened: Opened[] = [];
-  /** What happens to the session itself, a line each. */
+  /** The events of the session itself, one line each. */
   readonly lines: string[] = [];
   writes = 0;
-  /** What the socket answers to a write. */
+  /** The value that the fake socket returns from a write. */
   takes = true;
   onOpened: ((opened: Opened) => void) | undefined;
   onChanged: (() => void) | undefined;
@@ -110,7 +112,7 @@ export class SessionRig {
   }
 }
 
-/** A server session whose greeting is over. */
+/** Returns a server session after the exchange of preface and SETTINGS. */
 export function serverRig(first = settings(), maxStreams?: number): SessionRig {
   const rig = new SessionRig("server", maxStreams);
   rig.peer.greets(first);
@@ -118,13 +120,13 @@ export function serverRig(first = settings(), maxStreams?: number): SessionRig {
   return rig;
 }
 
-/** What the session wrote last, after this turn. */
+/** Runs one loop turn, and returns the last frame that the session wrote. */
 export function lastLine(rig: SessionRig): string | undefined {
   rig.clock.turn();
   return rig.peer.heard().at(-1);
 }
 
-/** A client session whose greeting is over. */
+/** Returns a client session after the exchange of preface and SETTINGS. */
 export function clientRig(first = settings()): SessionRig {
   const rig = new SessionRig("client");
   rig.clock.turn();

@@ -1,9 +1,12 @@
-/** Writes down what a reader passes on; DATA of one frame is joined, whatever its pieces were. */
+/**
+ * Records the frames that a frame reader reports. DATA of one stream is joined, so that the record does not depend on
+ * how the bytes were split.
+ */
 import type { SessionFrames, StreamFrames } from "../../src/h2/frame/frame.ts";
 
 export class SinkRecord implements StreamFrames, SessionFrames {
   readonly lines: string[] = [];
-  /** Pieces of DATA told. */
+  /** Number of pieces in which DATA was reported. */
   pieces = 0;
   #body: { readonly id: number; bytes: Buffer } | undefined;
 
@@ -60,7 +63,7 @@ export class SinkRecord implements StreamFrames, SessionFrames {
     this.#write(`unknown ${octets}`);
   }
 
-  /** Everything told so far, with the DATA that is still open. */
+  /** Returns everything recorded so far, including DATA whose frame is not complete. */
   get told(): string[] {
     this.#flush();
     return this.lines;

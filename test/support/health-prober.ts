@@ -1,7 +1,7 @@
 /**
- * Asks a health endpoint fifty times a second, each time on a socket of its own as a kubelet does, from a process of its own,
- * so that what its starter does costs it nothing. With each answer it tells how long the asked process waited for a
- * processor meanwhile, or this one: that is the machine's doing, where a crowd shares it with what it is to serve.
+ * Sends fifty health requests a second from a process of its own, each on a new connection as a kubelet does, so that a
+ * busy test process does not delay them. Also measures how long the probed process and this one waited for a CPU during
+ * each request. Other load on the machine causes this wait, not the proxy.
  */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
@@ -19,24 +19,24 @@ type Probe = { readonly tookMs: number; readonly waitedMs: number; readonly isWe
 export type HealthTimes = {
   readonly asked: number;
   readonly failed: number;
-  /** From question to answer, sorted. */
+  /** Time in ms from request to response, sorted. */
   readonly took: readonly number[];
-  /** The same without what was waited for a processor. */
+  /** The same times without the time spent waiting for a CPU, sorted. */
   readonly own: readonly number[];
 };
 
 export class HealthProber {
   readonly #child: ChildProcess;
 
-  /** `pid` is whose endpoint it is. */
+  /** `pid` is the process that serves the endpoint. */
   constructor(url: string, pid: number) {
     this.#child = fork(file, [url, String(pid)], { execArgv: [] });
-    // A test that fails before it has the times is not kept from its end.
+    // The child process must not keep a failed test from exiting.
     this.#child.unref();
     this.#child.channel?.unref();
   }
 
-  /** Stops asking; resolves when the last question is answered. */
+  /** Stops sending requests, and resolves after the last response. */
   async times(): Promise<HealthTimes> {
     this.#child.send("enough");
     const [probes] = (await within(20_000, "the prober", once(this.#child, "message"))) as [Probe[]];
@@ -56,7 +56,7 @@ function ask(url: string, pid: string): Promise<Probe> {
   return new Promise((resolve) => {
     const done = (isWell: boolean): void => {
       const tookMs = performance.now() - began;
-      // Both may have waited at the same time: the longer of the two is the least that it cost.
+      // Both processes may have waited at the same time, so only the longer wait is subtracted.
       const waitedMs = Math.min(tookMs, Math.max(waitedBy(pid) - before[0], waitedBy("self") - before[1]));
       resolve({ tookMs, waitedMs, isWell });
     };
@@ -69,7 +69,7 @@ function ask(url: string, pid: string): Promise<Probe> {
 }
 
 async function tell(probes: readonly Promise<Probe>[]): Promise<void> {
-  // The channel has more to carry than it takes at once.
+  // The message is larger than what the channel accepts at once, so the process disconnects only after it was sent.
   process.send?.(await Promise.all(probes), () => process.disconnect());
 }
 
@@ -87,7 +87,7 @@ if (process.argv[1] === file) {
   try {
     setPriority(constants.priority.PRIORITY_HIGH);
   } catch {
-    // Only root may: what it waits itself is told all the same.
+    // Only root may raise the priority. Without it the wait of this process is still measured.
   }
   askOnAndOn(process.argv[2] ?? "", process.argv[3] ?? "");
 }

@@ -1,12 +1,12 @@
-/** ClientHellos, byte for byte. */
+/** Builds TLS ClientHello messages byte by byte. */
 
 export type HelloOptions = {
   readonly serverName?: string;
-  /** Bytes of an unknown extension. */
+  /** Length of a padding extension in bytes. */
   readonly paddingBytes?: number;
-  /** What each record carries at most. */
+  /** The largest number of bytes in one TLS record. */
   readonly recordBytes?: number;
-  /** Put before the server's name, whole. */
+  /** Complete extensions that come before the server name. */
   readonly extensions?: readonly Buffer[];
 };
 
@@ -28,11 +28,11 @@ export function nameExtension(...names: readonly string[]): Buffer {
   return extension(0, vector(2, ...entries));
 }
 
-/** The message with its own header, in no record yet. */
+/** Returns the handshake message with its header, without TLS records. */
 export function helloMessage({ serverName, paddingBytes = 0, extensions = [] }: HelloOptions = {}): Buffer {
   const all = [...extensions];
   if (serverName !== undefined) all.push(nameExtension(serverName));
-  // One extension holds 65,535 bytes at most, and so do all together.
+  // One extension and the list of extensions are each limited to 65,535 bytes.
   if (paddingBytes > 0) all.push(extension(21, Buffer.alloc(paddingBytes)));
   const body = Buffer.concat([
     Buffer.from([3, 3]),

@@ -1,6 +1,9 @@
 /**
- * One part of the herd in a process of its own (herd-part.ts): an apiserver that accepts bearers that begin with "good" and
- * sends GOAWAY behind each 401; the herd; a flood of watches without an accepted credential; or a proven client.
+ * Runs one role of the herd test in a process of its own (started by herd-part.ts). The roles are:
+ * - an apiserver that accepts bearer tokens beginning with "good", and sends GOAWAY after each 401
+ * - the herd: many clients that open their watches at once
+ * - a flood of watches without an accepted credential
+ * - a proven client, whose credential an apiserver has accepted before
  */
 import http2 from "node:http2";
 import net, { type AddressInfo } from "node:net";
@@ -10,7 +13,7 @@ import type { HerdPart, PartState } from "./herd-part.ts";
 
 const firstAgent = "kube-controller-manager";
 const watchPath = "/api/v1/pods?watch=1";
-/** Bearers that share a connection, so that all parts have descriptors enough. */
+/** Number of bearer tokens that share a connection, so that no process runs out of file descriptors. */
 const bearersPerSession = 10;
 
 const part = JSON.parse(process.argv[2] ?? "{}") as HerdPart;
@@ -84,7 +87,7 @@ function ask(
   stream.resume();
 }
 
-/** Opens the watches of all bearers at the rate; is done when each is answered. */
+/** Opens the watches of all bearer tokens at `perSecond`. The herd is done when each watch has a response. */
 async function herd(herdPart: HerdPart): Promise<void> {
   const { port, ca, address, bearers, watchesEach, perSecond, path = watchPath, firstWatches = 0 } = herdPart;
   const firstEach = Math.floor((bearers * watchesEach) / Math.max(1, firstWatches));
@@ -104,7 +107,10 @@ async function herd(herdPart: HerdPart): Promise<void> {
   isDone = true;
 }
 
-/** Half with invented tokens, half without one, on ten connections that are made anew when they end. */
+/**
+ * Sends requests on ten connections, which are reopened when they end. Half of the requests have an invented token,
+ * half have none.
+ */
 function flood({ port, ca, address, perSecond }: HerdPart): void {
   const sessions: http2.ClientHttp2Session[] = [];
   setInterval(() => {
@@ -125,7 +131,7 @@ function proven({ port, ca, address, perSecond, pids = [] }: HerdPart): void {
   setInterval(() => {
     const before = waits();
     ask(session, "/api/v1/pods", { bearer: "good-old" }, (tookMs) => {
-      // They may have waited at the same time: the longest wait is the least that it cost.
+      // The processes may have waited at the same time, so only the longest wait is subtracted.
       const waitedMs = Math.max(...waits().map((ms, at) => ms - (before[at] ?? ms)));
       slowestOwnMs = Math.max(slowestOwnMs, tookMs - waitedMs);
     });
@@ -155,7 +161,7 @@ async function backend({ certificate, key }: HerdPart): Promise<number> {
       if (!String(headers[":path"]).includes("watch=1")) stream.end("{}\n");
     }
   });
-  /** As an apiserver: 401, GOAWAY for what comes after, and the end of the connection a second later (Go's goAwayTimeout). */
+  /** Rejects as an apiserver does: 401, GOAWAY, and one second later the end of the connection (Go's goAwayTimeout). */
   function reject(stream: http2.ServerHttp2Stream): void {
     const { session } = stream;
     if (stream.destroyed || session === undefined) return;

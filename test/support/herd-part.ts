@@ -1,4 +1,7 @@
-/** Starts the parts of the herd (herd-child.ts), each in a process of its own, so that none takes another's time. */
+/**
+ * Starts the roles of the herd test (herd-child.ts), each in a process of its own, so that they do not delay each
+ * other.
+ */
 import { type ChildProcess, fork } from "node:child_process";
 import { once } from "node:events";
 import { fileURLToPath } from "node:url";
@@ -6,46 +9,50 @@ import { within } from "./within.ts";
 
 export type HerdPart = {
   readonly role: "backend" | "herd" | "flood" | "proven";
-  /** The proxy's, and the loopback address that the client connects from. */
+  /** The port of the proxy, the CA of its certificate, and the loopback address from which the client connects. */
   readonly port: number;
   readonly ca: string;
   readonly address: string;
   readonly bearers: number;
   readonly watchesEach: number;
   readonly perSecond: number;
-  /** What the herd watches; default: pods, without a version. */
+  /** The path that the herd watches; default: pods, without a resourceVersion. */
   readonly path?: string;
-  /** Number of the herd's watches, spread over all, whose program is a controller manager. */
+  /**
+   * Number of watches whose User-Agent is kube-controller-manager. They are spread evenly over all watches of the herd.
+   */
   readonly firstWatches?: number;
-  /** A proven client's: the processes that its requests pass. */
+  /** Role "proven" only: the processes on the path of its requests. */
   readonly pids?: readonly number[];
-  /** A backend's own. */
+  /** Role "backend" only. */
   readonly certificate: string;
   readonly key: string;
 };
 
-/** What was asked and answered, by status, and how late. */
+/** Counts of requests and of responses by status, and response times in ms. */
 export type PartState = {
   readonly asked: number;
   readonly counts: Readonly<Record<string, number>>;
   readonly halfMs: number;
   readonly slowestMs: number;
-  /** A proven client's: its slowest, without what the processes on the way waited for a processor meanwhile. */
+  /**
+   * Role "proven" only: its longest response time, without the time that the processes on the path waited for a CPU.
+   */
   readonly slowestOwnMs: number;
-  /** A backend's: requests of a controller manager. */
+  /** Role "backend" only: number of requests from kube-controller-manager. */
   readonly askedFirst: number;
-  /** The herd's: streams that are over. */
+  /** Role "herd" only: number of streams that have ended. */
   readonly closed: number;
-  /** A backend's: those that it has sent. */
+  /** Role "backend" only: number of GOAWAYs that it has sent. */
   readonly goAways: number;
-  /** True if each watch of the herd is answered. */
+  /** True if each watch of the herd has a response. */
   readonly isDone: boolean;
 };
 
 const file = fileURLToPath(new URL("./herd-child.ts", import.meta.url));
 
 export class PartProcess {
-  /** A backend's. */
+  /** Role "backend" only. */
   readonly port: number;
   readonly #child: ChildProcess;
 

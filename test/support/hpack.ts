@@ -2,12 +2,12 @@ import { Field } from "../../src/h2/core/field.ts";
 import type { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import type { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 
-/** Hexadecimal digits, with blanks where they help, as bytes. */
+/** Converts hexadecimal digits, with optional blanks, to bytes. */
 export function hex(digits: string): Buffer {
   return Buffer.from(digits.replaceAll(/\s/g, ""), "hex");
 }
 
-/** `name: value` lines as fields. */
+/** Converts `name: value` lines to fields. */
 export function fields(...texts: readonly string[]): Field[] {
   return texts.map((text) => {
     const colon = text.indexOf(": ", 1);
@@ -15,7 +15,7 @@ export function fields(...texts: readonly string[]): Field[] {
   });
 }
 
-/** The other way round, to compare. */
+/** Converts fields to `name: value` lines, for comparison. */
 export function lines(list: readonly Field[]): string[] {
   return list.map(({ name, value }) => `${name}: ${value}`);
 }
@@ -24,7 +24,7 @@ export function decode(decoder: HpackDecoder, block: Buffer): Field[] {
   return decoder.decode(block, 0, block.length);
 }
 
-/** The block alone; fails when it is longer than bound() said. */
+/** Returns the encoded header block. Throws if it is longer than the result of bound(). */
 export function encode(encoder: HpackEncoder, list: readonly Field[]): Buffer {
   const bound = encoder.bound(list);
   const out = Buffer.alloc(bound + 64);
@@ -33,7 +33,10 @@ export function encode(encoder: HpackEncoder, list: readonly Field[]): Buffer {
   return out.subarray(7, end);
 }
 
-/** RFC 7541 §5.1. Another opinion than the encoder's, for blocks that it would not write. */
+/**
+ * Encodes an integer (RFC 7541 §5.1). Independent of the encoder under test, so that tests can write blocks that the
+ * encoder never would.
+ */
 export function integer(pattern: number, mask: number, value: number): Buffer {
   if (value < mask) return Buffer.from([pattern | value]);
   const octets = [pattern | mask];
@@ -42,7 +45,7 @@ export function integer(pattern: number, mask: number, value: number): Buffer {
   return Buffer.from([...octets, rest]);
 }
 
-/** A literal field by its words, plain strings. */
+/** Encodes a literal field with plain strings. `pattern` is its first byte. */
 export function literal(pattern: number, name: string, value: string): Buffer {
   return Buffer.concat([Buffer.from([pattern]), plainString(name), plainString(value)]);
 }

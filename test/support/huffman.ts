@@ -1,16 +1,19 @@
 import { huffmanCodes } from "../../src/h2/hpack/huffman.ts";
 
-/** The bytes' codes one after another, as a string of bits. */
+/** Returns the Huffman codes of the bytes as a string of 0 and 1. */
 export function huffmanBits(octets: Uint8Array): string {
   return Array.from(octets, bitsOf).join("");
 }
 
-/** Huffman-coded bytes, padded with ones as they should be. Slow and plain: the other opinion. */
+/**
+ * Returns the bytes in Huffman coding, padded with ones as RFC 7541 requires. Slow and simple: tests compare the fast
+ * encoder with it.
+ */
 export function huffmanEncode(octets: Uint8Array): Buffer {
   return packBits(huffmanBits(octets));
 }
 
-/** Bits into bytes, the last one filled up with `padding`. */
+/** Packs a string of bits into bytes, and fills the last byte with `padding`. */
 export function packBits(bits: string, padding = "1"): Buffer {
   const octets = bits.padEnd(Math.ceil(bits.length / 8) * 8, padding).match(/.{8}/g) ?? [];
   return Buffer.from(octets.map((byte) => Number.parseInt(byte, 2)));

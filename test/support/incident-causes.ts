@@ -1,4 +1,7 @@
-/** What brought the five incidents about, played on a stage; each returns what is to be found, and how it is healed. */
+/**
+ * Reproduces the causes of five documented incidents on a running proxy (incident-stage.ts). Each function returns what
+ * the proxy must find, and how to remove the cause.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,19 +16,21 @@ import { testPki } from "./pki.ts";
 export type Cause = {
   /** The incident's kind. */
   readonly kind: string;
-  /** The cause, and what proves it: part of its summary or evidence. */
+  /** The subject of the incident, and a pattern that its summary or evidence must match. */
   readonly culprit: string;
   readonly evidence: RegExp;
-  /** When it showed on the wire. */
+  /** When the cause became visible on the wire, on the clock of performance.now(). */
   readonly since: number;
-  /** Undefined for what only time heals. */
+  /** Removes the cause; undefined if only time removes it. */
   readonly heal?: () => void | Promise<void>;
 };
 
 const leases = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
 const pods = "/api/v1/namespaces/default/pods";
 
-/** 000: a key that is another certificate's. The stage's listener has `reloadInterval: 1s`. */
+/**
+ * Incident 000: the key file holds the key of another certificate. The listener of the stage has `reloadInterval: 1s`.
+ */
 export async function badSecret({ proxy }: Stage): Promise<Cause> {
   const { authority, serving } = await testPki();
   const file = join(proxy.directory, "tls.key");
@@ -41,7 +46,7 @@ export async function badSecret({ proxy }: Stage): Promise<Cause> {
   };
 }
 
-/** 001: a client that asks for one watch from one version again and again. */
+/** Incident 001: a client opens the same watch from the same resourceVersion again and again. */
 export async function replayLoop(stage: Stage): Promise<Cause> {
   const client = stage.caller({ "user-agent": "looping-operator/v2" });
   const path = `/api/v1/namespaces/default/configmaps?watch=1&resourceVersion=${stage.store.revision}`;
@@ -50,7 +55,7 @@ export async function replayLoop(stage: Stage): Promise<Cause> {
   return { kind: "watch-replay-loop", culprit: "looping-operator/v2", evidence: /\/configmaps/, since };
 }
 
-/** 002: a pod that was deleted goes on renewing its lease. */
+/** Incident 002: a deleted pod keeps renewing its lease. */
 export async function ghostHolder(stage: Stage): Promise<Cause> {
   const holder = "nginx-7d4f-x2k4l_0c4e";
   const pod = "nginx-7d4f-x2k4l";
@@ -73,7 +78,10 @@ export async function ghostHolder(stage: Stage): Promise<Cause> {
   };
 }
 
-/** 003: what an apiserver talks to itself with, for 20 days more; the stage's second one has it from the start. */
+/**
+ * Incident 003: the loopback certificate of an apiserver expires in 20 days. The second apiserver of the stage has it
+ * from the start.
+ */
 export async function shortLoopback(): Promise<Pair> {
   const { authority } = await testPki();
   const notAfter = wallClock.wall() + 20 * 86_400_000;
@@ -85,7 +93,10 @@ export function loopbackCertificate(): Cause {
   return { kind: "loopback-certificate-expiring", culprit: "cp-2", evidence, since: performance.now() };
 }
 
-/** The founding one: an apiserver that says nothing more. The stage's backends can be struck. */
+/**
+ * The incident that started the project: an apiserver that freezes. The stage must have been started with backends that
+ * can be frozen.
+ */
 export async function silentApiserver(stage: Stage): Promise<Cause> {
   const caller = stage.caller({ "user-agent": "kubelet/v1" });
   await caller.watch("/api/v1/configmaps?watch=1&resourceVersion=1");

@@ -1,4 +1,7 @@
-/** A proxy before embedded apiservers on real sockets, clients of it at addresses of their own, and what its API says. */
+/**
+ * A proxy in front of embedded apiservers on real sockets, with clients at separate loopback addresses, and access to
+ * the proxy's JSON API.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Log } from "../../src/admin/events/log.ts";
 import { wallClock } from "../../src/base/clock.ts";
@@ -16,10 +19,10 @@ import { testPki } from "./pki.ts";
 import { type Firing, isMissing, seriesOf, wrongAlerts } from "./promtool.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "./proxy.ts";
 
-/** From the time that a cause shows on the wire until its incident must be there. */
+/** The longest time in ms from when a cause is visible on the wire until its incident is open. */
 export const foundMs = 5000;
 
-/** As the JSON API shows it (docs/admin-api.md). */
+/** An incident as the JSON API returns it (docs/admin-api.md). */
 export type Shown = {
   readonly id: number;
   readonly kind: string;
@@ -93,7 +96,7 @@ export class Stage {
     return items as readonly Shown[];
   }
 
-  /** Waits for one of this kind, and says how long after `since` it was there. */
+  /** Waits for an incident of this kind, and returns it with the time in ms since `since`. */
   async found(kind: string, since: number): Promise<{ readonly incident: Shown; readonly ms: number }> {
     for (;;) {
       const [incident] = await this.incidents(`kind=${kind}`);
@@ -112,14 +115,14 @@ export class Stage {
     throw new Error(`${kind} does not end`);
   }
 
-  /** What `watchkeeper explain` says of it. */
+  /** Returns the output of `watchkeeper explain` for this incident. */
   async explained({ id }: Shown): Promise<string> {
     const screen = new KeptScreen({ WATCHKEEPER_ADMIN: this.proxy.running.apiAddress });
     const code = await explain([String(id)], screen);
     return code === 0 ? screen.out : `exit code ${code}: ${screen.complaints}`;
   }
 
-  /** The log's line for the opening of an incident of this kind, as JSON; "" when there is none. */
+  /** Returns the JSON log lines for the openings of incidents of this kind; "" if there are none. */
   logged(kind: string): string {
     const lines: string[] = [];
     const journal = new Journal(wallClock);
@@ -131,7 +134,10 @@ export class Stage {
     return lines.join("");
   }
 
-  /** Undefined when exactly these alerts fire on what is exposed now, or promtool is not installed. */
+  /**
+   * Evaluates the alert rules on the present metrics. Returns undefined if exactly the expected alerts fire, or if
+   * promtool is not installed.
+   */
   async wrongAlerts(...expected: readonly Firing[]): Promise<string | undefined> {
     if (isMissing()) return undefined;
     const series = seriesOf(await this.metrics(), wallClock.wall() / 1000);

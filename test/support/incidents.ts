@@ -1,4 +1,4 @@
-/** The journal as a test plays it, and the incidents that come of it. */
+/** An event journal that the test writes to, and the incidents that result. */
 
 import type { Met } from "../../src/base/failure.ts";
 import { type Entry, type EntryOf, Journal } from "../../src/events/journal.ts";
@@ -10,7 +10,7 @@ export class PlayedJournal {
   readonly clock: ManualClock = manualClock();
   readonly journal = new Journal(this.clock);
   readonly incidents = new Incidents(this.clock, this.journal);
-  /** Openings and endings, as the journal tells them: "+ backend-dead a", "- backend-dead a". */
+  /** The openings and endings of incidents in the order of the journal: "+ backend-dead a", "- backend-dead a". */
   readonly told: string[] = [];
 
   constructor() {

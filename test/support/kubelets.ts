@@ -1,13 +1,14 @@
 /**
- * Clients with certificates that do not last, as kubelets have them. Each keeps a watch open, asks again and again, and
- * gets itself another certificate in time. A kubelet closes its connections then (certificate_manager.go); a controller
- * that reads its certificate from a file shows the new one on its next connection, and keeps the one that it has.
+ * Clients with short-lived certificates, as kubelets have them. Each keeps a watch open, sends requests all the time,
+ * and renews its certificate before it expires. A kubelet then closes its connections (certificate_manager.go). A
+ * controller that reads its certificate from a file keeps its connection, and presents the new certificate on the next
+ * one.
  */
 import { X509Certificate } from "node:crypto";
 import http2 from "node:http2";
 import tls from "node:tls";
 
-/** PEM. */
+/** PEM texts. */
 export type OwnPair = { readonly certificate: string; readonly key: string };
 
 export type KubeletOptions = {
@@ -17,27 +18,33 @@ export type KubeletOptions = {
   readonly serverName: string;
   readonly paths: { readonly get: string; readonly watch: string };
   readonly lifeMs: number;
-  /** A certificate that ends in `lifeMs`. */
+  /** Issues a certificate that expires after `lifeMs`. */
   readonly issue: (name: string) => OwnPair;
   readonly everyMs: number;
-  /** "kubelet": another one after 70 to 90 % of its life, and all connections anew; "controller": after half of it. */
+  /**
+   * "kubelet" renews its certificate after 70 to 90 % of the lifetime, and then reopens all connections. "controller"
+   * renews it after about half of the lifetime, and keeps its connection.
+   */
   readonly kind: "kubelet" | "controller";
   readonly random: () => number;
 };
 
-/** What they all felt. */
+/** What all these clients noticed. */
 export type Felt = {
   readonly statuses: Map<string, number>;
   certificates: number;
   connections: number;
-  /** GOAWAYs that were received. */
+  /** Number of GOAWAYs received. */
   sentAway: number;
   events: number;
-  /** Watches that ended although their client wanted them, by how. */
+  /** Number of watches that the client did not end itself, by the way they ended. */
   readonly watchEnds: Map<string, number>;
-  /** Streams that the server had not begun with, which client-go sends again by itself. */
+  /** Number of streams that the server refused before processing. client-go retries these itself. */
   resent: number;
-  /** Answers of 401 to a certificate that was over: this machine was slower than its client had planned for. */
+  /**
+   * Number of 401 responses to an expired certificate. The machine was then too slow for the client to renew it in
+   * time.
+   */
   late: number;
 };
 
@@ -62,9 +69,9 @@ export class Kubelet {
   #pair: OwnPair;
   #session: http2.ClientHttp2Session | undefined;
   readonly #sessions = new Set<http2.ClientHttp2Session>();
-  /** When the certificate ends that was shown there. */
+  /** For each session when the certificate of its handshake expires. */
   readonly #ends = new WeakMap<http2.ClientHttp2Session, number>();
-  /** Closed by its own wish. */
+  /** Sessions that the client closed itself. */
   readonly #left = new WeakSet<http2.ClientHttp2Session>();
   #asking: ReturnType<typeof setTimeout> | undefined;
   #rotation: ReturnType<typeof setTimeout> | undefined;
@@ -102,7 +109,7 @@ export class Kubelet {
       this.#left.add(session);
       session.destroy();
     }
-    // What was watched there is watched anew, by its own wish.
+    // Reopens the watch, which the client itself has just closed with its session.
     this.#watch();
   }
 
@@ -131,7 +138,10 @@ export class Kubelet {
     if (!this.#isStopped) this.#felt.statuses.set(what, (this.#felt.statuses.get(what) ?? 0) + 1);
   }
 
-  /** A 401 is the client's own fault once its certificate has expired: it was too late with a new one. */
+  /**
+   * Counts a response. A 401 is the client's own fault if its certificate has expired, because the client renewed it
+   * too late; it is then counted in `late`.
+   */
   #told(session: http2.ClientHttp2Session, what: string): void {
     const isDue = what.startsWith("401") && Date.now() >= (this.#ends.get(session) ?? 0);
     if (isDue && !this.#isStopped) this.#felt.late += 1;
@@ -161,7 +171,7 @@ export class Kubelet {
         this.#felt.resent += 1;
         this.#get(tries - 1);
       } else if (status === "" && this.#left.has(session)) {
-        // It was asked on a connection that its own rotation closed.
+        // The client itself closed this connection when it renewed its certificate, so this is no error.
       } else this.#told(session, stream.rstCode === 0 ? statusOf(status, body) : `reset ${stream.rstCode}`);
     });
   }
@@ -186,12 +196,12 @@ export class Kubelet {
   }
 }
 
-/** With the reason that was given for anything but a success. */
+/** Returns the status; anything but a 200 is followed by the body, which states the reason. */
 function statusOf(status: string, body: string): string {
   return status === "200" ? status : `${status} ${body}`;
 }
 
-/** One line of all of it, for a figure. */
+/** Returns all counts as one line, for a figure of the test. */
 export function toldOf(felt: Felt): string {
   const { statuses, watchEnds, ...counts } = felt;
   return JSON.stringify({

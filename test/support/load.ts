@@ -1,22 +1,25 @@
 /**
- * Clients that behave as client-go does and count what they feel: GETs at a steady pace, watches that are opened again
- * when they end, upgraded sockets on which every word must come back.
+ * Clients that behave like client-go, and count what the proxy's clients would notice: GETs at a steady rate, watches
+ * that are reopened when they end, and upgraded sockets on which the backend must echo every message.
  */
 import http2 from "node:http2";
 import https from "node:https";
 import type { Duplex } from "node:stream";
 
-/** What its clients felt. All but the first two are faults. */
+/** What the clients noticed. All counts except the first two are faults. */
 export type Felt = {
   answered: number;
-  /** Watches that ended between two events, and were opened again at once. */
+  /** Watches that ended without a reset, and were reopened at once. */
   rewatched: number;
   refused: number;
   failed: number;
   reset: number;
-  /** Ends after which client-go lists everything again: by a reset, or without an event within a second. */
+  /**
+   * Watches after whose end client-go lists everything again: a reset, or an end within one second of the start of the
+   * watch without any event.
+   */
   relisted: number;
-  /** Upgraded sockets that ended. */
+  /** Upgraded sockets that were closed. */
   cut: number;
 };
 
@@ -35,7 +38,7 @@ export class Load {
     this.#ca = ca;
   }
 
-  /** `gets` a second on one session, and on a new one each time for every tenth of them. */
+  /** Sends `gets` requests a second on one session. Every tenth request has a new session. */
   get(gets: number): void {
     const session = this.#shared();
     let count = 0;
@@ -50,7 +53,7 @@ export class Load {
     this.#timers.push(setInterval(ask, 1000 / gets));
   }
 
-  /** `clients` sessions with as many watches each. */
+  /** Opens this number of sessions, each with this number of watches. */
   watch(clients: number, watches: number, path: string): void {
     for (let client = 0; client < clients; client += 1) {
       const session = this.#shared();
@@ -76,7 +79,7 @@ export class Load {
     });
   }
 
-  /** Upgrades, and says a word every 100 ms that must come back. */
+  /** Opens an upgraded socket, and sends a message every 100 ms that the backend must echo. */
   async tunnel(path: string): Promise<void> {
     const headers = { connection: "Upgrade", upgrade: "SPDY/3.1", authorization: "Bearer t" };
     const request = https.request(`${this.#url}${path}`, {
@@ -115,7 +118,7 @@ export class Load {
     for (const session of this.#sessions) session.destroy();
   }
 
-  /** A session that is replaced by the next one when the server sends it away. */
+  /** Returns a function that returns the same session on each call. After a GOAWAY or a close it opens a new one. */
   #shared(): () => http2.ClientHttp2Session {
     let session: http2.ClientHttp2Session | undefined;
     return () => {

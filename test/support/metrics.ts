@@ -10,7 +10,7 @@ function detections(): LiveCluster["path"]["backends"]["detections"] {
   return { suspect: new Histogram(detectionBounds), dead: new Histogram(detectionBounds) };
 }
 
-/** A cluster with nothing to do, but for what a test sets. */
+/** Returns an idle cluster for the metrics. `figures` overrides single values. */
 export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterView {
   return {
     label: "",
@@ -90,7 +90,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
   };
 }
 
-/** A process with one cluster and nothing to do, but for what a test sets. */
+/** Returns an idle process with one cluster for the metrics. `figures` overrides single values. */
 export function processWith(figures: Partial<Process> = {}): Process {
   return {
     version: "0.1.0",
@@ -111,7 +111,7 @@ export function processWith(figures: Partial<Process> = {}): Process {
   };
 }
 
-/** What a scrape of an idle process shows. */
+/** Returns the metrics of an idle process in the text format. */
 export function idleScrape(): Promise<string> {
   return new Metrics(new Journal(manualClock()), processWith()).text();
 }

@@ -1,6 +1,6 @@
 /**
- * The probe thread's thread as one that dies: the first one, which was given no port, fills its heap when it is asked for
- * metrics. In `barren` mode none comes after it.
+ * A probe thread (the worker thread that answers health probes) that crashes. The first one, which was given port 0,
+ * fills its heap one second after its start. In `barren` mode each later one fails to start.
  */
 import { workerData } from "node:worker_threads";
 import { adminLimits } from "../../src/admin/http/limits.ts";
@@ -13,7 +13,7 @@ await import("../../src/admin/server/probe-thread-main.ts");
 if (isFirst)
   setTimeout(() => {
     const hoard: number[][] = [];
-    // Eight bytes each: twice what it may have.
+    // Each iteration takes 1 MiB, so this is twice the thread's heap limit.
     while (hoard.length < 2 * adminLimits.probeThreadHeapMiB)
       hoard.push(Array.from({ length: 1 << 17 }, Math.random));
     throw new Error(`${hoard.length} MiB of heap were had`);

@@ -1,4 +1,4 @@
-/** What a test file's process has said and how it ended, as one outcome: nothing that did not run has passed. */
+/** Parses the output and exit code of a test file into counts. A test that did not run counts as failed. */
 
 export type Outcome = {
   readonly file: string;
@@ -7,13 +7,13 @@ export type Outcome = {
   readonly skipped: number;
 };
 
-/** Loaded before each test file, so that what its hooks throw is told. */
+/** The module that each test file loads first, so that errors of its hooks are reported. */
 export const tells = new URL("./uvu-tells.ts", import.meta.url).href;
 
 /**
- * uvu prints `Passed: n`, `Skipped: n` and at the end `Total: n`, which leaves out the skipped. What is missing from the total
- * has failed, or was never run behind a hook that threw; both with 0, for all that uvu says. A file that dies before that, or
- * in which nothing ran, counts as one failure.
+ * uvu prints `Passed: n`, `Skipped: n` and at the end `Total: n`, which does not include the skipped tests. A test that
+ * is missing from the total has failed, or did not run because a hook threw an error; uvu may exit with 0 in both
+ * cases. A file that crashes before it prints a total, or that runs no test, counts as one failure.
  */
 export function outcomeOf(file: string, output: string, code: number | null): Outcome {
   const count = (word: string): number =>

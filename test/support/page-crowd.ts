@@ -1,4 +1,7 @@
-/** The admin page in front of an API of a large cluster: 50,000 watches and many backends, and all of it changes. */
+/**
+ * Serves the admin page over a generated API of a large cluster, with 50,000 watches and many backends, all of which
+ * change all the time.
+ */
 import { pageRoutes } from "../../src/admin/http/page-files.ts";
 import type { Reply } from "../../src/admin/http/reply.ts";
 import { startApi } from "../../src/admin/server/server.ts";
@@ -14,12 +17,14 @@ const groups = 200;
 const incidents = 20;
 const steps = 720;
 const stepMs = 5_000;
-/** As many changes of state as the API keeps. */
+/** Number of state changes that the API keeps for each backend. */
 const changes = 64;
 
 const textOf = (ms: number): string => new Date(ms).toISOString();
 
-/** Returns the address of the page, and a function that ends it. `backends`: their number. */
+/**
+ * Starts the server for this number of backends. Returns the address of the page, and a function that stops the server.
+ */
 export async function serveCrowd(backends: number): Promise<{ readonly url: string; stop(): Promise<void> }> {
   const page = pageRoutes();
   const begunMs = Date.now();
@@ -127,7 +132,7 @@ function groupsAt(ageMs: number): readonly object[] {
 
 const { process, backends: pair } = historyAnswer(-1);
 
-/** The history of one hour, which gets a new step every five seconds. */
+/** Returns the steps after `after` of a history of one hour. A new step begins every five seconds. */
 function historyAt(after: number, begunMs: number, backends: number): HistoryAnswer {
   const startedMs = begunMs - steps * stepMs;
   const next = Math.floor((Date.now() - startedMs) / stepMs);

@@ -1,4 +1,6 @@
-/** What the API says in README's picture: a cluster of two apiservers, one of which has just fallen silent. */
+/**
+ * The data of the API for README's screenshot: a cluster of two apiservers, one of which has just stopped responding.
+ */
 import { backend, changeAt, incident, noIdentity, timeAt } from "./page.ts";
 
 type Who = {

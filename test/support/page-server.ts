@@ -1,4 +1,4 @@
-/** The admin page on a real port, in front of an API that says what a test wants it to. */
+/** Serves the admin page on a real port, over an API whose responses the test sets. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { pageRoutes } from "../../src/admin/http/page-files.ts";
 import type { Reply } from "../../src/admin/http/reply.ts";
@@ -10,13 +10,16 @@ import { backend, changeAt, figuresAt, historyAnswer, incident, noIdentity, now 
 
 export type Canned = {
   readonly url: string;
-  /** What was asked for with POST: "backends/cp-1/drain by the admin page at 127.0.0.1". */
+  /** The POST requests, for example "backends/cp-1/drain by the admin page at 127.0.0.1". */
   readonly posted: readonly string[];
-  /** The API answers 503 while this is so. */
+  /** While true, the API answers 503. */
   isSilent: boolean;
-  /** The names of replicas that do not answer any more. */
+  /** The names of the replicas that the API reports as lost. */
   readonly lost: Set<string>;
-  /** Resolves when the API has been asked so; "" is a parameter that is not there. */
+  /**
+   * Resolves when a request with this path and these query parameters arrives. "" means that the parameter must be
+   * absent.
+   */
   asked(path: string, query: Readonly<Record<string, string>>): Promise<void>;
   stop(): Promise<void>;
 };
@@ -137,7 +140,7 @@ const replica = {
   lastError: "",
 };
 
-/** The usual lists, of one of three replicas. */
+/** The default lists, as seen from one replica of three. */
 export const replicated: typeof lists = {
   ...lists,
   replicas: [
@@ -155,10 +158,10 @@ function withLost(shown: typeof lists, lost: ReadonlySet<string>): typeof lists 
   return { ...shown, replicas };
 }
 
-/** More than anyone would draw: the page must not ask for them all. */
+/** A total that is too large to render. The page must not request all of these rows. */
 const totals: Readonly<Record<string, number>> = { watches: 50_000 };
 
-/** `shown` is listed instead of what tests ask about. */
+/** Starts the server. `shown` replaces the default lists. */
 export async function serveCanned(shown = lists): Promise<Canned> {
   const page = pageRoutes();
   const heard: { readonly path: string; readonly query: URLSearchParams }[] = [];
@@ -239,7 +242,7 @@ function found(
   return row === undefined ? json(404, { kind: "Failure", message: "There is none" }) : json(200, row);
 }
 
-/** A backend that was drained shows it. */
+/** Returns a list. A backend that the page has just drained is reported as draining. */
 function listOf(shown: typeof lists, name: string, query: string, posted: readonly string[] = []): object {
   const asked = new URLSearchParams(query);
   const state = asked.get("state");

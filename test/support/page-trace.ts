@@ -1,25 +1,26 @@
 /**
- * What a page's main thread does in each frame, from a trace of Chromium. The trace has the CPU time of each task, which
- * hardly depends on what else runs on the machine; the time between two frames does. On an idle machine both are alike.
+ * Measures the work of a page's main thread in each frame, from a Chromium trace. The trace has the CPU time of each
+ * task. Other load on the machine hardly changes this time, but it changes the time between two frames. On an idle
+ * machine both are about the same.
  */
 import type { Browser, Page } from "playwright-core";
 
 /**
- * A frame, or a task of the page's main thread. `atMs`: since the navigation. `ms`: its duration; for a frame, the time
- * until the next one. `cpuMs`: CPU time of the page's main thread in it.
+ * A frame, or a task of the page's main thread. `atMs` is its start in ms since the navigation. `ms` is the duration of
+ * a task, or the time from a frame until the next one. `cpuMs` is the CPU time of the page's main thread in it.
  */
 export type Span = { readonly atMs: number; readonly ms: number; readonly cpuMs: number };
 
 type PageTrace = {
   /** When the page first showed text. Chromium reports it after the frame, so it can be missing when `load` fires. */
   readonly paintMs: number;
-  /** When the largest text or picture was first shown. */
+  /** When the largest text or picture was first rendered. */
   readonly largestMs: number;
   /** All frames since the first paint. */
   readonly frames: readonly Span[];
   /** All tasks since the first paint. A frame has several: those of scripts, and one of style, layout and paint. */
   readonly tasks: readonly Span[];
-  /** CPU time of Chromium's threads that draw in software what a GPU would draw, in ms. */
+  /** CPU time in ms of the threads in which Chromium rasterizes without a GPU. */
   readonly rasterMs: number;
 };
 
@@ -51,7 +52,7 @@ export function recordFrames(page: Page): Promise<unknown> {
   return page.addInitScript({ content: recorder });
 }
 
-/** Traces the page while `use` runs, which navigates once. */
+/** Traces the page while `use` runs. `use` must navigate exactly once. */
 export async function traced(browser: Browser, page: Page, use: () => Promise<unknown>): Promise<PageTrace> {
   const categories = ["-*", "__metadata", "toplevel", "blink.user_timing", "cc"];
   await browser.startTracing(page, { categories });

@@ -1,4 +1,4 @@
-/** What the JSON API might say, for tests of the page. */
+/** Objects of the JSON API, for tests of the admin page. */
 import type {
   Backend,
   Change,
@@ -12,7 +12,7 @@ import type {
 
 export const now = Date.parse("2026-11-22T12:00:00Z");
 
-/** So many milliseconds before `now`. */
+/** Returns the time `agoMs` milliseconds before `now`. */
 export function timeAt(agoMs: number): string {
   return new Date(now - agoMs).toISOString();
 }
@@ -143,12 +143,12 @@ export function recordedOf(backends: Readonly<Record<string, Columns>>, process:
   };
 }
 
-/** Steps of the hour before `now`, in which cp-2 falls silent 43 s before the end. */
+/** The hour before `now` in steps of 5 s. The backend cp-2 sends nothing in the last 8 steps. */
 const steps = 720;
 const stepMs = 5_000;
 const silentSteps = 8;
 
-/** What `/api/v1/history?after=N` returns: an hour of two backends with waves of load. */
+/** Returns the response to `/api/v1/history?after=N`: one hour of two backends under a varying load. */
 export function historyAnswer(after: number): HistoryAnswer {
   const first = after + 1;
   const column = (of: (step: number) => number): Values =>
@@ -208,7 +208,7 @@ export function historyAnswer(after: number): HistoryAnswer {
   };
 }
 
-/** The fields of a client that has shown no identity. */
+/** The fields of a client without any identity. */
 export const noIdentity = {
   clientKind: "other",
   subject: "",

@@ -18,22 +18,22 @@ export type ScriptedPassthrough = {
   readonly passthrough: Passthrough;
   readonly backends: Backends;
   readonly hold: PendingQueue;
-  /** On whose behalf sockets were opened. */
+  /** For each upstream socket, the addresses of the client connection that it belongs to. */
   readonly behalves: Ends[];
-  /** The clusters that connections were given to. */
+  /** For each accepted connection, the cluster that was selected. */
   readonly led: string[];
   connect(): Promise<RawPeer>;
-  /** The backend's end of its next socket. */
+  /** Resolves with the backend's end of the next socket that the proxy opens to it. */
   backend(name: string): Promise<RawPeer>;
   readonly countAt: (name: string) => number;
-  /** What health would say after evidence of the kind. */
+  /** Gives the backend the evidence that leads to this health state. */
   judge(name: string, state: "ready" | "suspect" | "draining" | "dead" | "refusing"): void;
-  /** Nothing gets through on the sockets of any connection. */
+  /** Simulates that no data gets through on any socket. */
   stick(): void;
   close(): void;
 };
 
-/** A passthrough behind a listening socket, in front of backends that the test plays, byte for byte. */
+/** Starts TLS passthrough on a listening socket. The test plays the backends byte by byte. */
 export async function startPassthrough(
   names: readonly string[],
   routes: readonly RouteConfig[] = [{ serverNames: [], cluster: "", backends: [] }],
@@ -126,7 +126,7 @@ export async function startPassthrough(
     countAt: (name) => played.get(name)?.peers.length ?? 0,
     judge(name, state) {
       const tell: Backends["learn"] = (...args) => backends.learn(...args);
-      // What was begun before the last answer proves nothing.
+      // Evidence counts only if its probe began after the latest response.
       clock.advance(10);
       const begunAt = clock.now();
       if (state === "ready") {

@@ -1,6 +1,7 @@
 /**
- * The whole path on a manual clock: real serve, upstream connections, sessions and relay; clients and backends are our own sessions
- * at the other ends of in-memory wires, so that a test says frame by frame who did what and when.
+ * The proxy's whole data path on a manual clock: the real request handling, upstream connections, sessions and relay.
+ * Clients and backends are scripted HTTP/2 sessions, connected by in-memory sockets, so that a test controls every
+ * frame and its time.
  */
 
 import * as assert from "uvu/assert";
@@ -33,12 +34,12 @@ import { clientOf } from "./client.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { checkExchanges } from "./exchange-invariants.ts";
 
-/** What one end has heard on a stream, and what it can say. */
+/** One end of a stream: records what it received, and can send. */
 export class Ear implements StreamListener {
   side: (StreamWriter & { grant(count: number): void }) | undefined;
   readonly heads: Field[][] = [];
   readonly chunks: Buffer[] = [];
-  /** Bytes are granted back as they come; false plays a reader that stalls. */
+  /** If true, flow-control credit is returned as data arrives. False simulates a reader that has stopped. */
   isReading = true;
   isEnded = false;
   resetCode: number | undefined;
@@ -77,42 +78,49 @@ export class Ear implements StreamListener {
 export type Asked = Ear & {
   readonly request: RequestHead;
   answer(status: number, body?: string, fields?: Field[]): void;
-  /** Resets it, as a server does that has a fault. */
+  /** Resets the stream, as a faulty server does. */
   fail(): void;
 };
 
-/** A backend as the tests play it. */
+/** A backend whose behavior the test sets. */
 export class PlayedBackend {
   readonly asked: Asked[] = [];
   readonly sessions: { readonly session: Session; readonly cable: Cable }[] = [];
-  /** Refuses to be dialled. */
+  /** If true, it refuses connections. */
   isDown = false;
-  /** Takes sockets and says nothing on them: a dial into a black hole. */
+  /** If true, connection attempts to it get no answer, as from a host that drops all packets. */
   isMute = false;
-  /** If mute: its kernel takes what is dialled, only its process does not. */
+  /**
+   * Only if `isMute` is true: TCP connections still succeed, because the kernel accepts them, but the process is
+   * frozen.
+   */
   isFrozen = false;
-  /** What it writes above so many bytes is lost, on sessions dialled from now on: see `loseLarge`. */
+  /** Each write above this many bytes is lost on sessions that are opened from now on: see `loseLarge`. */
   mostBytes = Number.POSITIVE_INFINITY;
   maxStreams = 100;
-  /** What its probes are told, if the path has probes. */
+  /** The readiness that health probes receive, if the path has probes. */
   readyz: Readiness = "ready";
-  /** How long /readyz takes. */
+  /** How many ms /readyz takes. */
   readyzDelayMs = 0;
-  /** Probes that were begun. */
+  /** Number of probes that were started. */
   probeCount = 0;
   isUntrusted = false;
   /**
-   * Which requests are authenticated, by their Authorization field; then it answers by itself, as an apiserver does: 200, or
-   * 401 with a GOAWAY behind it (UnauthenticatedHTTP2DOSMitigation). A path with "hang" is never answered.
+   * If set, the backend answers by itself, as an apiserver does. The function returns true for an Authorization field
+   * that is accepted: such a request gets 200. Any other gets 401, followed by a GOAWAY
+   * (UnauthenticatedHTTP2DOSMitigation). A path with "hang" gets no response.
    */
   authenticates: ((authorization: string) => boolean) | undefined;
-  /** If it answers by itself: after so long. */
+  /** If the backend answers by itself: the delay of a response in ms. */
   answerMs = 5;
-  /** If it answers by itself: for so long a GOAWAY is on its way, and what is sent meanwhile is above its last id. */
+  /**
+   * If the backend answers by itself: how many ms a GOAWAY takes to arrive. Streams that the proxy opens meanwhile have
+   * ids above the GOAWAY's last stream id.
+   */
   goAwayMs = 0;
-  /** Sends GOAWAY and refuses the stream, whatever it is asked. */
+  /** If true, it answers every request with GOAWAY, and refuses its stream. */
   isSendingAway = false;
-  /** New sockets connect, and no handshake comes through. */
+  /** If true, TCP connections to the backend succeed, but no TLS handshake completes. */
   losesHandshakes = false;
   readonly #turn: FlushScheduler;
   readonly #clock: ManualClock;
@@ -200,7 +208,7 @@ export class PlayedBackend {
     session.goAway();
   }
 
-  /** A probe of it: a turn for the socket, another for /readyz. */
+  /** Runs a health probe: connects in one loop turn, and returns /readyz in the next. */
   probe(ear: ProbeListener): () => void {
     this.probeCount += 1;
     let isOver = false;
@@ -211,7 +219,7 @@ export class PlayedBackend {
     const { readyz } = this;
     if (!this.isDown && (!this.isMute || this.isFrozen)) soon(() => ear.connected());
     if (this.losesHandshakes) return () => {};
-    // The list of all checks takes a large packet.
+    // The response of /readyz?verbose has about 2,000 bytes, so a smaller limit loses it.
     const isLost = this.mostBytes < 2000;
     if (this.isDown) soon(() => ear.dialed("refusal", "connect ECONNREFUSED"));
     else if (this.isUntrusted) soon(() => ear.dialed("untrusted", "altnames"));
@@ -234,24 +242,24 @@ export class PlayedBackend {
     };
   }
 
-  /** Swallows everything, on open sockets and on new ones. */
+  /** Drops all data on open and on new sockets. */
   blackHole(): void {
     this.isMute = true;
     for (const { cable: wires } of this.sessions) wires.blackHole();
   }
 
-  /** Its large packets are lost, its small ones pass: a path MTU below what both ends assume. */
+  /** Drops each write above `bytes`, as when the path MTU is smaller than both ends assume. Smaller writes pass. */
   loseLarge(bytes: number): void {
     this.mostBytes = bytes;
     for (const { cable: wires } of this.sessions) wires.loseLarge(bytes);
   }
 
-  /** Its large packets pass again; a session that has lost some stays as it is. */
+  /** Lets large writes pass again. A session that has already lost one stays blocked. */
   passLarge(): void {
     this.loseLarge(Number.POSITIVE_INFINITY);
   }
 
-  /** Every socket to it goes, as when the process is killed. */
+  /** Resets all sockets and refuses new ones, as when the process is killed. */
   kill(): void {
     this.isDown = true;
     for (const { cable: wires } of this.sessions) wires.cut("read ECONNRESET");
@@ -302,14 +310,14 @@ export class PlayedClient {
     this.#far = far;
   }
 
-  /** Closes its connection. */
+  /** Closes the client's connection. */
   hangUp(): void {
     this.session.goAway();
     this.session.flush();
     this.#far.end();
   }
 
-  /** Asks; `end` false leaves the body open. */
+  /** Sends a request. If `end` is false, its body stays open. */
   ask(method: string, path: string, fields: Field[] = [], end = true): Ear & { stream: Stream } {
     const ear = new Ear();
     const head = [
@@ -328,7 +336,7 @@ export class PlayedClient {
 export class PlayedPath extends DataPath {
   override readonly clock: ManualClock;
   readonly entries: Entry[] = [];
-  /** Every verdict that changed, and when. */
+  /** Every change of a backend's health state, with its time. */
   readonly changes: { readonly name: string; readonly to: string; readonly at: number }[] = [];
   readonly played = new Map<string, PlayedBackend>();
   readonly operatorLimits: OperatorLimits;
@@ -337,22 +345,25 @@ export class PlayedPath extends DataPath {
     names: readonly string[],
     options: {
       isPerClient?: boolean;
-      /** As asked unless the test says so: most say frame by frame what goes up. */
+      /** Default: false, because most tests check the upstream requests frame by frame. */
       alwaysRequestBookmarks?: boolean;
       staleReadGuard?: "Observe" | "Enforce" | "Disabled";
-      /** Not unless the test says so: most say which backend is asked for what. */
+      /**
+       * Which watch caches of the backends are compared. Default: nothing, because the comparison sends requests of its
+       * own.
+       */
       compares?: "all" | "watches" | "nothing";
       accessLog?: AccessLogLevel;
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
       traitsOf?: (backend: string) => BackendTraits;
-      /** True if backends are probed, as in production. */
+      /** True if backends receive health probes, as in production. Default: false. */
       isProbed?: boolean;
-      /** Which share of the requests is traced, and where the traces go; none unless the test says so. */
+      /** The share of requests that are traced, and the destination of the traces. Default: no traces. */
       traces?: TraceSink & { readonly share: number };
       limits?: readonly WrittenLimit[];
-      /** No shield unless the test says so. */
+      /** Default: no shield. */
       shield?: ShieldConfig;
     } = {},
   ) {
@@ -375,7 +386,7 @@ export class PlayedPath extends DataPath {
       staleReadGuard: options.staleReadGuard ?? "Observe",
       compares: options.compares ?? "nothing",
       accessLog: options.accessLog ?? "None",
-      // So that nothing is asked beside what a test asks for.
+      // With a fixed list of API groups the proxy sends no discovery request of its own.
       customResourceAPIGroups: ["stable.example.com"],
       bufferLimiter: new BufferLimiter(clock, options.bufferBytes ?? 64 * 1024 * 1024),
       ...(options.traitsOf === undefined ? {} : { traitsOf: options.traitsOf }),
@@ -415,7 +426,7 @@ export class PlayedPath extends DataPath {
     return new PlayedClient(this, options);
   }
 
-  /** Lets everything under way arrive. */
+  /** Delivers everything that is in transit, and checks the invariants of all requests and watches. */
   settle(): void {
     this.clock.turn();
     checkExchanges(this.exchanges.live);

@@ -1,12 +1,12 @@
 import { wallClock } from "../../src/base/clock.ts";
 import { type Authority, createAuthority, type Pair } from "../../src/pki/pki.ts";
 
-/** One authority and one good serving pair for a whole test process: making them takes 40 ms. */
+/** One CA and one valid serving certificate for the whole test process, because creating them takes 40 ms. */
 export type TestPki = { readonly authority: Authority; readonly serving: Pair };
 
 let made: Promise<TestPki> | undefined;
 
-/** The pair is good for localhost, 127.0.0.1, ::1 and the names that every kube-apiserver has. */
+/** The certificate is valid for localhost, 127.0.0.1, ::1 and the Service names of every kube-apiserver. */
 export function testPki(): Promise<TestPki> {
   made ??= make();
   return made;

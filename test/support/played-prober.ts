@@ -1,4 +1,4 @@
-/** A prober on a manual clock whose probes the test answers. */
+/** A health prober on a manual clock. The test answers its probes. */
 import { type BackendFacts, noFacts } from "../../src/health/backend.ts";
 import type { Evidence } from "../../src/health/evidence.ts";
 import { type ProbeListener, Prober } from "../../src/health/prober.ts";
@@ -8,12 +8,12 @@ export type Played = {
   readonly clock: ManualClock;
   readonly prober: Prober;
   readonly learnt: Evidence[];
-  /** Probes that run, oldest first, and when each began. */
+  /** `running` holds the probes under way, oldest first. `begun` holds the start times of all probes. */
   readonly running: { readonly ear: ProbeListener; readonly at: number }[];
   readonly begun: number[];
   held: BackendFacts;
   mayLoseLargePackets: boolean;
-  /** A PING was answered that was sent then, and none was late. */
+  /** When the latest answered PING was sent, provided that no PING was late. */
   smallPassedAt: number;
 };
 
@@ -52,7 +52,7 @@ export function play(held: BackendFacts): Played {
   return all;
 }
 
-/** Answers whatever is asked. */
+/** Answers all probes under way with ready. */
 export function answerAll({ running }: Played): void {
   for (const { ear } of Array.from(running)) {
     ear.dialed("answer", "");

@@ -3,11 +3,11 @@ import { Duplex } from "node:stream";
 import type { ToParent, ToWorker } from "../../src/workers/messages.ts";
 import type { UnsentSocket, WorkerProcess } from "../../src/workers/worker-process.ts";
 
-/** The process of a worker that the test plays. */
+/** A worker process whose messages the test sends. */
 export class PlayedWorker implements WorkerProcess {
   readonly pid: number;
   readonly stream: Duplex;
-  /** What it was sent. */
+  /** The messages that the worker received. */
   readonly got: ToWorker[] = [];
   readonly passed: string[] = [];
   readonly unsent: UnsentSocket[] = [];
@@ -41,7 +41,7 @@ export class PlayedWorker implements WorkerProcess {
     this.#end = run;
   }
 
-  /** The process ends. */
+  /** Simulates the end of the process. */
   end(reason: string): void {
     this.#end(reason);
   }
@@ -58,7 +58,7 @@ export class PlayedWorker implements WorkerProcess {
     this.say({ kind: "hello", version: 1 }, { kind: "ready" });
   }
 
-  /** It has taken all sockets that it was passed, and has so many. */
+  /** Reports that the worker has received all sockets passed to it, and now has `sockets` open. */
   confirm(sockets: number, complaint = ""): void {
     this.say({
       kind: "load",
@@ -72,7 +72,7 @@ export class PlayedWorker implements WorkerProcess {
     });
   }
 
-  /** Answers every question so far. */
+  /** Answers all requests received so far. */
   answer(): void {
     for (const message of this.got.splice(0))
       if (message.kind === "ask" || message.kind === "config")

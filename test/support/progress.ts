@@ -1,4 +1,7 @@
-/** How far a watch has come that was asked for from version 7, of a resource whose versions do not repeat. */
+/**
+ * Returns the progress of a watch that was opened at resourceVersion 7, of a resource on which each version occurs only
+ * once.
+ */
 
 import { ownOrigin } from "../../src/kube/api-origin.ts";
 import { Progress } from "../../src/watch/session/session-progress.ts";

@@ -1,4 +1,7 @@
-/** A real Prometheus that scrapes and judges once a second: its programs come with Debian's package `prometheus`. */
+/**
+ * A real Prometheus that scrapes, and evaluates the alert rules, every second. Its binaries come with Debian's package
+ * `prometheus`.
+ */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -8,7 +11,7 @@ import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { freePort } from "./free-port.ts";
 import { programOf } from "./promtool.ts";
 
-/** As its API has it. */
+/** An alert as Prometheus' API returns it. */
 export type Told = {
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
@@ -16,7 +19,7 @@ export type Told = {
 };
 
 type Options = {
-  /** True: the series have the labels of their instances already, as a fleet behind one target has. */
+  /** True if the series already carry the labels of their instances, as when one target exposes a whole fleet. */
   readonly honorLabels?: boolean;
 };
 
@@ -32,8 +35,8 @@ export class Prometheus {
   }
 
   /**
-   * `target` is where metrics are: "127.0.0.1:7481". Resolves when it has scraped them. The rules wait for two seconds in
-   * place of their `for`, which test/processes/admin/promtool.test.ts has as it is.
+   * `target` is the address of the metrics, for example "127.0.0.1:7481". Resolves after the first scrape. Each rule
+   * has a `for` of two seconds instead of its own; test/processes/admin/promtool.test.ts tests the real ones.
    */
   static async start(target: string, { honorLabels = false }: Options = {}): Promise<Prometheus> {
     const program = programOf("prometheus");
@@ -67,14 +70,14 @@ export class Prometheus {
     return started;
   }
 
-  /** Alerts that fire now. */
+  /** Returns the alerts that fire now. */
   async firing(): Promise<readonly Told[]> {
     const answer = await fetch(`${this.#url}/api/v1/alerts`);
     const { data } = (await answer.json()) as { readonly data: { readonly alerts: readonly Told[] } };
     return data.alerts.filter(({ state }) => state === "firing");
   }
 
-  /** Waits for one of this name, for `withinMs` at most. */
+  /** Waits up to `withinMs` for an alert of this name to fire. */
   async fired(alertname: string, withinMs: number): Promise<Told> {
     const until = performance.now() + withinMs;
     while (performance.now() < until) {

@@ -1,4 +1,4 @@
-/** promtool, which judges rules on series that a test has; it comes with Debian's package `prometheus`. */
+/** Runs promtool, which evaluates the alert rules on given series. It comes with Debian's package `prometheus`. */
 import { execFile } from "node:child_process";
 import { accessSync, constants, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -7,7 +7,10 @@ import { alerts } from "../../src/admin/monitoring/alerts.ts";
 import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { cacheFolder } from "../real/rig/parts.ts";
 
-/** On the PATH, or where test/real/prepare.sh has put it; undefined when it is nowhere. */
+/**
+ * Finds the program on the PATH, or in the folder to which test/real/prepare.sh downloads it. Returns undefined if it
+ * is in neither.
+ */
 export function programOf(name: "promtool" | "prometheus" | "prometheus-alertmanager"): string | undefined {
   const places = (process.env["PATH"] ?? "").split(delimiter).map((folder) => join(folder, name));
   return [...places, ...globSync(join(cacheFolder(), "{prometheus,alertmanager}-*", name))].find((path) => {
@@ -15,7 +18,7 @@ export function programOf(name: "promtool" | "prometheus" | "prometheus-alertman
       accessSync(path, constants.X_OK);
       return true;
     } catch {
-      return false; // not there
+      return false; // not in this folder
     }
   });
 }
@@ -23,8 +26,8 @@ export function programOf(name: "promtool" | "prometheus" | "prometheus-alertman
 export type Series = { readonly series: string; readonly values: string };
 
 /**
- * Of a scrape the series that rules ask for, as promtool's input: each with its value for a quarter of an hour. Its clock
- * begins at 1970, so times of day are moved as far.
+ * Returns those series of a scrape to which the alert rules refer, as input for promtool. Each keeps its value for a
+ * quarter of an hour. promtool's clock starts in 1970, so timestamps are shifted by `nowSeconds`.
  */
 export function seriesOf(scrape: string, nowSeconds: number): readonly Series[] {
   const asked = new Set(
@@ -33,7 +36,7 @@ export function seriesOf(scrape: string, nowSeconds: number): readonly Series[] 
   const all: Series[] = [{ series: 'up{job="watchkeeper", instance="wk-1"}', values: "1x90" }];
   // Series without a value yet (NaN) are omitted: promtool cannot read them.
   for (const [, name = "", labels = "", value = ""] of scrape.matchAll(sample)) {
-    // The delay of the event loop at one moment says nothing of the two minutes for which its rule waits.
+    // The event loop delay is omitted: its rule looks at two minutes, which one scrape does not represent.
     if (!asked.has(name) || name.startsWith("nodejs_")) continue;
     const moved = name.endsWith("_timestamp_seconds") ? Number(value) - nowSeconds : value;
     all.push({ series: withInstance(name, labels), values: `${moved}x90` });
@@ -41,32 +44,32 @@ export function seriesOf(scrape: string, nowSeconds: number): readonly Series[] 
   return all;
 }
 
-/** One line of Prometheus' text: name, labels and value. */
+/** A line of the Prometheus text format: name, labels and value. */
 const sample = /^([a-z]\w*)(?:\{(.*)\})? ([-+.\de]+)$/gm;
 
 function withInstance(name: string, labels: string): string {
   return `${name}{job="watchkeeper", instance="wk-1"${labels === "" ? "" : `, ${labels}`}}`;
 }
 
-/** Of an alert: its name, and those of its labels that say who it is. */
+/** The name of an alert and the labels that identify it. */
 export type Firing = Readonly<Record<string, string>>;
 
 const told = ["alertname", "backend", "namespace", "name", "reason"] as const;
 
-/** Seconds after which every rule has waited for as long as its `for` says. */
+/** Seconds after which the `for` duration of every rule has passed. */
 const allHeld = 700;
 
 export type Scenario = {
   readonly series: readonly Series[];
-  /** Exactly these fire */
+  /** Exactly these alerts must fire. */
   readonly expected: readonly Firing[];
-  /** So long after the first scrape; default: when every rule has waited for as long as its `for` says. */
+  /** Seconds after the first scrape; default: after the `for` duration of every rule has passed. */
   readonly atSeconds?: number;
-  /** Counts the alerts that have fired at any time before, too. */
+  /** If true, alerts that have fired at any earlier time count too. */
   readonly sinceStart?: boolean;
 };
 
-/** Undefined when each fires what it should; else what promtool says. */
+/** Returns undefined if in each scenario exactly the expected alerts fire; else the output of promtool. */
 export function wrongAlerts(scenarios: readonly Scenario[]): Promise<string | undefined> {
   const tests = scenarios.map(({ series, expected, atSeconds = allHeld, sinceStart = false }) => ({
     interval: "10s",
@@ -101,7 +104,7 @@ async function run(tests: string): Promise<string | undefined> {
   return outcome;
 }
 
-/** Undefined when it is content. */
+/** Runs promtool. Returns undefined if it succeeds; else its output. */
 function promtool(program: string, args: readonly string[], input = ""): Promise<string | undefined> {
   return new Promise((done) => {
     const child = execFile(program, [...args], { timeout: 300_000 }, (error, out, complaints) => {
@@ -111,7 +114,7 @@ function promtool(program: string, args: readonly string[], input = ""): Promise
   });
 }
 
-/** Undefined when an alert fires with exactly these texts; else what promtool says. */
+/** Returns undefined if the alert fires with exactly these labels and annotations; else the output of promtool. */
 export function wrongTexts(
   alertname: string,
   series: readonly Series[],
@@ -131,21 +134,21 @@ export function wrongTexts(
   return run(JSON.stringify({ rule_files: ["rules.yaml"], evaluation_interval: "10s", tests: [test] }));
 }
 
-/** What `promtool check rules` has against a file; undefined for nothing. */
+/** Returns the complaints of `promtool check rules` about a file; undefined if there are none. */
 export function wrongRules(file: string): Promise<string | undefined> {
   const program = programOf("promtool");
   if (program === undefined) throw new Error("There is no promtool");
   return promtool(program, ["check", "rules", resolve(file)]);
 }
 
-/** What `promtool check metrics` has against a scrape; undefined for nothing. */
+/** Returns the complaints of `promtool check metrics` about a scrape; undefined if there are none. */
 export function wrongMetrics(scrape: string): Promise<string | undefined> {
   const program = programOf("promtool");
   if (program === undefined) throw new Error("There is no promtool");
   return promtool(program, ["check", "metrics"], scrape);
 }
 
-/** A test that needs it is skipped aloud where it is not. */
+/** True if promtool is not installed. It also prints that the test is skipped. */
 export function isMissing(): boolean {
   if (programOf("promtool") !== undefined) return false;
   process.stdout.write("skip: needs promtool: apt-get install prometheus, or test/real/prepare.sh\n");

@@ -1,27 +1,27 @@
 /**
- * A whole proxy in a process of its own, so that what an attack costs it can be measured and a crash is seen for what
- * it is. Started by proxy-process.ts with the options as its argument; tells its state when asked.
+ * A whole proxy in its own process, so that a test can measure what an attack costs it and can detect a crash.
+ * proxy-process.ts starts it with the options as its argument. It reports its state on request.
  */
 import { getHeapStatistics } from "node:v8";
 import { limits } from "../../src/base/limits.ts";
 import { type ProxyOptions, startProxy } from "./proxy.ts";
 
 export type ChildOptions = Omit<ProxyOptions, "backends" | "isFollowing"> & {
-  /** Other values of src/base/limits.ts, for rows whose own takes minutes. */
+  /** Overrides values of src/base/limits.ts, for tests of limits that take minutes to reach. */
   readonly limits?: Partial<Record<keyof typeof limits, number>>;
 };
 
-/** Where it can be reached; its first message. */
+/** The first message of the process: the addresses of the proxy. */
 export type ChildPlace = {
   readonly port: number;
   readonly plainPort: number;
   readonly adminPort: number;
-  /** Of every listener, by its name. */
+  /** The ports of all listeners by name. */
   readonly ports: Readonly<Record<string, number>>;
   readonly ca: string;
-  /** "127.0.0.1:…" of the JSON API. */
+  /** Address of the JSON API: "127.0.0.1:…". */
   readonly apiAddress: string;
-  /** Its configuration and its certificates, which it reads again when they change. */
+  /** The folder of the configuration and the certificates. The proxy reloads them when they change. */
   readonly directory: string;
 };
 
@@ -29,19 +29,19 @@ export type ChildState = {
   readonly rssBytes: number;
   readonly heapBytes: number;
   readonly exchanges: number;
-  /** Contained faults, as "ring: message". */
+  /** Errors inside the proxy that it has contained, as "scope: message". */
   readonly faults: readonly string[];
-  /** Why sessions were refused. */
+  /** The reasons for which client sessions were refused. */
   readonly refusals: readonly string[];
   readonly failures: readonly string[];
-  /** Upstream connections that ended, by the reason. */
+  /** The reasons for which upstream connections have ended. */
   readonly connectionsClosed: readonly string[];
   readonly connectionsOpened: number;
-  /** Members of Object.prototype: twelve, unless a message has polluted it. */
+  /** Number of members of Object.prototype: twelve, unless hostile input has polluted it. */
   readonly members: number;
-  /** The longest that its loop was busy at a time since it was asked last. */
+  /** The longest time in ms that the event loop was blocked since the previous report. */
   readonly stalledMs: number;
-  /** What it takes for the time of day, and the processor time that it has used. */
+  /** The wall clock of the process, and the CPU time that it has used, in ms. */
   readonly wallMs: number;
   readonly cpuMs: number;
 };
@@ -55,7 +55,7 @@ let cpuMs = cpuNow();
 setInterval(() => {
   const now = performance.now();
   const cpu = cpuNow();
-  // While others had the processor it did not stand still, it was not there.
+  // Time in which the process had no CPU does not count as blocked.
   stalledMs = Math.max(stalledMs, Math.min(now - tickedAt - 10, cpu - cpuMs));
   tickedAt = now;
   cpuMs = cpu;
@@ -66,18 +66,18 @@ function cpuNow(): number {
   return (user + system) / 1000;
 }
 
-/** Without a descriptor it cannot be read; then it is what it was. */
+/** The latest RSS that could be read. Reading it needs a file descriptor. */
 let rss = 0;
 function rssNow(): number {
   try {
     rss = process.memoryUsage.rss();
   } catch {
-    // EMFILE, on purpose in one test
+    // EMFILE: one test uses up all descriptors.
   }
   return rss;
 }
 
-/** process.memoryUsage() without what needs a descriptor. */
+/** Returns what process.memoryUsage() does, without the values for which it opens a file. */
 function getHeapAndBuffers(): { readonly heapUsed: number; readonly external: number } {
   const { used_heap_size: heapUsed, external_memory: external } = getHeapStatistics();
   return { heapUsed, external };

@@ -5,18 +5,18 @@ import { fileURLToPath } from "node:url";
 import type { ChildOptions, ChildPlace, ChildState } from "./proxy-child.ts";
 import { within } from "./within.ts";
 
-/** Of x86-64, and of most others. */
+/** The page size of x86-64 and of most other architectures. */
 const pageBytes = 4096;
 const file = fileURLToPath(new URL("./proxy-child.ts", import.meta.url));
 
-/** As bin/watchkeeper.js and deploy/Containerfile have it. */
+/** The same values as in bin/watchkeeper.js and deploy/Containerfile. */
 const allocator = {
   MALLOC_ARENA_MAX: "2",
   MALLOC_TRIM_THRESHOLD_: "1048576",
   MALLOC_MMAP_THRESHOLD_: "65536",
 };
 
-/** A proxy in a process of its own. */
+/** A proxy in its own process. */
 export class ProxyProcess {
   readonly place: ChildPlace;
   readonly #child: ChildProcess;
@@ -28,14 +28,17 @@ export class ProxyProcess {
     this.#said = said;
   }
 
-  /** `openFiles` is the descriptors that it may have, `heapMiB` what its old space may grow to, `env` what is set for it. */
+  /**
+   * `openFiles` is its limit of file descriptors, `heapMiB` the limit of V8's old space, and `env` holds extra
+   * environment variables.
+   */
   static async start(
     options: ChildOptions,
     openFiles?: number,
     heapMiB?: number,
     env: Readonly<Record<string, string>> = {},
   ): Promise<ProxyProcess> {
-    // As bin/watchkeeper.js has it.
+    // The same value as in bin/watchkeeper.js.
     const flags = ["--max-semi-space-size=8"];
     if (heapMiB !== undefined) flags.push(`--max-old-space-size=${heapMiB}`);
     const own = [process.execPath, "--expose-gc", ...flags, file, JSON.stringify(options)];
@@ -65,7 +68,10 @@ export class ProxyProcess {
     return this.#child.exitCode === null && this.#child.signalCode === null;
   }
 
-  /** What is resident, without asking it: a collection that is forced keeps V8 from giving back what it has freed. */
+  /**
+   * RSS in bytes, read from /proc. Asking the process would force a garbage collection, after which V8 keeps freed
+   * memory longer.
+   */
   get rssBytes(): number {
     const pages = Number(readFileSync(`/proc/${this.pid}/statm`, "utf8").split(" ")[1]);
     return pages * pageBytes;

@@ -1,4 +1,4 @@
-/** A whole proxy on real sockets in one line, in front of backends that answer what they were asked. */
+/** Starts a whole proxy on real sockets in front of backends that echo the request line. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import http2 from "node:http2";
 import { tmpdir } from "node:os";
@@ -14,7 +14,7 @@ import { testPki } from "./pki.ts";
 
 export type TestProxy = {
   readonly running: Running;
-  /** "https://localhost:…" of the listener with TLS. */
+  /** "https://localhost:…" of the TLS listener. */
   readonly url: string;
   readonly port: number;
   readonly plainPort: number;
@@ -32,13 +32,13 @@ export type TestBackend = {
   stop(): void;
 };
 
-/** Answers with its name and the request line; `/status/N` answers that status. */
+/** Starts a backend that answers with its name and the request line. The path `/status/N` gets the status N. */
 async function startBackend(name: string, isProbed: boolean): Promise<TestBackend> {
   const { serving } = await testPki();
   const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });
   if (isProbed)
     server.on("request", (request, response) => {
-      // Probes come over HTTP/1.1; streams are answered below.
+      // Health probes use HTTP/1.1. HTTP/2 streams are answered below.
       if (request.httpVersionMajor === 1) response.end("ok");
     });
   const sessions = new Set<http2.ServerHttp2Session>();
@@ -78,33 +78,33 @@ async function startBackend(name: string, isProbed: boolean): Promise<TestBacken
   };
 }
 
-/** A backend that the test plays itself, and the CA of its certificate. */
+/** A backend that the test itself runs, and the CA of its certificate. */
 export type PlayedTarget = { readonly name: string; readonly port: number; readonly ca: string };
 
 export type ProxyOptions = {
   readonly backends?: number;
-  /** The backends started here answer probes, too; otherwise they become suspect after some seconds. */
+  /** If true, the backends started here answer health probes. Otherwise they become suspect after some seconds. */
   readonly isProbed?: boolean;
-  /** In addition to the backends started here. */
+  /** More backends, in addition to those started here. */
   readonly targets?: readonly PlayedTarget[];
-  /** YAML that is put at the end of the file. */
+  /** YAML to append to the configuration file. */
   readonly extra?: string;
-  /** More lines of listeners. */
+  /** More YAML lines of listeners. */
   readonly listeners?: string;
   readonly port?: number;
-  /** More of the listener with TLS, as YAML in flow form: `identity: {clientCerts: FrontProxy}`. */
+  /** More members of the TLS listener, as YAML in flow style: `identity: {clientCerts: FrontProxy}`. */
   readonly listener?: string;
   readonly listenerTls?: string;
   readonly upstreamTls?: string;
   /** Port of the JSON API; default: any free one. */
   readonly apiPort?: number;
-  /** More of the admin section, as YAML in flow form. */
+  /** More members of the admin section, as YAML in flow style. */
   readonly admin?: string;
-  /** More of the drain section, as YAML in flow form. */
+  /** More members of the drain section, as YAML in flow style. */
   readonly drain?: string;
-  /** Reads its configuration again when it changes, and when it is told to, as `run` does. */
+  /** If true, the proxy reloads its configuration when the file changes and on request, as the command `run` does. */
   readonly isFollowing?: boolean;
-  /** Written beside the configuration, by name. */
+  /** Files to write beside the configuration: content by name. */
   readonly files?: Readonly<Record<string, string>>;
 };
 

@@ -1,12 +1,12 @@
-/** Numbers that look random and are the same for the same seed. */
+/** A pseudo-random number generator. The same seed gives the same numbers. */
 export type Random = {
-  /** 0 to below - 1. */
+  /** Returns an integer from 0 to `limit` - 1. */
   below(limit: number): number;
   chance(probability: number): boolean;
   pick<T>(items: readonly [T, ...T[]]): T;
 };
 
-/** Mulberry32: 32 bits of state are enough to replay a test from the seed it prints. */
+/** Mulberry32. Its state of 32 bits is enough to repeat a test with the seed that it prints. */
 export function seeded(seed: number): Random {
   let state = seed >>> 0;
   const next = (): number => {

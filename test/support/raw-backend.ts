@@ -1,6 +1,6 @@
 /**
- * A backend over TLS. It answers health checks, which come over HTTP/1.1, so that it becomes ready. The test decides what
- * frames answer a request over HTTP/2, well formed or not.
+ * A TLS backend that sends arbitrary frames. It answers health probes, which use HTTP/1.1, so that it becomes ready.
+ * HTTP/2 requests get the frames that the test chooses, valid or not.
  */
 import tls from "node:tls";
 import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
@@ -21,7 +21,7 @@ import type { PlayedTarget } from "./proxy.ts";
 
 export type Asked = {
   readonly id: number;
-  /** `HEADERS 1 :method=GET …`. */
+  /** The request as one line: `HEADERS 1 :method=GET …`. */
   readonly line: string;
   readonly socket: tls.TLSSocket;
   say(...frames: readonly (Frame | Frame[])[]): void;
@@ -33,11 +33,11 @@ export class RawBackend implements PlayedTarget {
   readonly ca: string;
   readonly #server: tls.Server;
   readonly #sockets = new Set<tls.TLSSocket>();
-  /** What it does with a request. */
+  /** Called for each HTTP/2 request. */
   play: (asked: Asked) => void = () => {};
-  /** What it says first on each socket. */
+  /** The first frames on each connection. */
   greeting: readonly Frame[] = [settings()];
-  /** False: it closes each connection at once, so that the proxy binds no client to it. */
+  /** If false, it closes each connection at once, so that the proxy binds no client to it. */
   isListening: boolean;
   sockets = 0;
 
@@ -107,7 +107,7 @@ export class RawBackend implements PlayedTarget {
   }
 }
 
-/** A header block of these bytes, whatever they mean. */
+/** Returns a HEADERS frame with these bytes as its header block, valid or not. */
 export function blockOf(id: number, octets: Buffer | string): Frame {
   return raw(1, 4, id, octets);
 }

@@ -1,6 +1,6 @@
 /**
- * An HTTP/2 client that does only what it is told: no window is opened, no SETTINGS or PING answered, no frame
- * checked before it is sent. Over TLS or plain; what it hears is kept a line a frame.
+ * An HTTP/2 client that sends only what the test says: no WINDOW_UPDATE, no acknowledgment of SETTINGS or PING, no
+ * check of its own frames. It works over TLS or plain TCP, and records each received frame as one line.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -13,7 +13,7 @@ export type RawTarget = { readonly port: number; readonly ca?: string };
 export class RawH2 {
   readonly socket: net.Socket;
   readonly heard: string[] = [];
-  /** Bytes of DATA heard, by stream. */
+  /** Number of DATA bytes received, by stream. */
   readonly bodies = new Map<number, number>();
   readonly texts = new Map<number, string>();
   isClosed = false;
@@ -32,7 +32,10 @@ export class RawH2 {
     });
   }
 
-  /** With TLS when the target has a CA. `first` is its SETTINGS; null sends not even the preface. */
+  /**
+   * Connects over TLS if the target has a CA. `first` is the client's SETTINGS frame; null sends neither preface nor
+   * SETTINGS.
+   */
   static async connect(target: RawTarget, first: Frame | null = settings()): Promise<RawH2> {
     const { port, ca } = target;
     const host = "127.0.0.1";
@@ -62,7 +65,7 @@ export class RawH2 {
     if (!this.socket.destroyed) this.socket.write(bytes);
   }
 
-  /** Waits until the kernel has taken what was sent, or the socket is gone. */
+  /** Waits until the kernel has accepted all written bytes, or the socket is closed. */
   async flushed(): Promise<void> {
     await within(
       10_000,
@@ -75,7 +78,7 @@ export class RawH2 {
     );
   }
 
-  /** Waits for a line like this one. */
+  /** Waits for a frame whose line matches. */
   async expect(line: RegExp, ms = 20_000): Promise<string> {
     await this.until(String(line), () => this.heard.some((heard) => line.test(heard)), ms);
     return this.heard.find((heard) => line.test(heard)) ?? "";
@@ -116,7 +119,7 @@ export class RawH2 {
     this.#bytes = Buffer.from(rest);
     this.#frames.push(...frames);
     const last = this.#frames.findLast((frame) => frame.type === 1 || frame.type === 9);
-    // A block that is not whole waits for its rest.
+    // An incomplete header block waits for its CONTINUATION frames.
     if (last === undefined || (last.flags & 4) !== 0) {
       for (const frame of joined(this.#frames)) this.#note(frame);
       this.#frames = [];

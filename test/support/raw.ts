@@ -1,13 +1,13 @@
 import { connect, type Socket } from "node:net";
 import { within } from "./within.ts";
 
-/** A client (or a server's half) that writes what it is told, byte for byte, and says what came back. */
+/** A raw TCP peer (client or server) that writes exactly the given bytes, and collects what it receives. */
 export class RawPeer {
   readonly socket: Socket;
-  /** Everything received so far, latin1. */
+  /** Everything received so far and not yet taken by `expect`, as latin1. */
   text = "";
   isClosed = false;
-  /** The other side's FIN was seen. */
+  /** True if a FIN was received. */
   isEnded = false;
   #wake = (): void => {};
 
@@ -32,7 +32,7 @@ export class RawPeer {
     this.socket.write(typeof text === "string" ? Buffer.from(text, "latin1") : text);
   }
 
-  /** Waits until what came contains `wanted`; takes everything up to and with it, and returns that. */
+  /** Waits until the received text contains `wanted`. Removes and returns the text up to the end of the match. */
   async expect(wanted: string | RegExp): Promise<string> {
     await this.#until(String(wanted), () => this.text.search(asPattern(wanted)) >= 0);
     const found = asPattern(wanted).exec(this.text);
@@ -42,7 +42,7 @@ export class RawPeer {
     return taken;
   }
 
-  /** Waits for the end and returns what came until then. */
+  /** Waits for the socket to close, and returns the remaining text. */
   async closed(): Promise<string> {
     await this.#until("the end of the socket", () => this.isClosed);
     return this.text;

@@ -1,4 +1,4 @@
-/** Two whole proxies in this process that know each other as replicas. */
+/** Two whole proxies in this process, configured as replicas of each other. */
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -12,7 +12,7 @@ import { startProxy, type TestProxy } from "./proxy.ts";
 export type ReplicaPair = {
   readonly here: TestProxy;
   readonly there: TestProxy;
-  /** Applies another list of replicas to `here`, as a reload does. */
+  /** Reloads `here` with another list of replicas. */
   list(addresses: readonly string[]): Promise<void>;
   stop(): Promise<void>;
 };
@@ -34,7 +34,7 @@ export async function startPair(): Promise<ReplicaPair> {
   };
 }
 
-/** Returns TCP ports that were free a moment ago. */
+/** Returns TCP ports that are free at this moment. Another process may take them later. */
 export async function freePorts(count: number): Promise<readonly number[]> {
   const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
   await Promise.all(servers.map((server) => once(server, "listening")));

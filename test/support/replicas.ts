@@ -1,4 +1,4 @@
-/** Replicas that a test plays: each address answers, fails, or stays silent, as the test says. */
+/** Fake replicas. The test decides for each address whether it answers, fails or does not respond. */
 import { setImmediate as turn } from "node:timers/promises";
 import type { ReplicaFacts } from "../../src/admin/replicas/replica.ts";
 import { Replicas } from "../../src/admin/replicas/replicas.ts";
@@ -8,10 +8,13 @@ import type { ReplicasConfig } from "../../src/config/replicas.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { manualClock } from "./clock.ts";
 
-/** A response after which Node's client has neither a response nor an error, unless it awaits an upgrade. */
+/**
+ * A 101 response. After it Node's HTTP client reports neither a response nor an error, unless the caller listens for an
+ * upgrade.
+ */
 export const switching = "HTTP/1.1 101 Switching Protocols\r\nconnection: Upgrade\r\nupgrade: x\r\n\r\n";
 
-/** The facts of the replica with this number. */
+/** Returns the facts of replica `number`. */
 export function factsOf(number: number, change: Partial<ReplicaFacts> = {}): ReplicaFacts {
   return {
     id: `00000000-0000-4000-8000-${String(number).padStart(12, "0")}`,
@@ -30,7 +33,7 @@ export function addressIn(text: string): Address {
   return address;
 }
 
-/** The address of the replica with this number. */
+/** Returns the address of replica `number`. */
 export function addressOf(number: number): string {
   return `10.0.0.${number}:7480`;
 }
@@ -39,12 +42,12 @@ export function listed(...texts: readonly string[]): ReplicasConfig {
   return { addresses: texts.map(addressIn), name: undefined, tls: undefined };
 }
 
-/** The process under test is replica 1. */
+/** The replica registry of the process under test, which is replica 1. */
 export class PlayedReplicas {
   readonly clock = manualClock();
   readonly journal = new Journal(this.clock);
   readonly entries: Entry[] = [];
-  /** What each address answers; an address that is not in it refuses the connection. */
+  /** The response of each address. An address that is not in the map refuses connections. */
   readonly answers = new Map<string, ReplicaFacts>();
   readonly asked: string[] = [];
   readonly counts: number[] = [];
@@ -53,10 +56,10 @@ export class PlayedReplicas {
     readonly found: (addresses: readonly Address[]) => void;
   }[] = [];
   stopped = 0;
-  /** True while each request throws, which none should. */
+  /** While true, sending a request throws an error, to simulate a bug. */
   throws = false;
   open = 0;
-  /** The most requests that were under way at once. */
+  /** The most requests that were under way at the same time. */
   mostOpen = 0;
   self = factsOf(1);
   readonly shared = {
@@ -101,7 +104,7 @@ export class PlayedReplicas {
       await turn();
   }
 
-  /** Lets time pass in steps of a second, with everything that is due. */
+  /** Moves the clock in steps of one second, and runs everything that becomes due. */
   async pass(seconds: number): Promise<void> {
     for (let second = 0; second < seconds; second += 1) {
       this.clock.advance(1000);
@@ -110,7 +113,7 @@ export class PlayedReplicas {
     }
   }
 
-  /** "wk-1 live", for each row. */
+  /** The name and state of each row, for example "wk-1 live". */
   get states(): readonly string[] {
     return this.replicas.rows.map(({ name, state }) => `${name} ${state}`);
   }

@@ -1,6 +1,6 @@
 /**
- * The apiserver's RequestInfo once more, slowly and word for word after requestinfo.go and net/url, so that the fast
- * one has something to be compared with. Shares no line with it.
+ * A second implementation of the apiserver's RequestInfo, against which the fast one is compared. It follows
+ * requestinfo.go and net/url line by line, and shares no code with the fast one.
  */
 export type PlainInfo = {
   isResource: boolean;
@@ -14,7 +14,10 @@ export type PlainInfo = {
   isLongRunning: boolean;
 };
 
-/** Undefined where the apiserver refuses the request: a broken escape in the path, or a bare `/api/v1/watch`. */
+/**
+ * Returns undefined if the apiserver refuses the request: for an invalid escape in the path, or for `/api/v1/watch`
+ * without a resource.
+ */
 export function requestInfo(method: string, target: string): PlainInfo | undefined {
   const path = goUnescape(target.replace(/\?.*/s, ""), false);
   const query = target.replace(/^[^?]*\??/, "");
@@ -78,7 +81,7 @@ function isWatch(query: string): boolean {
   const values = goParseQuery(query).get("watch");
   if (values === undefined) return false;
   const first = values[0] ?? "";
-  // EqualFold works on code points: U+017F is a small s to it.
+  // Go's EqualFold compares code points, and treats U+017F (long s) as equal to s.
   const folded = Buffer.from(first, "latin1").toString("utf8").replaceAll("\u017f", "s");
   return first !== "0" && !/^false$/i.test(folded);
 }

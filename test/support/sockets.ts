@@ -2,7 +2,7 @@ import net from "node:net";
 
 export type SocketPair = { readonly near: net.Socket; readonly far: net.Socket; readonly close: () => void };
 
-/** Two ends of one TCP connection over loopback. */
+/** Returns the two ends of a TCP connection over loopback. */
 export async function openPair(): Promise<SocketPair> {
   const server = net.createServer();
   await new Promise<void>((resolve) => {

@@ -15,24 +15,24 @@ export type ScriptedSplice = {
   readonly clock: ManualClock;
   readonly entries: Entry[];
   readonly splices: UpgradeHandler;
-  /** What the next dial gives instead of a socket. */
+  /** If set, the next connection attempt to the backend fails with it. */
   failure: Failure | undefined;
-  /** The limits that count the next Upgrade, or its refusal. */
+  /** The limits that apply to the next Upgrade, or the failure with which it is refused. */
   limited: readonly Limit[] | Failure;
-  /** Thrown when a tunnel opens, as a bug of the proxy would. */
+  /** If set, the journal throws this error when a tunnel opens, to simulate a bug of the proxy. */
   journalFault: string | undefined;
   connect(): Promise<RawPeer>;
-  /** The backend's end of the next upstream socket. */
+  /** Resolves with the backend's end of the next upstream socket. */
   backend(): Promise<RawPeer>;
   readonly backendCount: () => number;
-  /** The health verdict that ends what hangs on the backend. */
+  /** Makes the backend dead, which ends the tunnels to it. */
   die(): void;
-  /** Nothing gets through on the tunnels' own sockets. */
+  /** Simulates that no data gets through on the sockets of the tunnels. */
   stick(): void;
   close(): void;
 };
 
-/** Splices behind a listening socket and in front of a backend that the test plays, byte for byte. */
+/** Starts the upgrade handler on a listening socket. The test plays the backend byte by byte. */
 export async function startSplice(): Promise<ScriptedSplice> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -127,7 +127,10 @@ function portOf(server: ReturnType<typeof createServer>): number {
   return (server.address() as AddressInfo).port;
 }
 
-/** An exec over HTTP/1.1, with these fields; by SPDY, as kubectl asks for it; and the answer to that. */
+/**
+ * Requests and the response for tests of exec over HTTP/1.1: `exec` has the given fields, `spdy` asks for SPDY as
+ * kubectl does, `switched` is the 101 response.
+ */
 export const exec = (method: string, ...fields: string[]): string =>
   [`${method} /api/v1/namespaces/n/pods/p/exec?command=sh HTTP/1.1`, "Host: api", ...fields, "", ""].join(
     "\r\n",

@@ -1,14 +1,17 @@
 /**
- * Ways to claim another identity: fields that the apiserver or a server behind it could take for an identity, in
- * every spelling that a parser on the way could let through.
+ * Generates requests that claim another identity. They use every header that the apiserver, or a server behind it,
+ * could take for an identity, in every spelling that some parser might accept.
  */
 import type { Random } from "./random.ts";
 
-/** One request's extra fields, as lines of HTTP/1.1; the same go up as HTTP/2 when every name is a token. */
+/**
+ * The extra fields of one request. If every name is a valid field name (an RFC 9110 token), the request is also sent
+ * over HTTP/2.
+ */
 export type Claim = {
   readonly fields: readonly (readonly [string, string])[];
   readonly trailers: readonly (readonly [string, string])[];
-  /** Written as they are, among the lines of an HTTP/1.1 head. */
+  /** Raw lines that are inserted into the HTTP/1.1 head. */
   readonly lines: readonly string[];
 };
 
@@ -64,12 +67,13 @@ function line(name: string, value: string, random: Random): string {
   return write();
 }
 
-/** A claim, seldom two alike. */
+/** Returns a random claim. */
 export function claim(random: Random): Claim {
   const fields: [string, string][] = [];
   const trailers: [string, string][] = [];
   const lines: string[] = [];
-  // Much of the rest is refused for its form alone: most claims are to be answered.
+  // This share makes sure that most requests reach the identity check. The other claims are mostly malformed, and
+  // refused for that reason.
   const isWellFormed = random.chance(0.7);
   for (let left = 1 + random.below(4); left > 0; left -= 1) {
     const name = random.pick(names);
@@ -82,7 +86,7 @@ export function claim(random: Random): Claim {
   return { fields, trailers, lines };
 }
 
-/** The request as bytes of HTTP/1.1; with trailers its body is chunked. */
+/** Returns the request as HTTP/1.1 text. If it has trailers, its body is chunked. */
 export function claimingRequest(
   { fields, trailers, lines }: Claim,
   { path, host, body }: { readonly path: string; readonly host: string; readonly body: string },

@@ -1,4 +1,4 @@
-/** Plays the story of an incident, and keeps what it says. */
+/** Runs the story (the scripted demonstration) of an incident, and records its output. */
 
 import { Failure } from "../../src/base/failure.ts";
 import type { Outcome } from "../../src/demo/incidents/outcome.ts";
@@ -14,7 +14,7 @@ export async function storyOf(
 ): Promise<{
   readonly said: string;
   readonly broken: readonly string[];
-  /** A row's two sides, by what it compares. */
+  /** Returns both sides of a comparison row: without and with the proxy. */
   readonly row: (what: string) => { readonly without: string; readonly with: string };
 }> {
   const lines: string[] = [];

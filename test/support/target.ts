@@ -1,9 +1,16 @@
 /**
- * A well-behaved backend for attack tests, by what its path says: `?watch` sends an event every 100 ms, `/hang` never
- * answers, `/line/N`, `/deep/N` and `/digits/N` send an event that no apiserver sends, `/big/N` sends N bytes, `/fields` sends back the fields that it got, `/long` has a head of 16 KiB that is
- * new each time, `/who` returns the certificate and headers it got, `/moved` redirects to another port, everything else answers at once. Over HTTP/1.1 an Upgrade
- * becomes an echo, but that of `/refused` is refused and that of `/hang` is not answered; what was shown with it is in the answer's
- * head, unless it was shown to `/exec/long`.
+ * A well-behaved backend for attack tests. The path selects the response:
+ * - `?watch` sends an event every 100 ms.
+ * - `/hang` gets no response.
+ * - `/line/N`, `/deep/N` and `/digits/N` send an event that no apiserver would send.
+ * - `/big/N` sends N bytes.
+ * - `/fields` returns the fields of the request.
+ * - `/long` returns a head of 16 KiB that differs each time.
+ * - `/who` returns the client certificate and the fields of the request.
+ * - `/moved` redirects to another port.
+ * - Every other path gets an immediate response.
+ * - An HTTP/1.1 Upgrade becomes an echo, except for `/refused` (refused) and `/hang` (no response). The head of the 101
+ *   response repeats the certificate and the fields, except for `/exec/long`.
  */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import http2 from "node:http2";
@@ -15,7 +22,9 @@ import type { PlayedTarget } from "./proxy.ts";
 const event = `{"type":"MODIFIED","object":{"kind":"Pod","metadata":{"name":"a","resourceVersion":"7"}}}\n`;
 const block = Buffer.alloc(65_536, "x");
 
-/** `/line/N`: a line of N MiB without end; `/deep/N`: N brackets; `/digits/N`: a version of so many digits. */
+/**
+ * `/line/N` sends a line of N MiB that does not end, `/deep/N` N nested brackets, `/digits/N` a version of N digits.
+ */
 function oddEvent(path: string): Iterable<string> | undefined {
   const [, what = "", size = ""] = /\/(line|deep|digits)\/(\d+)/.exec(path) ?? [];
   if (what === "") return undefined;
@@ -36,26 +45,26 @@ function* endless(head: string, count: number): Iterable<string> {
   for (let at = 0; at < count * 16; at += 1) yield "x".repeat(65_536);
 }
 
-/** What a request came with: the name on the certificate of its socket, and its fields as they were. */
+/** The common name of the client certificate, and the raw fields of the request. */
 export type Shown = { readonly certificate: string; readonly fields: readonly string[] };
 
 export class Target implements PlayedTarget {
   readonly name = "target";
   readonly port: number;
   readonly ca: string;
-  /** Requests that came, and those of them that were reset. */
+  /** Number of requests, and how many of them were reset. */
   asked = 0;
   resets = 0;
-  /** TCP connections that were accepted. */
+  /** Number of TCP connections accepted. */
   connections = 0;
-  /** Of those, for `/long`. */
+  /** Number of requests for `/long`. */
   askedLong = 0;
-  /** Bytes of `/big` that were handed to HTTP/2. */
+  /** Bytes of `/big` responses that were passed to the HTTP/2 session. */
   sentBytes = 0;
-  /** Tunnels that it has opened, and what came after an Upgrade that it refused. */
+  /** Number of tunnels opened, and the data that arrived after a refused Upgrade. */
   tunnels = 0;
   afterRefusal = "";
-  /** Where `/moved` leads. */
+  /** The URL to which `/moved` redirects. */
   movedTo = "http://127.0.0.1:1/";
   readonly #paths: string[] = [];
   readonly #server: http2.Http2SecureServer;
@@ -91,7 +100,7 @@ export class Target implements PlayedTarget {
     };
     server.on("stream", asked);
     const asked1 = (request: IncomingMessage, response: ServerResponse): void => {
-      // Whatever comes over HTTP/2 is told there.
+      // HTTP/2 requests are handled by the stream event.
       if (request.httpVersionMajor !== 1) return;
       this.#paths.push(request.url ?? "");
       response.end("ok");
@@ -103,7 +112,7 @@ export class Target implements PlayedTarget {
 
   static async start(): Promise<Target> {
     const { authority, serving } = await testPki();
-    // Over HTTP/1.1 node takes http's options as well, of which its types know nothing.
+    // The server also accepts the options of HTTP/1.1, but its type does not declare them.
     const http1 = { maxHeaderSize: 1 << 20 };
     const server = http2.createSecureServer({
       ...http1,
@@ -114,7 +123,8 @@ export class Target implements PlayedTarget {
       rejectUnauthorized: false,
       maxHeaderListPairs: 5000,
       maxSessionMemory: 1000,
-      // More than an upstream connection uses: node counts streams that are reset until JavaScript has heard of it.
+      // Higher than the number of streams that the proxy opens: Node counts a reset stream as open until JavaScript has
+      // handled the reset.
       settings: { maxConcurrentStreams: 2000, maxHeaderListSize: 1 << 20 },
     });
     await new Promise<void>((resolve) => {
@@ -130,7 +140,7 @@ export class Target implements PlayedTarget {
     this.#server.close();
   }
 
-  /** How often this path was asked for. */
+  /** Returns the number of requests for this path. */
   seen(path: string): number {
     return this.#paths.filter((asked) => asked === path).length;
   }
@@ -180,7 +190,7 @@ export class Target implements PlayedTarget {
     stream.on("close", () => clearInterval(timer));
   }
 
-  /** One event, and silence. */
+  /** Sends one event, and nothing after it. */
   #sends(stream: http2.ServerHttp2Stream, pieces: Iterable<string>): void {
     stream.respond({ ":status": 200, "content-type": "application/json" });
     const left = pieces[Symbol.iterator]();

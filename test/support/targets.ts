@@ -1,6 +1,6 @@
 import * as fc from "fast-check";
 
-/** Pieces that mean something to the apiserver, their near misses, and what separates them. */
+/** Path segments that the apiserver treats specially, similar ones that it does not, and separators. */
 const words = [
   "api",
   "apis",
@@ -100,7 +100,7 @@ const pairs = [
   "%zz=1",
 ];
 
-/** Honest paths as often as mad ones: a path of random words would hardly ever reach a resource. */
+/** Half of the paths are well-formed, because a path of random segments would almost never name a resource. */
 const path = fc.oneof(
   fc.array(fc.constantFrom(...words), { maxLength: 12 }).map((parts) => `/${parts.join("/")}`),
   fc
@@ -118,7 +118,7 @@ const query = fc.oneof(
   fc.array(fc.constantFrom(...pairs), { maxLength: 6 }).map((list) => `?${list.join("&")}`),
 );
 
-/** Request targets, some of them as clients send them, most not. */
+/** Request targets. Some are such as clients send, most are not. */
 export const targets: fc.Arbitrary<string> = fc.tuple(path, query).map((both) => both.join(""));
 
 export const methods: fc.Arbitrary<string> = fc.constantFrom(

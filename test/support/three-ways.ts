@@ -1,4 +1,4 @@
-/** One request by each protocol that a client may speak to a listener with TLS, byte for byte. */
+/** Sends one request over each protocol that a TLS listener accepts: HTTP/2, HTTP/1.1, and an Upgrade of HTTP/1.1. */
 import type { Pair } from "../../src/pki/pki.ts";
 import { shake } from "./front-proxy.ts";
 import { type Fields, headers, preface, settings, wire } from "./h2-frames.ts";
@@ -13,32 +13,32 @@ export type AskedFor = {
   readonly port: number;
   readonly ca: string;
   readonly pair?: Pair | undefined;
-  /** In the handshake, and in the request. */
+  /** `servername` is the SNI name of the handshake, `authority` the host of the request. */
   readonly servername?: string;
   readonly authority?: string;
   readonly path?: string;
-  /** Over HTTP/2 their names become lower-case. */
+  /** Over HTTP/2 the names are sent in lower case. */
   readonly fields?: Fields;
 };
 
-/** `shown` is what the target says that it was shown: undefined when it was not asked. */
+/** `shown` is the certificate and the fields that the target received; undefined if the request did not reach it. */
 export type Told = { readonly status: number; readonly shown: Shown | undefined; readonly text: string };
 
-/** A socket to the proxy after its handshake. */
+/** Opens a TLS connection to the proxy, and resolves after the handshake. */
 export function socketFor(asked: AskedFor, alpn: "h2" | "http/1.1"): ReturnType<typeof shake> {
   const { port, ca, pair, servername = "localhost" } = asked;
   const own = pair === undefined ? {} : { cert: pair.certificate, key: pair.key };
   return shake({ port, ca, servername, ALPNProtocols: [alpn], ...own });
 }
 
-/** A client of HTTP/2 with a certificate of its own. */
+/** Opens an HTTP/2 client with its own certificate. */
 export async function rawH2For(asked: AskedFor): Promise<RawH2> {
   const client = new RawH2(await socketFor(asked, "h2"));
   client.sendBytes(Buffer.concat([Buffer.from(preface), wire(settings())]));
   return client;
 }
 
-/** Asks on a connection of its own; status 0 is a stream that was reset. */
+/** Sends a request on a new connection. Status 0 means that the stream was reset. */
 export function askBy(way: Way, asked: AskedFor): Promise<Told> {
   if (way === "h2") return askByH2(asked);
   return way === "h1" ? askByH1(asked) : askByUpgrade(asked);

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { TraceRecord } from "../../src/proxy/observe/request-trace.ts";
 import { within } from "./within.ts";
 
-/** The record of a traced request, as the data path makes it, but for what a test sets. */
+/** Returns the trace record of a request. `change` overrides single values. */
 export function traceOf(change: Partial<TraceRecord> = {}): TraceRecord {
   return {
     traceId: "0af7651916cd43dd8448eb211c80319c",
@@ -29,11 +29,11 @@ export function traceOf(change: Partial<TraceRecord> = {}): TraceRecord {
 
 type Collected = { readonly path: string; readonly type: string; readonly body: string };
 
-/** A collector that keeps what it is sent. */
+/** An OTLP collector that keeps what it receives. */
 export class Collector {
   readonly collected: Collected[] = [];
   status = 200;
-  /** Never answers. */
+  /** If true, it never answers. */
   isSilent = false;
   readonly #server: Server;
   #onBatch = (): void => {};
@@ -57,7 +57,7 @@ export class Collector {
     return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}/v1/traces`;
   }
 
-  /** Resolves with the next batch. */
+  /** Resolves when the next batch arrives. */
   batch(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     this.#onBatch = resolve;

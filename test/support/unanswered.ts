@@ -1,9 +1,12 @@
-/** A port of loopback that answers no SYN, like a host behind a firewall that drops: its accept queue is full, and its program accepts no connection. */
+/**
+ * A loopback port that answers no SYN, like a host behind a firewall that drops packets: its accept queue is full, and
+ * its process accepts no connection.
+ */
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { connect, type Socket } from "node:net";
 
-/** Listens with a queue of one, tells its port, and stands still for good. */
+/** Listens with a backlog of one, prints its port, and then blocks its thread for ever. */
 const program = `
   const server = require("node:net").createServer();
   server.listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () => {
@@ -17,7 +20,7 @@ export async function unansweredPort(): Promise<{ readonly port: number; readonl
   const [text] = await once(child.stdout, "data");
   const port = Number(text);
   const queued: Socket[] = [];
-  // A queue of one takes two. One more that waits shows that it is full.
+  // A backlog of one accepts two connections. A third one that stays in connecting proves that the queue is full.
   while (queued.filter(({ connecting }) => connecting).length === 0 && queued.length < 20) {
     queued.push(connect(port, "127.0.0.1").on("error", () => {}));
     await new Promise((resolve) => setTimeout(resolve, 100));

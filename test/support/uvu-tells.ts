@@ -1,11 +1,11 @@
 /**
- * Loaded before a test file (`node --import`): uvu 0.5.6 forgets what a hook throws. Behind a `before` or `after.each` that
- * threw it runs no further test, says nothing of it nor of the test that failed before, and ends with 0. With this, what a
- * hook throws is told like a test's failure, under the title "a hook", and the process ends with 1.
+ * Loaded before a test file (`node --import`), because uvu 0.5.6 loses errors of hooks. After a `before` or
+ * `after.each` that throws, uvu runs no further test, reports neither this error nor an earlier failed test, and exits
+ * with 0. With this module it reports the error like that of a test with the title "a hook", and exits with 1.
  */
 import { registerHooks } from "node:module";
 
-/** What stands in uvu, and what is to stand there. */
+/** For each change: a piece of uvu's source, and its replacement. */
 const pieces: readonly (readonly [string, string])[] = [
   [
     "	} finally {\n		state.__test__ = '';",

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../../src/watch/codec/event.ts";
 
-/** One event as the apiserver writes it. */
+/** Returns one event in the JSON that an apiserver writes. */
 export function jsonEvent(type: string, object: unknown): Buffer {
   return Buffer.from(`${JSON.stringify({ type, object })}\n`);
 }
@@ -13,14 +13,14 @@ function varint(number: number): Buffer {
   return Buffer.from([...octets, left]);
 }
 
-/** A field of a protobuf message: a varint, or bytes. */
+/** Returns a field of a protobuf message with a varint or bytes as its value. */
 export function field(number: number, value: number | string | Uint8Array): Buffer {
   if (typeof value === "number") return Buffer.concat([varint(number * 8), varint(value)]);
   const octets = Buffer.from(value);
   return Buffer.concat([varint(number * 8 + 2), varint(octets.length), octets]);
 }
 
-/** An ObjectMeta as the apiserver writes it: its strings are there even when they are empty. */
+/** Returns an ObjectMeta in the apiserver's encoding, which includes empty strings. */
 export function protobufMetadata(meta: {
   readonly name?: string;
   readonly namespace?: string;
@@ -41,7 +41,7 @@ export function protobufMetadata(meta: {
   ]);
 }
 
-/** One event as the apiserver writes it: its type, and the object in its envelope. */
+/** Returns one protobuf event in the apiserver's encoding: its type, and the object in its envelope. */
 export function protobufEvent(type: string, object: Uint8Array): Buffer {
   const kind = Buffer.concat([field(1, "v1"), field(2, "Pod")]);
   const unknown = Buffer.concat([field(1, kind), field(2, object), field(3, ""), field(4, "")]);
@@ -49,7 +49,7 @@ export function protobufEvent(type: string, object: Uint8Array): Buffer {
   return framed(Buffer.concat([field(1, type), field(2, field(1, raw))]));
 }
 
-/** Any content, behind its length. */
+/** Returns the content with a length prefix of four bytes. */
 export function framed(content: Uint8Array): Buffer {
   const length = Buffer.alloc(4);
   length.writeUInt32BE(content.length);
@@ -57,21 +57,24 @@ export function framed(content: Uint8Array): Buffer {
 }
 
 export type Relayed = {
-  /** What went on, and what is still held; `isOpaque` once the decoder gave up. */
+  /** The bytes that were forwarded, and those still held. `isOpaque` is true if the decoder gave up. */
   readonly forwarded: Buffer;
   readonly held: Buffer;
   readonly isOpaque: boolean;
   readonly events: readonly WatchEvent[];
 };
 
-/** Feeds the chunks as the relay does: forwards up to each boundary, holds the rest, and gives way when told. */
+/**
+ * Feeds the chunks to the decoder as the relay does: forwards up to each boundary of an event, holds the rest, and
+ * stops decoding when the decoder gives up.
+ */
 export function relayed(decoder: EventDecoder, chunks: readonly Buffer[]): Relayed {
   const forwarded: Buffer[] = [];
   const events: WatchEvent[] = [];
   let held: Buffer[] = [];
   let isBroken = false;
   for (const chunk of chunks) {
-    // The chunk lies in a larger buffer whose other bytes would all mean something.
+    // The chunk is part of a larger buffer. Each byte around it would change the result if the decoder read it.
     const bytes = Buffer.concat([Buffer.from("}\n\n\n\n"), chunk, Buffer.from("\n}\n{")]);
     const end = 5 + chunk.length;
     let whole = 5;
@@ -93,7 +96,7 @@ export function relayed(decoder: EventDecoder, chunks: readonly Buffer[]): Relay
   return { forwarded: Buffer.concat(forwarded), held: Buffer.concat(held), isOpaque: isBroken, events };
 }
 
-/** An event that outlives the next one. */
+/** Returns a copy of the event. The decoder reuses its own object for the next event. */
 export function copyOf({
   type,
   version,
@@ -106,14 +109,14 @@ export function copyOf({
   return { type, version, endsInitialEvents, code, reason, oldest, key };
 }
 
-/** The same bytes whole, byte by byte, and cut in two at every position. */
+/** Returns the bytes in one chunk, in chunks of one byte, and cut in two at every position. */
 export function everyCut(bytes: Buffer): Buffer[][] {
   const octets = Array.from(bytes, (_, at) => bytes.subarray(at, at + 1));
   const halves = octets.map((_, at) => [bytes.subarray(0, at), bytes.subarray(at)]);
   return [[bytes], octets, ...halves];
 }
 
-/** Random bytes with random cuts; empty chunks are legal (an empty DATA frame). */
+/** Cuts the bytes into chunks of these sizes. A size of 0 is valid, because a DATA frame may be empty. */
 export function cut(bytes: Buffer, sizes: readonly number[]): Buffer[] {
   const chunks: Buffer[] = [];
   let at = 0;

@@ -1,4 +1,4 @@
-/** Events of a watch as a decoder tells them, in few words. */
+/** Short notations for decoded watch events. */
 import type { EventType, WatchEvent } from "../../src/watch/codec/event.ts";
 
 export function eventOf(type: EventType, version = "", more: Partial<WatchEvent> = {}): WatchEvent {
@@ -13,7 +13,10 @@ const types: Readonly<Record<string, EventType>> = {
   "!": "ERROR",
 };
 
-/** `+5` ADDED at version 5, `~` MODIFIED, `-5a` DELETED of an object a, `=9` a bookmark, `=9$` the marker, `!410`. */
+/**
+ * Parses the notation: `+5` is ADDED at version 5, `~` MODIFIED, `-5a` DELETED of the object a, `=9` a bookmark, `=9$`
+ * the bookmark that ends the initial events, `!410` an ERROR.
+ */
 export function eventFrom(word: string): WatchEvent {
   const [, sign = "", number = "", rest = ""] = /^(.)(\d*)(.*)$/.exec(word) ?? [];
   const type = types[sign];

@@ -1,4 +1,7 @@
-/** One client's watch through the whole path, as a dialogue: what each backend is asked, says and suffers. */
+/**
+ * One client's watch through the whole data path, written as a dialogue: what each backend receives and sends, and how
+ * it fails.
+ */
 import * as assert from "uvu/assert";
 import type { Entry, EntryOf } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
@@ -9,7 +12,7 @@ export const ok = [new Field(":status", "200"), json];
 
 const types = { "+": "ADDED", "~": "MODIFIED", "-": "DELETED", "=": "BOOKMARK" } as const;
 
-/** A line of JSON for a word of watch-events.ts: `+5a`, `~7`, `-9b`, `=12`, `=12$` (the marker), `!410`. */
+/** Returns the JSON line of an event in the notation of watch-events.ts: `+5a`, `~7`, `-9b`, `=12`, `=12$`, `!410`. */
 export function lineOf(word: string): string {
   const [, sign = "", version = "", name = ""] = /^(.)(\d*)(.*)$/.exec(word) ?? [];
   if (sign === "!") return `{"type":"ERROR","object":{"kind":"Status","metadata":{},"code":${version}}}\n`;
@@ -28,7 +31,7 @@ export function linesOf(words: string): string {
     .join("");
 }
 
-/** An empty list of this version, as an apiserver writes it. */
+/** Returns an empty list at this resourceVersion, in the apiserver's JSON. */
 export function listOf(version: string): string {
   return `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"${version}"},"items":[]}`;
 }
@@ -41,7 +44,7 @@ export type WatchOptions = {
   readonly path?: PlayedPath;
 };
 
-/** A watch that one of two backends, `from`, was asked for. */
+/** A watch that the proxy has opened at the backend `from`. `to` is the other backend. */
 export class PlayedWatch {
   readonly path: PlayedPath;
   readonly client: PlayedClient;
@@ -69,7 +72,7 @@ export class PlayedWatch {
     this.to = to;
   }
 
-  /** Takes what it was asked last, and says these events. */
+  /** Accepts the latest request of this backend with the response head `head`, and sends these events. */
   serve(backend: PlayedBackend, words = "", head: Field[] = ok): Asked {
     if (head.length > 0) backend.last.side?.sendHeaders(head, false);
     this.say(backend, words);
@@ -81,7 +84,10 @@ export class PlayedWatch {
     this.path.settle();
   }
 
-  /** Answers the list that it was asked last: etcd is at `version`. "" refuses it. */
+  /**
+   * Answers the latest request, which must be a list, with an empty list at `version`, the present version of etcd. If
+   * `version` is "", answers 403.
+   */
   list(backend: PlayedBackend, version: string): void {
     const { path } = backend.last.request;
     assert.match(path, /[?&]limit=1$/);
@@ -104,13 +110,13 @@ export class PlayedWatch {
     this.path.clock.advance(ms);
   }
 
-  /** What the client has, in words; and its stream is as it should be. */
+  /** Asserts that the client has received exactly these events, and that its stream is in this state. */
   has(words: string, state: "open" | "ended" = "open"): void {
     assert.is(this.ear.body, linesOf(words));
     assert.equal([this.ear.isEnded, this.ear.resetCode], [state === "ended", undefined]);
   }
 
-  /** The query that a backend was asked with last, without what every watch has. */
+  /** Returns the query of the latest request of this backend, without `watch=true`. */
   queryOf(backend: PlayedBackend): string {
     return backend.last.request.path.replace(/^.*[?]watch=true&/, "");
   }
@@ -120,13 +126,13 @@ export class PlayedWatch {
   }
 }
 
-/** Nothing comes from it any more, neither on what is open nor on what is dialled. */
+/** Drops all data of the backend, on open and on new sockets. */
 export function blackHole(backend: PlayedBackend): void {
   for (const { cable } of backend.sessions) cable.blackHole();
   backend.isMute = true;
 }
 
-/** What is on its way to and from it waits; the returned function lets it arrive. */
+/** Holds back all data to and from the backend, until the returned function is called. */
 export function hold(backend: PlayedBackend): () => void {
   const letGo = backend.sessions.map(({ cable }) => cable.hold());
   return () => {
@@ -134,7 +140,7 @@ export function hold(backend: PlayedBackend): () => void {
   };
 }
 
-/** GOAWAY on every session of it: what is open lives on. */
+/** Sends GOAWAY on every session of the backend. Open streams continue. */
 export function goAway(backend: PlayedBackend): void {
   for (const { session } of backend.sessions) session.goAway();
 }

@@ -1,16 +1,17 @@
 /**
- * Texts on which a regular expression takes the longest, made of its own parts. A backtracking engine is slow where a
- * repetition can begin or end at many places and what follows it fails: so each repetition of the expression is pumped
- * with each character that it takes, behind what has to stand before it, and in front of what cannot follow; and so is
- * each beginning of the expression, for one that is looked for at every place.
+ * Generates the inputs on which a regular expression takes longest, from its own parts. A backtracking engine is slow
+ * if a repetition can begin or end at many places and what follows it does not match. So for each repetition and each
+ * character that it accepts, an input repeats this character. Before it stands a text that the preceding part matches,
+ * after it a text that cannot match. The beginning of the expression is repeated in the same way, because an unanchored
+ * search tries it at every position.
  */
 
 type Node = { readonly text: string; readonly pumps: readonly string[]; readonly isLong: boolean };
 
-/** Characters that tell classes apart; any class of ours has one of them. */
+/** Characters that distinguish character classes. Each class that the project uses accepts at least one of them. */
 const alphabet = Array.from(" \t\r\n\u0000\u00ff!\"#%&'()*+,-./:;<=>?@[\\]^_`{|}~09afzAFZTe\u2028");
 
-/** Of `bytes` characters each. */
+/** Yields texts of about `size` characters. */
 export function* worstCases(source: string, flags: string, size: number): Generator<string> {
   const ends = ["\n", "\u0000", "a"];
   for (const [before, pump] of pumped(source, flags)) {
@@ -22,7 +23,7 @@ export function* worstCases(source: string, flags: string, size: number): Genera
   }
 }
 
-/** What stands before, and what is repeated. */
+/** Returns pairs: the text before a repetition, and the text to repeat. */
 function pumped(source: string, flags: string): [string, string][] {
   const found = new Map<string, [string, string]>();
   const add = (before: string, pump: string): void => {
@@ -44,7 +45,7 @@ function pumped(source: string, flags: string): [string, string][] {
   return [...found.values()];
 }
 
-/** Of characters that the same atoms take, one is enough. */
+/** Of the characters that exactly the same atoms accept, keeps one. */
 function toldApart(pumps: readonly string[], nodes: readonly Node[]): string[] {
   const kinds = new Map<string, string>();
   for (const pump of pumps)
@@ -52,7 +53,7 @@ function toldApart(pumps: readonly string[], nodes: readonly Node[]): string[] {
   return [...kinds.values()];
 }
 
-/** Alternatives at the top, and groups opened: each way through the expression, sixty-four at most. */
+/** Returns up to 64 paths through the expression: its alternatives, with all groups written out. */
 function branchesOf(source: string): string[] {
   let ways = [source];
   for (let round = 0; round < 12; round += 1) {
@@ -63,7 +64,10 @@ function branchesOf(source: string): string[] {
   return ways;
 }
 
-/** Its first group written out, as often as it may stand there; itself when it has none. */
+/**
+ * Splits the expression at its top-level alternatives. If it has none, writes out its first group, once for each
+ * alternative in it and each number of repetitions. If it has no group either, returns only the expression itself.
+ */
 function opened(way: string): string[] {
   const tops = alternatives(way);
   if (tops.length > 1) return tops;
@@ -119,14 +123,14 @@ function groupEnd(text: string, from: number): number {
   throw new Error(`A group without an end in ${text}`);
 }
 
-/** One atom with its count after the other, of a way without groups. */
+/** Returns the atoms of an expression without groups, each with its repetition count. */
 function nodesOf(way: string, flags: string): Node[] {
   const nodes: Node[] = [];
   const atom =
     /(\[(?:\\.|[^\]\\])*\]|\\(?:[pP]\{[^}]*\}|x[\da-f]{2}|u[\da-f]{4}|.)|[^])([*+?]|\{\d+(?:,\d*)?\})?\??/giy;
   for (let match = atom.exec(way); match !== null; match = atom.exec(way)) {
     const [, piece = "", count = ""] = match;
-    // What was not written out above: too many ways.
+    // A group that was not written out above, because there were too many paths.
     if (/^(?:[\^$()|]|\\[bB])$/.test(piece)) continue;
     const one = new RegExp(`^(?:${piece})$`, flags.replace(/[gmy]/g, ""));
     const taken = alphabet.filter((character) => one.test(character));

@@ -6,11 +6,14 @@ import { connectRaw, type RawPeer } from "../../support/raw.ts";
 
 const test = suite("attacks/whole/capacity");
 
-// Of 600 descriptors 270 are for clients, of two listeners.
+// With 600 descriptors the two listeners together admit 270 clients.
 const most = 270;
 const scene = sceneOf(test, () => ({ openFiles: 600 }));
 
-/** So many sockets, each of which says this; then what is served once they are gone. */
+/**
+ * Opens more sockets than are admitted, each of which sends this text. Then checks that a new client is served once
+ * they are closed.
+ */
 async function flood(says: (at: number) => string, isTls: (at: number) => boolean): Promise<void> {
   const { port, plainPort } = scene.proxy.place;
   const peers: RawPeer[] = [];
@@ -29,7 +32,8 @@ async function flood(says: (at: number) => string, isTls: (at: number) => boolea
   const client = await scene.attacker();
   client.send(headers(1).get("/api"));
   await client.expect(/HEADERS 1 :status=200/);
-  // Room to spare, but a client was refused a moment ago: a balancer is not told to come back at once.
+  // There is room again, but a client was refused a moment ago. Readiness must still fail, so that load balancers do
+  // not return at once.
   assert.match(await readyz(), "[-]intake failed");
 }
 

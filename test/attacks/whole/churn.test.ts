@@ -7,7 +7,7 @@ const test = suite("attacks/whole/churn");
 
 const scene = sceneOf(test);
 
-/** Odd ids from 1 on. */
+/** Returns this many stream ids: odd numbers from 1 on. */
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 const calm = /GOAWAY \d+ ENHANCE_YOUR_CALM/;
 
@@ -32,7 +32,7 @@ test("A1: many clients that each stay below their budget do not earn the shared 
   }
   const heard = writer.heard.filter((line) => /HEADERS|RST_STREAM|GOAWAY/.test(line));
   const state = await scene.settled();
-  // The proxy closes upstream connections that have reset many streams; nothing that was on one is lost with it.
+  // The proxy closes upstream connections after many resets, but only when no stream is left on them.
   assert.equal(new Set(state.connectionsClosed.slice(connectionsClosed.length)), new Set(["ended"]));
   assert.equal(heard, []);
 });
@@ -50,7 +50,7 @@ test("A1: what an attack has opened upstream is closed 5 s after it", async () =
   for (const client of clients) client.send(...ids(95).map((id) => reset(id, "CANCEL")));
   assert.ok(most > 6, `${most} connections after it`);
   await pause(5000);
-  // Two warm ones, and those of the bystander and of the last of the attackers.
+  // Two warm connections, those of the bystander, and those that the last attackers used.
   const left = await connections();
   assert.ok(left <= 5, `${most} connections after it, ${left} are left`);
 });

@@ -23,7 +23,7 @@ const scene = sceneOf(test);
 
 const hang = headers(1).get("/api/v1/hang");
 
-/** Each is sent at once, by a client that reads nothing meanwhile. */
+/** A client that reads nothing sends each of these at once. */
 const floods: Record<string, readonly Frame[]> = {
   "A12: empty SETTINGS": times(10_000, () => settings()),
   "A12: one SETTINGS of 2,700 entries": [raw(4, 0, 0, Buffer.alloc(6 * 2700, "\0\x08\0\0\0\x01", "latin1"))],

@@ -1,6 +1,7 @@
 /**
- * Many idle clients and many attackers at once: health answers throughout, no idle client is sent away, and afterwards all
- * figures are back. IDLE and ATTACKERS say how many; `npm run test:crowd` is 5,000 and 1,000.
+ * Many idle clients and many attackers at the same time. Health requests must be answered throughout, no idle client
+ * may lose its session, and afterwards all figures must return to their values. IDLE and ATTACKERS set the numbers;
+ * `npm run test:crowd` uses 5,000 and 1,000.
  */
 import { getPriority, setPriority } from "node:os";
 import { suite } from "uvu";
@@ -16,17 +17,21 @@ const test = suite("attacks/whole/crowd");
 const idleCount = Number(process.env["IDLE"] ?? 300);
 const attackerCount = Number(process.env["ATTACKERS"] ?? 100);
 /**
- * That an answer may take, but for what was waited for a processor. `npm run test:crowd` asks for 100; where much else runs,
- * what the proxy's helping threads wait, and the prober behind the proxy, is not told apart.
+ * The longest time in ms that a health response may take, without the time spent waiting for a CPU. `npm run
+ * test:crowd` uses 100. The default is higher, because on a busy machine the waits of the proxy's helper threads and of
+ * the prober cannot be subtracted.
  */
 const mostMs = Number(process.env["HEALTH_MS"] ?? 500);
-/** How many sockets are opened at once: the other end runs on this machine and must accept them too. */
+/**
+ * The number of sockets that are opened at the same time. The server side runs on this machine too, and must accept
+ * them.
+ */
 const atOnce = 50;
 
 let scene: Scene;
 test.before(async () => {
   scene = await Scene.open({ openFiles: 3 * (idleCount + attackerCount) + 1000 });
-  // Lets the proxy come first: its clients would run on other machines.
+  // Lowers the priority of this process, so that the proxy runs first. In production clients run on other machines.
   setPriority(Math.min(19, getPriority() + 10));
 });
 test.after(() => scene.close());
@@ -52,7 +57,7 @@ const kinds: readonly ((client: RawH2) => void)[] = [
   (client) => client.send(raw(1, 1, 1, Buffer.from([0x82]))),
 ];
 
-/** So many, a few at a time. */
+/** Opens this many clients, a few at a time. */
 async function crowd(count: number): Promise<RawH2[]> {
   const clients: RawH2[] = [];
   while (clients.length < count)

@@ -1,6 +1,7 @@
 /**
- * What the proxy adds to a request must not make one of its fields longer than a backend takes: whatever is built on nghttp2 ends
- * its session for a field beyond 64 KiB, and that may be an upstream connection of many (A7).
+ * A7: what the proxy adds to a request must not make a field longer than a backend accepts. A server built on nghttp2
+ * ends the whole session for a field above 64 KiB, and the session may be an upstream connection that many clients
+ * share.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

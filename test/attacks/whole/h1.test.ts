@@ -1,4 +1,7 @@
-/** HTTP/1.1 against the whole proxy: what two parsers could read in two ways reaches no backend, and nothing follows it. */
+/**
+ * HTTP/1.1 against the whole proxy. A request that two parsers could read in two ways must not reach a backend, nor may
+ * anything after it.
+ */
 import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -16,7 +19,7 @@ const post = (...fields: readonly string[]): string => lines("POST /evil HTTP/1.
 const smuggled = lines("GET /smuggled HTTP/1.1", "Host: api");
 const chunked = "Transfer-Encoding: chunked";
 
-/** Each is followed by a whole request, which no part of the proxy may take for one. */
+/** Invalid requests. Each is followed by a complete request, which no part of the proxy may process. */
 const refused: Record<string, string> = {
   "A27: NUL in a value": get("X-A: a\0b"),
   "A27: a blank before the colon": get("X-A : b"),

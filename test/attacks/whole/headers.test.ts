@@ -9,7 +9,7 @@ const MiB = 1 << 20;
 
 const scene = sceneOf(test);
 
-/** A literal with incremental indexing. */
+/** An HPACK literal with incremental indexing. */
 function indexed(name: string, value: string): Buffer {
   const length = (count: number): Buffer =>
     count < 127 ? Buffer.from([count]) : Buffer.from([127, ((count - 127) % 128) | 128, (count - 127) >> 7]);
@@ -21,7 +21,7 @@ function indexed(name: string, value: string): Buffer {
     Buffer.from(value),
   ]);
 }
-/** :method GET, :scheme https, :path /, :authority a. */
+/** The HPACK block of :method GET, :scheme https, :path / and :authority a. */
 const get = Buffer.concat([Buffer.from([0x82, 0x87, 0x84, 0x41, 1]), Buffer.from("a")]);
 
 const deadly: Record<string, readonly (Frame | Frame[])[]> = {

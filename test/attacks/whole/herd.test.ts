@@ -1,7 +1,8 @@
 /**
- * After a restart of the proxy: thousands of bearers that no backend has accepted yet, whose first requests are ten watches
- * each, before backends that send GOAWAY behind each 401 as a kube-apiserver does; alone, and beside a flood of watches with
- * invented tokens and with none. `npm run test:herd` is the full size: BEARERS=5000 at RATE=3000 watches a second.
+ * After a restart of the proxy, thousands of clients return at once. No backend has accepted their bearer tokens yet,
+ * and each opens ten watches first. The backends send GOAWAY after each 401, as a kube-apiserver does. In one test
+ * these clients are alone, in another there is also a flood of watches with invented tokens or none. `npm run
+ * test:herd` is the full size: BEARERS=5000 at RATE=3000 watches a second.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -15,10 +16,10 @@ const test = suite("attacks/whole/herd");
 const bearers = Number(process.env["BEARERS"] ?? 300);
 const perSecond = Number(process.env["RATE"] ?? 2000);
 const watchesEach = 10;
-/** Longer than any machine takes that does it at all. */
+/** Timeout in ms. A machine that can run the test at all needs less. */
 const patienceMs = 150_000;
 const MiB = 1024 * 1024;
-/** What waits costs this much at most, with its client's socket and session. */
+/** The most memory that the pending requests may take, including the sockets and sessions of their clients. */
 const mostBytes = 700 * MiB;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
@@ -49,7 +50,7 @@ class Stage {
     return client;
   }
 
-  /** Opens so many bearers' watches; resolves with what was answered, once all are. */
+  /** Opens the watches of `count` bearer tokens. Resolves with the responses by status, once all are complete. */
   async herd(count: number, address: string): Promise<Readonly<Record<string, number>>> {
     const beganAt = performance.now();
     const client = await this.client({ role: "herd", address, bearers: count, watchesEach, perSecond });
@@ -106,7 +107,7 @@ test("A43: beside a flood of invented tokens from another address the herd and t
   assert.equal(counts, { 200: bearers * watchesEach });
   assert.equal(Object.keys(served.counts), ["200"]);
   assert.ok(served.slowestOwnMs <= 1000, `${served.slowestOwnMs} ms`);
-  // What is more than one address's share is refused.
+  // Requests above the share of one source address are refused.
   assert.equal(
     Object.keys(flooded.counts).filter((status) => !["401", "429", "503"].includes(status)),
     [],

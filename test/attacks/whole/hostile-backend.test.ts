@@ -20,7 +20,8 @@ const test = suite("attacks/whole/hostile-backend");
 let hostile: RawBackend;
 let scene: Scene;
 test.before(async () => {
-  // The bystander must be bound to the other backend: a GET that the hostile backend leaves unanswered makes it suspect for good.
+  // The bystander must be bound to the other backend. A GET that the hostile backend leaves unanswered would make this
+  // backend suspect for the rest of the test.
   hostile = await RawBackend.start({ isListening: false });
   scene = await Scene.open({ targets: [hostile] });
   hostile.isListening = true;
@@ -35,7 +36,10 @@ test.after(async () => {
   hostile.stop();
 });
 
-/** What the hostile backend does with a client's request. The bystander's GET comes there as a hedge, and is answered well. */
+/**
+ * Sets how the hostile backend answers a client's request. A GET of the bystander may arrive there as a hedge, and
+ * always gets a valid response.
+ */
 function plays(answer: RawBackend["play"]): void {
   hostile.play = (asked) => {
     if (!asked.line.includes("/pods/mine")) answer(asked);
@@ -43,7 +47,10 @@ function plays(answer: RawBackend["play"]): void {
   };
 }
 
-/** A client whose requests go to the hostile backend, which has fewer streams than the bystander's. */
+/**
+ * Returns a client whose requests probably go to the hostile backend, because it has fewer streams than the backend of
+ * the bystander.
+ */
 async function client(first?: Frame): Promise<RawH2> {
   await scene.ready("hostile");
   return scene.attacker(first ?? settings({ INITIAL_WINDOW_SIZE: 0x7fff_ffff }));
@@ -52,10 +59,13 @@ async function client(first?: Frame): Promise<RawH2> {
 type Play = (id: number) => readonly (Frame | Frame[])[];
 const ok: [string, string] = ["content-type", "application/json"];
 
-/** What breaks the rules before anything of it went on; a reset would have Go's transport send a write again. */
+/**
+ * The client's response after a violation before any part of the backend's response was forwarded. It must not be a
+ * reset, after which Go's transport would send a write again.
+ */
 const badGateway = /HEADERS 1 :status=502/;
 
-/** The proxy answers, or the stream is reset: it never ends as if it were whole. */
+/** Violations after which the client gets a 502 or a reset. The response must never look complete. */
 const cut: Record<string, readonly [Play, RegExp]> = {
   "a head of 1,100 fields": [(id) => [headers(id).status(200, ...bomb(1100, 1))], badGateway],
   "twenty interim heads": [
@@ -108,8 +118,8 @@ function bomb(count: number, size: number): [string, string][] {
 }
 
 /**
- * A client whose request 1 the hostile backend answers. A client may be bound to the other backend, whenever that has
- * fewer streams.
+ * Returns a client whose request 1 the hostile backend has received. Tries several clients, because the proxy may bind
+ * one to the other backend.
  */
 async function asker(answer: RawBackend["play"], first?: Frame): Promise<RawH2> {
   for (let tries = 0; tries < 20; tries += 1) {
@@ -152,7 +162,7 @@ for (const [what, [play, line]] of Object.entries(cut)) {
   });
 }
 
-/** The upstream connection dies; a GET that was not answered yet is answered by the other backend. */
+/** Violations that end the upstream connection. A GET without a response is then answered by the other backend. */
 const deadly: Record<string, Play> = {
   PUSH_PROMISE: (id) => [raw(5, 4, id, Buffer.from([0, 0, 0, 2, 0x88]))],
   "MAX_FRAME_SIZE=0": () => [settings({ MAX_FRAME_SIZE: 0 })],
@@ -247,7 +257,7 @@ test("A60: windows shut for good hold an upload back at its client, and cost no 
   assert.ok(after.heapBytes - before.heapBytes < 4 << 20, `${after.heapBytes - before.heapBytes}`);
 });
 
-/** Waits until one more upstream connection has ended than these. */
+/** Waits until more than `before` upstream connections have ended. */
 async function closedOne(before: number): Promise<void> {
   for (let tries = 0; tries < 100; tries += 1) {
     if ((await scene.proxy.state()).connectionsClosed.length > before) return;

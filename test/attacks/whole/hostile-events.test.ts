@@ -1,4 +1,7 @@
-/** A60: events that no apiserver sends. The watch decoder gives up rather than hold them, and no other client notices. */
+/**
+ * A60: events that no apiserver would send. The watch decoder gives up instead of buffering them, and no other client
+ * notices.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { sceneOf } from "../../support/attack.ts";
@@ -10,7 +13,7 @@ const MiB = 1 << 20;
 
 const scene = sceneOf(test);
 
-/** Reads whatever comes. */
+/** Returns a client that reads everything it receives. */
 async function reader(): Promise<RawH2> {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 0x7fff_ffff }));
   client.send(windowUpdate(0, 0x7fff_0000));
@@ -24,7 +27,7 @@ test("A60: a line of 40 MiB without an end is held up to 16 MiB, and goes on as 
   const client = await reader();
   client.send(headers(1).get("/api/v1/pods/line/40?watch=true"));
   await client.until("all of it", () => received(client) >= 40 * MiB, 60_000);
-  // The socket's own buffers go when their last write is told to be over.
+  // The buffers of the socket are freed only after its last write has completed.
   let held = Number.POSITIVE_INFINITY;
   for (let look = 0; look < 20 && held > 8 * MiB; look += 1) {
     await new Promise((resolve) => setTimeout(resolve, 100));

@@ -1,7 +1,7 @@
 /**
- * Ten thousand requests whose paths, agents and users are made to spoil what is told of them (A53, A54), each with tokens
- * wherever clients put them (A55): what the log, the metrics, the API behind the page, a bundle, the event stream and the
- * answers show of it.
+ * Ten thousand requests whose paths, User-Agents and users try to corrupt the output about them (A53, A54), with tokens
+ * in all places where clients put tokens (A55). Checks what the log, the metrics, the API, a support bundle, the event
+ * stream and the responses show.
  */
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -27,9 +27,9 @@ const test = suite("attacks/whole/hostile-names");
 
 const sockets = 100;
 const each = 100;
-/** No base64 that comes of something else looks like it. */
+/** Base64 text that no other encoded data in this test contains. */
 const planted = "cGxhbnRlZC10b2tlbi1v";
-/** What a terminal, a JSON reader, a Prometheus and a browser might take for more than text. */
+/** Text that a terminal, a JSON parser, Prometheus or a browser might interpret. */
 const spoilers = [
   `"},"err":"forged`,
   "%0a%0dforged=line",
@@ -55,7 +55,10 @@ test.after(async () => {
   target.stop();
 });
 
-/** Of the `number`th request: another path, agent and user each time, and a token in every place that may hold one. */
+/**
+ * Returns the HEADERS of request `number`: its path, User-Agent and user are unique, and every place that may hold a
+ * token has one.
+ */
 function hostile(id: number, number: number): Frame {
   const spoiler = spoilers[number % spoilers.length] ?? "";
   const token = `${planted}${number}`;
@@ -77,12 +80,12 @@ function hostile(id: number, number: number): Frame {
     ["impersonate-extra-scopes", token],
     ["sec-websocket-protocol", `base64url.bearer.authorization.k8s.io.${token}`],
     ["audit-id", `audit-${number}${spoiler}`],
-    // An invalid field value costs its stream, and must not be logged either.
+    // An invalid field value makes the proxy reset the stream. The value must not appear in the log either.
     ...(number % 20 === 7 ? ([["x-broken", `${token}\r\nforged: line`]] as const) : []),
   );
 }
 
-/** Resolves with how many were answered, and how many broken off. */
+/** Resolves with the number of responses, and the number of resets. */
 async function attack(round: number): Promise<readonly [answered: number, reset: number]> {
   const client = await RawH2.connect(proxy);
   clients.push(client);
@@ -93,7 +96,7 @@ async function attack(round: number): Promise<readonly [answered: number, reset:
   return [answered(), reset()];
 }
 
-/** Every page of every list. */
+/** Returns every page of every list of the API. */
 async function listed(): Promise<string> {
   const texts: string[] = [];
   for (const list of ["incidents", "backends", "watches", "clients", "leases", "certificates"]) {
@@ -109,7 +112,7 @@ async function listed(): Promise<string> {
   return texts.join("\n");
 }
 
-/** As `watchkeeper bundle` writes it, with names and without. */
+/** Returns what `watchkeeper bundle` writes, without and with `--names`. */
 async function bundled(): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-hostile-"));
   const { apiAddress, adminAddress } = proxy.running;
@@ -125,7 +128,7 @@ async function bundled(): Promise<string> {
   return texts.join("\n");
 }
 
-/** As the log has them, at its lowest level. */
+/** Returns the log lines for these entries at the most detailed level. */
 function logged(entries: readonly Entry[], format: "JSON" | "Text"): string[] {
   const lines: string[] = [];
   const clock = manualClock();
@@ -141,7 +144,7 @@ function logged(entries: readonly Entry[], format: "JSON" | "Text"): string[] {
   return lines;
 }
 
-/** What the event stream tells until `stop`. */
+/** Collects the output of the event stream until `stop` is called. */
 function followed(): { readonly count: () => number; readonly stop: () => Promise<string> } {
   const abort = new AbortController();
   let text = "";
@@ -151,7 +154,7 @@ function followed(): { readonly count: () => number; readonly stop: () => Promis
     });
     for await (const chunk of body ?? []) text += Buffer.from(chunk).toString();
   };
-  const reading = read().catch(() => undefined); // by its abortion it ends
+  const reading = read().catch(() => undefined); // ends when it is aborted
   return {
     count: () => text.split("\ndata: ").length - 1,
     async stop() {
@@ -175,7 +178,7 @@ test("of ten thousand hostile names none spoils a line, none makes a series too 
     reset += broken;
   }
   assert.is(answered + reset, sockets * each);
-  // The proxy refuses the last hundred itself: no backend is there to answer.
+  // With no backend left, the proxy itself refuses the last hundred requests.
   target.stop();
   const [refused] = await attack(sockets);
   answered += refused;
@@ -183,7 +186,7 @@ test("of ten thousand hostile names none spoils a line, none makes a series too 
   const metrics = await (await fetch(`http://${proxy.running.adminAddress}/metrics`)).text();
   const api = await listed();
   const sent = await bundled();
-  // The watches are over, too, and told.
+  // The end of the watches is logged too.
   for (const client of clients) client.destroy();
   const over = (): number => proxy.entries.filter(({ kind }) => kind === "request.ended").length;
   const awaited = async (): Promise<void> => {

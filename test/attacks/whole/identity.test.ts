@@ -1,4 +1,7 @@
-/** Which identity a client has where the proxy maps certificates to users: over h2, h1 and Upgrade, beside a bystander with a token. */
+/**
+ * The identity of a client if the proxy maps certificates to users: over HTTP/2, HTTP/1.1 and Upgrade, beside a
+ * bystander with a token.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import type tls from "node:tls";
@@ -53,7 +56,10 @@ const scene = sceneOf(test, () => ({
     impersonator: {certFile: impersonator.crt, keyFile: impersonator.key}`,
 }));
 
-/** Of a listener; its certificate is of the proxy's own tests' authority, that of blue.test of ours. */
+/**
+ * Returns the port of a listener, and the CAs to trust. The default certificate is from the CA of the proxy's process,
+ * that of blue.test from the CA of this process.
+ */
 function place(listener = "kube"): { readonly port: number; readonly ca: string } {
   const { ports, ca } = scene.proxy.place;
   return { port: ports[listener] ?? 0, ca: ca + authority.certificate };
@@ -65,7 +71,7 @@ function ask(way: Way, { listener, ...asked }: Asking): Promise<Told> {
   return askBy(way, { ...place(listener), ...asked });
 }
 
-/** Whatever could pass for an identity, of what the target was shown: "x-remote-user: alice". */
+/** Returns all fields that the target received and could take for an identity, for example "x-remote-user: alice". */
 function wordsIn({ shown }: Told): readonly string[] {
   const fields = shown?.fields ?? [];
   return fields.flatMap((name, at) =>
@@ -75,7 +81,7 @@ function wordsIn({ shown }: Told): readonly string[] {
   );
 }
 
-/** What the proxy asserts of alice, and nothing else. */
+/** Asserts that the target received alice's identity from the proxy, and no other. */
 function isAlice(told: Told, what: string): void {
   assert.is(told.shown?.certificate, "front-proxy-client", what);
   const words = wordsIn(told);
@@ -220,7 +226,7 @@ test("A39: two hundred random claims over h1 are alice's, or are refused", async
   assert.ok(answered > 50 && answered < 200, `${answered} were answered`);
 });
 
-/** Asks until it is so; how often it was asked. */
+/** Repeats the check every 50 ms until it is true. Throws after 200 tries. */
 async function until(what: string, holds: () => Promise<boolean>): Promise<void> {
   for (let tries = 0; tries < 200; tries += 1) {
     if (await holds()) return;
@@ -229,7 +235,7 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
   throw new Error(`Waited in vain for ${what}`);
 }
 
-/** Takes this pair for the front proxy's, as a Secret volume would. */
+/** Replaces the front-proxy certificate and its key, as a Secret volume does. */
 function renew({ certificate, key }: Pair): void {
   const { directory } = scene.proxy.place;
   writeFileSync(join(directory, "front-proxy.key"), key);
@@ -278,7 +284,7 @@ test("the honest twin of A44: a certificate that is replaced by rubbish is kept,
   renew(pki.pair);
 });
 
-/** Checks that a client with this ticket counts as one without a certificate. */
+/** Checks that a TLS session ticket is not accepted: the client that offers it counts as one without a certificate. */
 async function hasNoCertificate(servername: string, options: tls.ConnectionOptions): Promise<void> {
   const socket = await shake({ ...place(), servername, ...options });
   assert.is(socket.isSessionReused(), false, `${options.maxVersion} ${servername}`);

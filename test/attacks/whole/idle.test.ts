@@ -1,4 +1,4 @@
-/** A25: sessions and sockets on which nothing is asked. The five minutes that they have are three seconds here. */
+/** A25: sessions and sockets without a request. Their timeout of five minutes is three seconds here. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf, times } from "../../support/attack.ts";
@@ -72,7 +72,7 @@ test("a client that speaks plain HTTP to the TLS port and stays is ended a secon
   opened.push(peer);
   peer.send(get("/api"));
   await peer.expect("400 Bad Request");
-  // A peer that is gone answers the next byte with a reset.
+  // A closed peer answers the next byte with a reset.
   await until("its descriptor is given back", () => {
     if (!peer.isClosed) peer.send("x");
     return peer.isClosed;

@@ -62,7 +62,10 @@ test("A54: ten thousand methods, paths, users and broken SETTINGS are a bounded 
   assert.ok(reasons.length <= 3, reasons.join("\n"));
 });
 
-/** A client whose write the hostile backend has cut. A client may be bound to the other backend, which echoes the path. */
+/**
+ * Returns a client whose write the hostile backend has aborted. Tries several clients, because the proxy may bind one
+ * to the other backend, which echoes the path.
+ */
 async function refused(): Promise<RawH2> {
   for (let tries = 0; tries < 20; tries += 1) {
     await scene.ready("hostile");

@@ -1,6 +1,7 @@
 /**
- * Half of all watches lose their backend at once: it is killed. How long until the watches of the control plane and all others
- * have been opened at the other backend, and that no client notices. `npm run test:mass-move` is the full size.
+ * A backend is killed, and half of all watches lose it at once. Measures how long it takes until the watches of the
+ * control plane, and then all others, are open at the other backend. No client may notice. `npm run test:mass-move` is
+ * the full size.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -13,15 +14,18 @@ const test = suite("attacks/whole/mass-move");
 
 const watches = Number(process.env["WATCHES"] ?? 2000);
 const watchesEach = 10;
-/** Watches of the control plane, of which each backend has about half. */
+/** Number of watches of the control plane. About half of them are at each backend. */
 const firstWatches = Math.min(400, Math.floor(watches / 5));
-/** One watch of the resource has a stream at both backends (D13), so the backend that stays gets no new request for it. */
+/**
+ * One watch of the resource has a stream at both backends (D13), so the remaining backend receives no new request for
+ * it.
+ */
 const posted = 1;
 const patienceMs = 60_000;
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 
-/** Ms since `beganAt` until a state of the part holds. */
+/** Resolves with the ms from `beganAt` until the state of the part meets the condition; infinity after a timeout. */
 async function until(
   part: PartProcess,
   beganAt: number,

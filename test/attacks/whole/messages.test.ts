@@ -8,7 +8,7 @@ const test = suite("attacks/whole/messages");
 
 const scene = sceneOf(test);
 
-/** A good request but for these pseudo-fields; undefined leaves one out. */
+/** Returns a valid request with these pseudo-header fields replaced. undefined omits a field. */
 function request(over: Record<string, string | undefined>): Fields {
   const head = { ":method": "GET", ":scheme": "https", ":path": "/evil", ":authority": "a" };
   return Object.entries<string | undefined>({ ...head, ...over }).flatMap(([name, value]) =>

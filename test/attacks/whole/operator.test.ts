@@ -1,4 +1,7 @@
-/** What an operator's own files and port can be made to do: bad certificates, a bad configuration, other people's pages. */
+/**
+ * Attacks by way of the operator's own files and admin port: bad certificates, a bad configuration, web pages of other
+ * origins.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -41,12 +44,12 @@ async function until(what: string, holds: () => Promise<boolean>): Promise<void>
   throw new Error(`Waited in vain for ${what}`);
 }
 
-/** The sum of a family's rows that this pattern fits. */
+/** Returns the sum of the metric values whose lines match. */
 async function metric(rows: RegExp): Promise<number> {
   return [...(await scene.metrics()).matchAll(rows)].reduce((sum, [, value]) => sum + Number(value), 0);
 }
 
-/** Alice is known at both hosts, over each protocol. */
+/** Asserts that alice is authenticated at both hosts, over each protocol. */
 async function servesAlice(): Promise<void> {
   const { port, ca } = scene.proxy.place;
   for (const way of ways)
@@ -92,7 +95,7 @@ test("the honest twin of A50: a renewed certificate is taken, and shown to the n
   await servesAlice();
 });
 
-/** What a reload of the configuration with this change is answered: 200 when it is taken, 422 when it is not. */
+/** Reloads the configuration with this change. Returns the status: 200 if it was accepted, 422 if it was refused. */
 async function judged(change: (text: string) => string): Promise<number> {
   const file = fileOf("watchkeeper.yaml");
   const good = readFileSync(file, "utf8");
@@ -176,7 +179,7 @@ test("the honest twin of A57, A58: a configuration with another access log and a
   await servesAlice();
 });
 
-/** What the API's port answers to these bytes. */
+/** Returns what the API's port answers to these bytes. */
 async function answersTo(octets: string): Promise<string> {
   const peer = await connectRaw(apiPort());
   peer.send(octets);

@@ -1,6 +1,7 @@
 /**
- * A26 over HTTP/1.1 and Upgrade. Requests keep their heads, for they may be asked again: long ones end before they can fill
- * the heap. A tunnel is asked for once, and keeps nothing of its head.
+ * A26 over HTTP/1.1 and Upgrade. The proxy keeps the head of a request, because it may have to send it again. Requests
+ * with long heads are ended before they can fill the heap. The head of a tunnel is not kept, because it is never sent
+ * again.
  */
 import { once } from "node:events";
 import { connect as tlsConnect } from "node:tls";
@@ -38,16 +39,19 @@ const head = (first: string, ...fields: readonly string[]): string =>
 const upgrade = (path: string, ...fields: readonly string[]): string =>
   head(`POST ${path}`, "Connection: Upgrade", "Upgrade: SPDY/3.1", ...fields);
 
-/** A hundred KiB that no other head has. */
+/** Returns fields of 100 KiB in total whose text no other head has. */
 const unlike = (word: string): readonly string[] => [
   `X-One: ${word.padEnd(50_000, word)}`,
   `X-Two: ${word.padEnd(50_001, word)}`,
 ];
 
-/** A backend accepts the attackers' token: of clients that it does not know far less is asked at once (A43). */
+/**
+ * The backend accepts the attackers' token. Clients without an accepted credential may have far fewer requests at once
+ * (A43).
+ */
 const accepted = "Authorization: Bearer overload";
 
-/** Has asked once, and keeps its socket. */
+/** Returns a client that has completed one request, and keeps its socket open. */
 async function kept(): Promise<RawPeer> {
   const peer = await connect();
   peer.send(head("GET /api", accepted));
@@ -55,7 +59,7 @@ async function kept(): Promise<RawPeer> {
   return peer;
 }
 
-/** Some at a time: the bystander, who lives in this process, is not to wait for all of them. */
+/** Opens 25 clients at a time, so that the bystander, which runs in this process, is not delayed by all of them. */
 async function inBatches<T>(count: number, of: (at: number) => Promise<T>): Promise<T[]> {
   const all: T[] = [];
   for (let first = 0; first < count; first += 25) {
@@ -66,7 +70,7 @@ async function inBatches<T>(count: number, of: (at: number) => Promise<T>): Prom
 }
 
 const isLost = ({ isEnded, isClosed }: RawPeer): boolean => isEnded || isClosed;
-/** A request that arrives while too much waits is answered at once. */
+/** A request that arrives while the buffers are full gets a 429 at once. */
 const isEndedOrRefused = (peer: RawPeer): boolean => isLost(peer) || peer.text.includes("HTTP/1.1 429");
 
 async function echoes(tunnel: RawPeer, word: string): Promise<void> {
@@ -129,7 +133,7 @@ test("A26 over Upgrade: a thousand tunnels with heads of 100 KiB, open or waitin
   const grownMiB = (after.heapBytes - before.heapBytes) / 2 ** 20;
   process.stdout.write(`\nfigure: a thousand tunnels hold ${grownMiB.toFixed(1)} MiB\n`);
   assert.is(peers.filter(isLost).length, 0);
-  // Of 100 MiB of heads; two sockets, a TLS session and what belongs to them have some 20 KiB.
+  // The tunnels were opened with 100 MiB of heads. Two sockets and a TLS session take about 20 KiB for each tunnel.
   assert.ok(grownMiB < 40, `${grownMiB} MiB are held`);
 });
 

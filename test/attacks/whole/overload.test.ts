@@ -1,6 +1,7 @@
 /**
- * A26: heads that hang in their thousands fill the heap. Long ones end first, by the bound of all that waits; usual ones are
- * counted by no bound but the heap's: first no new client is let in, then idle ones end, then requests; the watch lives on.
+ * A26: thousands of heads without a response fill the heap. Long heads reach the limit of buffered bytes first. Heads
+ * of usual length are limited only by the heap: the proxy first refuses new clients, then closes idle ones, then ends
+ * requests. The bystander's watch must survive.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -13,9 +14,9 @@ import { connectRaw, type RawPeer } from "../../support/raw.ts";
 const test = suite("attacks/whole/overload");
 
 /**
- * What an answer of health may take, asked by a process of its own, but for what that one and the proxy's first thread wait for
- * a processor. Collections of a heap that is nearly full take most of both cores, and what the thread that answers waits
- * for one is in it: half of what a kubelet waits.
+ * The longest time in ms that a health response may take, measured from a separate process. The time that this process
+ * and the proxy's main thread wait for a CPU is subtracted. The same wait of the thread that answers is included:
+ * garbage collection of a nearly full heap uses most of both cores. The limit is half of a kubelet's timeout.
  */
 const mostMs = 500;
 
@@ -27,12 +28,12 @@ test.before(async () => {
 });
 test.after.each(async () => {
   await scene.settledLive(liveBytes);
-  // Of a heap that grew by 120 MiB nothing stays; 200 sockets' small pieces are malloc's.
+  // The heap grew by 120 MiB, and all of it must be freed. malloc may keep small blocks of 200 sockets.
   await scene.settled({ mostLeftBytes: 48 << 20 });
 });
 test.after(() => scene.close());
 
-/** Fields' worth of bytes that no other head has, 14 KiB of them or 100. */
+/** Returns two fields whose text no other head has: by default 14 KiB in total. */
 const unlike = (word: string, bytes = 7000): readonly (readonly [string, string])[] => [
   ["x-one", word.padEnd(bytes, word)],
   ["x-two", word.padEnd(bytes + 1, word)],
@@ -42,7 +43,7 @@ const plain = "GET /api HTTP/1.1\r\nHost: api\r\n\r\n";
 
 const isGone = (peer: RawPeer): boolean => peer.isEnded || peer.isClosed;
 
-/** A client of HTTP/1.1 that has asked once and keeps its socket. */
+/** Returns an HTTP/1.1 client that has completed one request, and keeps its socket open. */
 async function kept(): Promise<RawPeer> {
   const peer = await connectRaw(scene.proxy.place.plainPort);
   peer.send(plain);
@@ -50,7 +51,10 @@ async function kept(): Promise<RawPeer> {
   return peer;
 }
 
-/** Has been idle for less time than all others then, whatever it is answered; or was sent away. */
+/**
+ * Sends another request, so that this client becomes the one that was idle for the shortest time, whatever the response
+ * is. Does nothing if the proxy has closed it.
+ */
 async function isAskedAgain(peer: RawPeer): Promise<void> {
   if (isGone(peer)) return;
   peer.text = "";
@@ -58,7 +62,10 @@ async function isAskedAgain(peer: RawPeer): Promise<void> {
   for (let left = 40; left > 0 && peer.text === "" && !isGone(peer); left -= 1) await pause(25);
 }
 
-/** Milliseconds until a new client is let in and served. Not by scene.proxy.state(), which collects garbage. */
+/**
+ * Returns the ms until a new client is admitted and served. It does not use scene.proxy.state(), which forces a garbage
+ * collection.
+ */
 async function untilLetIn(): Promise<number> {
   const beganAt = performance.now();
   const ask = async (): Promise<boolean> => {
@@ -78,9 +85,10 @@ async function untilLetIn(): Promise<number> {
 test("A26: 200 MiB of usual heads that hang against a heap of 160: requests end, idle clients go, the watch and health live on", async () => {
   const prober = new HealthProber(`http://127.0.0.1:${scene.proxy.place.adminPort}/livez`, scene.proxy.pid);
   const idle = await Promise.all(Array.from({ length: 30 }, () => scene.attacker()));
-  // All of them before memory is short: afterwards no client would be let in.
+  // All attackers connect before memory is short, because later no new client would be admitted.
   const attackers = await Promise.all(Array.from({ length: 150 }, () => scene.attacker()));
-  // The client that became idle last goes first: attackers are idle, too, before they ask, and once they were refused.
+  // The proxy closes the most recently idle client first. The attackers are idle too: before their requests, and after
+  // a refusal.
   const idleH1 = await Promise.all(Array.from({ length: 10 }, () => kept()));
   let busyMs = 0;
   const look = async () => {
@@ -120,7 +128,7 @@ test("A26: 200 MiB of usual heads that hang against a heap of 160: requests end,
   );
   assert.is(failed, 0);
   assert.ok(longest(own) <= mostMs, `health took ${longest(own)} ms`);
-  // Nothing makes V8 collect now: the proxy looks by itself whether they are gone.
+  // Nothing forces a garbage collection here. The proxy must notice by itself that the memory is free again.
   for (const client of [...attackers, ...idle]) client.destroy();
   const letInMs = await untilLetIn();
   figure(`${letInMs} ms after they have gone a new client is let in`);
@@ -142,7 +150,7 @@ test("A26: 400 MiB of long heads that hang are held to the bound of all that wai
     await pause(50);
   }
   const after = await scene.proxy.state();
-  // One that arrives while too much waits is answered 429 at once.
+  // A request that arrives while the buffers are full gets a 429 at once.
   const lost = attackers.reduce(
     (sum, client) => sum + client.count(/^(RST_STREAM|HEADERS \d+ :status=429)/),
     0,

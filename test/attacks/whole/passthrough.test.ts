@@ -38,7 +38,7 @@ async function raw(listener: string): Promise<RawPeer> {
   return peer;
 }
 
-/** The honest twin of all of them: a client whose request the backend answers, through TLS of its own. */
+/** The honest counterpart of all attacks here: a client that the backend answers through an end-to-end TLS session. */
 async function serves(listener = "through", before = ""): Promise<void> {
   const { socket } = await raw(listener);
   socket.write(before);
@@ -67,7 +67,8 @@ test("hellos that never end hold no more than their bound, and end at their dead
   await pause(300);
   await serves();
   const { rssBytes } = await scene.proxy.state();
-  // 400 of them would be 20 MB, and up to twice that in doubled rooms: what is over the bound is cut at once.
+  // 400 ClientHellos would take 20 MB, or up to twice that, because buffers grow by doubling. Connections over the
+  // limit are closed at once.
   const most = peekedBytes + 48 * 1024 * 1024;
   assert.ok(rssBytes - before.rssBytes < most, `${(rssBytes - before.rssBytes) / 1e6} MB more`);
   assert.is(scene.target.resets, 0);

@@ -1,6 +1,6 @@
 /**
- * Identities, paths and names: all that the proxy remembers for a while. It must remember names, not the 64 KiB
- * that a client has put around one.
+ * Everything that the proxy remembers for a time: identities, paths and names. It must keep only the name, not the 64
+ * KiB of text that a client has put around it.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -21,10 +21,10 @@ const test = suite("attacks/whole/remembered");
 
 const scene = sceneOf(test, () => ({ extra: "logging: {accessLog: All}\n" }));
 
-/** Of no other text, and 60,000 bytes long. */
+/** Returns 60,000 bytes of text that differ for each `word`. */
 const long = (word: string): string => word.padEnd(60_000, `${word}-`);
 
-/** So many are 36 MB that must not stay. */
+/** This many texts are 36 MB, which must not stay in memory. */
 const count = 600;
 const attacks: Record<string, (at: number) => readonly [path: string, ...fields: Fields]> = {
   "lists of resources with endless names": (at) => [`/apis/example.com/v1/${long(`resource-${at}`)}`],
@@ -46,7 +46,7 @@ function request(id: number, [path, ...fields]: readonly [path: string, ...field
   return continued(headers(id).get(path, ...fields), 16_000, 16_000, 16_000);
 }
 
-/** Ten at a time, so that the bystander, who lives in this process, is not what waits for them. */
+/** Sends ten requests at a time, so that the bystander, which runs in this process, is not delayed. */
 async function ask(
   most: number,
   of: (at: number) => readonly [path: string, ...fields: Fields],
@@ -62,7 +62,7 @@ async function ask(
   client.destroy();
 }
 
-// First, while it is on the first page of all callers.
+// This test runs first, while its client is still on the first page of the list.
 test("the honest twin: a program with a name as it is, and its audit id, is told of by that name", async () => {
   const client = await scene.attacker();
   const agent = "kube-controller-manager/v1.36.1 (linux/amd64) kubernetes/abcdef0/leader-election";
@@ -77,7 +77,8 @@ test("the honest twin: a program with a name as it is, and its audit id, is told
 
 for (const [what, of] of Object.entries(attacks))
   test(`${what} are not remembered whole`, async () => {
-    // What a first few make grow for good is their number's doing, not their length's.
+    // The first requests allocate memory that depends on their number and not on their length, so they are part of the
+    // baseline.
     await ask(50, (at) => of(at + count));
     const { heapBytes } = await scene.gone();
     await ask(count, of);

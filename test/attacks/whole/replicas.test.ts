@@ -1,6 +1,7 @@
 /**
- * What a caller of the admin API, and a replica that is not one, can make a proxy ask: nothing but the API's own paths, at
- * addresses of the list, once. A server beside them (the canary) must never be connected to.
+ * The requests that a client of the admin API, or a hostile replica, can make the proxy send: only the API's own paths,
+ * only to the addresses of the configured list, and only once. A server beside the replicas (the canary) must never
+ * receive a connection.
  */
 import { once } from "node:events";
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
@@ -24,12 +25,12 @@ const canaryAddress = `127.0.0.1:${(canary.address() as AddressInfo).port}`;
 
 type Asked = { readonly url: string; readonly headers: IncomingMessage["headers"] };
 
-/** Answers as a replica does, and anything else as the test says. */
+/** The hostile replica answers /replicaz as a replica does. `play` answers everything else. */
 const asked: Asked[] = [];
 let play: (request: IncomingMessage, response: ServerResponse) => void = (_request, response) => {
   response.end("{}");
 };
-/** What it answers about itself in place of its facts, as raw bytes; "": its facts. */
+/** Raw bytes that replace its response to /replicaz; "" means its real facts. */
 let answer = "";
 const hostile = createServer((incoming, response) => {
   const { url = "", headers } = incoming;
@@ -56,7 +57,7 @@ test.before.each(async () => {
   await row('"state":"live"');
 });
 
-/** Waits until the row of the replica contains the text. A round begins every 5 s. */
+/** Waits until the row of the replica contains the text. The proxy queries its replicas every 5 s. */
 async function row(text: string): Promise<void> {
   for (let tries = 0; tries < 400; tries += 1) {
     const { text: list } = await ask("/api/v1/replicas?name=wk-2");
@@ -74,7 +75,7 @@ test.after(() => {
 
 type Got = { readonly status: number; readonly text: string; readonly location: string | undefined };
 
-/** Sends the path as it is. */
+/** Sends a request whose path is not normalized. */
 function ask(path: string, headers: Record<string, string> = {}, method = "GET", body = ""): Promise<Got> {
   const { promise, resolve, reject } = Promise.withResolvers<Got>();
   const [host = "", port = ""] = scene.proxy.place.apiAddress.split(":");

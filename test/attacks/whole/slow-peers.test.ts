@@ -31,7 +31,7 @@ test("a client that is sent away and stays is let go of after a second", async (
   client.send(raw(6, 0, 0, "short"));
   await client.expect(/GOAWAY 0 FRAME_SIZE_ERROR/);
   await pause(1500);
-  // The peer is gone: what is sent now is answered with a reset, which fails the next write.
+  // The peer has closed its socket, so it answers the next bytes with a reset, which makes the write after that fail.
   for (let tries = 0; tries < 20 && !client.isClosed; tries += 1) {
     client.send(settings());
     // oxlint-disable-next-line no-await-in-loop
@@ -63,7 +63,7 @@ test("CVE-2019-9517: answers without a body that the client does not read do not
     sent < 2000 && performance.now() - beganAt < 4000;
     await pause(10)
   ) {
-    // Fifty at a time, or they would be refused for being too many.
+    // Sends fifty at a time. More would be refused because of their number.
     if (scene.target.askedLong < sent) continue;
     client.send(...ids(50).map((id) => headers(2 * sent + id).head("/long")));
     sent += 50;
@@ -112,7 +112,8 @@ test("A6, A22: a client that makes no progress is closed after ten seconds, and 
   assert.match(halfBlock.heard.at(-1) ?? "", "GOAWAY 0 PROTOCOL_ERROR");
   idle.send(headers(1).get("/api"));
   await idle.expect(/HEADERS 1 :status=200/);
-  // A18's thirty seconds are tested on the manual clock; here it must only cost nothing.
+  // The 30 s timeout of A18 is tested on the manual clock. This test checks only that such a peer has no effect on
+  // others.
   assert.not(halfPing.isClosed);
   for (const peer of [halfScrape, silent, halfHello, silentPlain, halfPreface]) peer.socket.destroy();
 });

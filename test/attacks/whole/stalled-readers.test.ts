@@ -1,4 +1,7 @@
-/** A19: a client requests much and reads little. What waits is bounded, the bystander's upstream connection is not held up, nothing stays. */
+/**
+ * A19: a client requests much and reads little. Buffered bytes are limited, the bystander's upstream connection is not
+ * blocked, and all memory is freed afterwards.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf } from "../../support/attack.ts";
@@ -10,12 +13,15 @@ const MiB = 1 << 20;
 
 const scene = sceneOf(test);
 
-/** A backend accepts the attackers' token: of clients that it does not know far less is asked at once (A43). */
+/**
+ * The backend accepts the attackers' token. Clients without an accepted credential may have far fewer requests at once
+ * (A43).
+ */
 const accepted = ["authorization", "Bearer stalled"] as const;
 
 const ids = (count: number): number[] => Array.from({ length: count }, (_, at) => 2 * at + 1);
 
-/** A client that requests this many lists and reads no byte of any. */
+/** Returns a client that has requested this many lists, and reads no byte of any. */
 async function stalled(count: number): Promise<RawH2> {
   const client = await scene.attacker(settings({ INITIAL_WINDOW_SIZE: 0 }));
   client.send(...ids(count).map((id) => headers(id).get("/big/20971520", accepted)));
@@ -23,7 +29,7 @@ async function stalled(count: number): Promise<RawH2> {
   return client;
 }
 
-/** The most that is live in the proxy, in its heap and beside it, while this is so. */
+/** Returns the largest growth of the proxy's live memory, in and outside of the heap, during the next `ms`. */
 async function mostGrown(ms: number, before: number): Promise<number> {
   let most = 0;
   for (const beganAt = performance.now(); performance.now() - beganAt < ms; await pause(100))
@@ -36,7 +42,7 @@ test("A19: a hundred lists of 20 MiB that the client does not read wait at their
   await stalled(100);
   const most = await mostGrown(2000, heapBytes);
   process.stdout.write(`\nfigure: a hundred unread lists hold ${Math.round(most / MiB)} MiB\n`);
-  // 100 windows of 256 KiB, and as much again on its way.
+  // 100 windows of 256 KiB, and the same amount in transit.
   assert.ok(most < 96 * MiB, `${most} bytes wait`);
 });
 

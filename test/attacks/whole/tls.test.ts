@@ -13,7 +13,7 @@ const test = suite("attacks/whole/tls");
 
 const scene = sceneOf(test);
 
-/** The protocol that a handshake came to, or "refused". */
+/** Returns the negotiated TLS version and ALPN protocol, or "refused". */
 async function shakes(options: tls.ConnectionOptions): Promise<string> {
   const { port, ca } = scene.proxy.place;
   const socket = tls.connect({ port, host: "127.0.0.1", ca, servername: "localhost", ...options });
@@ -51,7 +51,7 @@ test("A46: a client's renegotiation is refused", async () => {
   const answer = Promise.withResolvers<boolean>();
   socket.on("close", () => answer.resolve(false));
   socket.renegotiate({}, (error) => answer.resolve(error === null));
-  // Refused with an alert that Node's client says nothing about, or with the socket's end.
+  // Renegotiation is refused by an alert, which Node's client does not report, or by a close of the socket.
   assert.is(await Promise.race([answer.promise, pause(1000).then(() => false)]), false);
   socket.destroy();
 });
@@ -61,7 +61,7 @@ test("A48: names of any kind cost nothing and change nothing", async () => {
   for (const servername of ["LOCALHOST", "localhost.", "nobody.example", "xn--", "a".repeat(60), "-"])
     assert.is(await shakes({ ...lax, servername }), "TLSv1.3 h2", servername);
   assert.is(await shakes({ ...lax, servername: "" }), "TLSv1.3 h2");
-  // Longer than a name may be: refused, by the proxy or by the client's own library.
+  // A name above the maximum length is refused by the proxy, or by the client's own library.
   assert.match(await shakes({ ...lax, servername: "a".repeat(255) }), /refused|TLSv1.3/);
 });
 
@@ -104,7 +104,7 @@ test("A52: a socket that breaks off at any byte of its handshake or first reques
   }
 });
 
-/** What a client says first, as it goes over the wire. */
+/** Returns the first bytes that a TLS client sends (its ClientHello). */
 async function firstFlight(): Promise<Buffer> {
   const heard = Promise.withResolvers<Buffer>();
   const server = net.createServer((socket) => {
@@ -134,7 +134,7 @@ test("A51: three hundred handshakes at once let established streams go on", asyn
   process.stdout.write(
     `figure: 300 handshakes at once stalled the loop for ${Math.round(stalledMs)} ms at most\n`,
   );
-  // Unbounded it was 250 ms on an idle machine, and more than a second on a busy one.
+  // Without a limit the stall was 250 ms on an idle machine, and more than a second on a busy one.
   assert.ok(stalledMs < 200, `stalled for ${stalledMs} ms`);
 });
 

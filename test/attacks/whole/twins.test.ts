@@ -1,4 +1,4 @@
-/** Heavy, odd and slow, and honest all the same: a client that looks like an attacker must be served like any other. */
+/** Heavy, unusual and slow, but honest: a client that resembles an attacker must be served like any other. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf, times } from "../../support/attack.ts";

@@ -1,4 +1,7 @@
-/** A43: a kube-apiserver sends a GOAWAY behind each 401. Whose 401 it is, that one's kind alone feels it. */
+/**
+ * A43: a kube-apiserver sends a GOAWAY after each 401. It may affect only clients of the same kind as the one that got
+ * the 401.
+ */
 import http2 from "node:http2";
 import type { AddressInfo } from "node:net";
 import { suite } from "uvu";
@@ -12,7 +15,10 @@ const test = suite("attacks/whole/unauthenticated");
 
 type Backend = { readonly port: number; readonly ca: string; goAways: number; stop(): void };
 
-/** As k8s.io/apiserver does (UnauthenticatedHTTP2DOSMitigation): the session takes nothing new, what is open goes on. */
+/**
+ * Sends GOAWAY as k8s.io/apiserver does (UnauthenticatedHTTP2DOSMitigation): the session accepts no new stream, and
+ * open streams continue.
+ */
 async function startBackend(): Promise<Backend> {
   const { authority, serving } = await testPki();
   const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });
@@ -22,7 +28,7 @@ async function startBackend(): Promise<Backend> {
     session.on("error", () => {});
     session.on("close", () => sessions.delete(session));
   });
-  // Probes come over HTTP/1.1.
+  // Health probes use HTTP/1.1.
   server.on("request", (request, response) => {
     if (request.httpVersionMajor === 1) response.end("ok");
   });
@@ -106,7 +112,7 @@ test("A43: hundreds of 401s cost clients with good credentials neither a request
     told.filter((one) => one.startsWith("good")),
     ["good 200"],
   );
-  // A GOAWAY is no attempt: all of them are answered by the backend.
+  // A GOAWAY is not counted as a failed attempt, so the backend answers all requests in the end.
   assert.equal(
     told.filter((one) => one.startsWith("bad")),
     ["bad 401"],

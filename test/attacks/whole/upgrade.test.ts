@@ -1,4 +1,4 @@
-/** Upgrades against the whole proxy: a tunnel is what the backend opened, and nothing else ever becomes one. */
+/** Upgrades against the whole proxy: only a response of the backend that accepts the Upgrade opens a tunnel. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { pause, sceneOf } from "../../support/attack.ts";

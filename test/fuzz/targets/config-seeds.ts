@@ -1,13 +1,13 @@
-/** Configurations that are right, and those that each break one rule: seeds for random changes. */
+/** Configurations that are valid, and ones that each break one rule: seeds for mutations. */
 const head = "apiVersion: watchkeeper.dev/v1alpha2\nkind: WatchkeeperConfiguration\n";
 const serving = "certFile: c, keyFile: k";
 const plain = 'listeners: [{name: a, address: "127.0.0.1:1"}]\n';
 const one = 'clusters: [{name: x, backends: [{name: b, url: "https://h:1"}], tls: {caFile: c}}]\n';
 
-/** A listener with TLS, and more of it. */
+/** A TLS listener. `more` adds members to it, `tls` to its tls section. */
 const secure = (more: string, tls = ""): string =>
   `listeners: [{name: a, address: "0.0.0.0:1", tls: {${serving}${tls}}${more}}]\n`;
-/** The only cluster, and more of it and of its tls. */
+/** The only cluster. `more` adds members to it, `tls` to its tls section. */
 const cluster = (more: string, tls = ""): string =>
   `clusters: [{name: x, backends: [{name: b, url: "https://h:1"}], tls: {caFile: c${tls}}${more}}]\n`;
 const through = (more: string): string =>
@@ -100,7 +100,7 @@ const noneOfOurs: readonly string[] = [
   "%YAML 3.0\n---\na: 1\n",
 ];
 
-/** What is refused with its replacements. */
+/** Configurations of an old version, which are refused with the names of the replacements. */
 const old: readonly string[] = [
   'listeners: [{name: a, address: "127.0.0.1:1", mode: http}]\nupstream:\n  sharing: none\n  lanes: {warm: 2}\n',
   "upstream: {name: x, proxyProtocol: off, discovery: {from: dns, name: h}}\nadmin: {operations: off}\n",

@@ -1,6 +1,7 @@
 /**
- * Configuration files: a Config, or problems with their places; never anything else, and nothing of Object's own. Every
- * value of theirs is also read as an address, which must come back as it was.
+ * Configuration files. The result must be a Config, or problems with their positions. Nothing else may be returned or
+ * thrown, and no member of Object.prototype may appear in it. Every value is also parsed as an address, which must
+ * survive the conversion to text and back.
  */
 import { readFileSync } from "node:fs";
 import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/base/address.ts";
@@ -125,7 +126,7 @@ function checkConfig(read: Config): void {
   if (read.listeners.length === 0) throw new Error("no listener, and no problem is reported");
   if (configsByCluster(read).length !== read.clusters.length) throw new Error("a cluster is missing");
   for (const { trustedForwarderCIDRs, proxyProtocol, address } of read.listeners) {
-    // A zone is told in the family's own way, and belongs to no network.
+    // has() must accept every listening host without an error, even one with a zone, which belongs to no network.
     networksOf([...trustedForwarderCIDRs, ...proxyProtocol.trustedCIDRs]).has(withoutMapping(address.host));
     if (!isBoundAt({ address: address.host, port: address.port }, address))
       throw new Error(`${textOf(address)} is not where it is`);

@@ -1,4 +1,7 @@
-/** Events of watches, as JSON and as protobuf: cut anywhere they are the same, at the same bytes. */
+/**
+ * Watch events in JSON and protobuf. However the input is cut into chunks, the decoder must report the same events at
+ * the same byte offsets.
+ */
 
 import { compareVersions, isVersion, versionBefore } from "../../../src/kube/resource-version.ts";
 import { type EventDecoder, isOpaque, needsMore } from "../../../src/watch/codec/event.ts";
@@ -11,14 +14,14 @@ import { piecesOf, same, type Target } from "../target.ts";
 
 type Told = readonly (readonly [at: number, event: string])[];
 
-/** What goes into a request for more must be a version, and one that others come before. */
+/** Checks that a version which the proxy may send to a backend is valid, and that the version before it is lower. */
 function check(version: string): void {
   if (version === "") return;
   if (!isVersion(version)) throw new Error(`version ${version}`);
   if (version !== "0" && compareVersions(versionBefore(version), version) >= 0) throw new Error("not before");
 }
 
-/** Every event with the byte behind it, up to the first that cannot be read. */
+/** Returns every event with the offset after it, up to the first that cannot be decoded. */
 function eventsOf(decoder: EventDecoder, pieces: readonly Buffer[]): Told {
   const told: (readonly [number, string])[] = [];
   let before = 0;

@@ -1,9 +1,14 @@
-/** Lists of fields: a message that is accepted has nothing in it that a server behind the proxy could read otherwise. */
+/**
+ * Header fields. A message that is accepted must contain nothing that a server behind the proxy could interpret
+ * differently.
+ */
 import { Field } from "../../../src/h2/core/field.ts";
 import { readRequest, readResponse, trailersFault } from "../../../src/h2/core/fields.ts";
 import type { Target } from "../target.ts";
 
-/** A field is name, 0xff, value, 0xfe. Neither byte is one that a rule is about. */
+/**
+ * The input encodes each field as name, 0xff, value, 0xfe. No rule of the code under test depends on these two bytes.
+ */
 function fieldsOf(input: Buffer): Field[] {
   return input
     .toString("latin1")
@@ -24,7 +29,10 @@ function listOf(...pairs: readonly string[]): string {
 const get = listOf(":method", "GET", ":scheme", "https", ":path", "/api", ":authority", "api:6443");
 const hopByHop = /^(connection|keep-alive|proxy-connection|transfer-encoding|upgrade)$/;
 
-/** By other means than the code under test. `once`: names that may come once only. */
+/**
+ * Returns the rule that the fields violate, if any. It shares no code with the code under test. `once` are the names
+ * that may occur only once.
+ */
 function complaintOf(
   fields: readonly Field[],
   pseudo: readonly string[],

@@ -1,4 +1,7 @@
-/** Frames: a whole session in either role, fed in pieces. Whatever comes, it ends by its own word or goes on. */
+/**
+ * HTTP/2 frames: a whole session in either role, fed in pieces. For any input it must continue, or end itself with a
+ * protocol error.
+ */
 
 import type { RequestHead } from "../../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
@@ -42,7 +45,7 @@ const request = fieldsOf([
   [":authority", "api"],
 ]);
 
-/** What a reader tells, and how it ends, whole or in pieces. */
+/** Returns the frames that a reader reports, and the error with which it ends, if any. */
 function told(pieces: readonly Buffer[]): readonly string[] {
   const sink = new SinkRecord();
   const reader = new FrameReader(sink, sink, false);
@@ -55,7 +58,7 @@ function told(pieces: readonly Buffer[]): readonly string[] {
   return sink.told;
 }
 
-/** What an owner does meanwhile, by a number that the input gives. */
+/** Does what the owner of the session may do between two frames. The input selects `number`. */
 function meddle(session: Session, stream: Stream | undefined, number: number): void {
   if (number === 1) session.sendPing();
   if (number === 2) session.drained();
@@ -69,7 +72,7 @@ function meddle(session: Session, stream: Stream | undefined, number: number): v
   if (number === 10) session.check();
 }
 
-/** Hears of a stream, and grants what comes; of every fourth it does not. */
+/** Returns a stream listener that grants flow-control credit, except on every fourth stream. */
 function sideOf(stream: () => Stream | undefined): StreamListener {
   return {
     headers() {},
@@ -82,7 +85,7 @@ function sideOf(stream: () => Stream | undefined): StreamListener {
   };
 }
 
-/** An owner that answers some streams, resets some and lets some wait, by their numbers. */
+/** A session owner that answers, resets or ignores streams, by their numbers. */
 class Owner implements SessionOwner {
   ends = 0;
   last: Stream | undefined;

@@ -1,10 +1,12 @@
-/** HTTP/1.1: answers of backends as bytes, requests as node:http's parser hands them on; bodies cut anywhere. */
+/**
+ * HTTP/1.1: responses of backends as bytes, requests as node:http's parser delivers them, and bodies cut at any place.
+ */
 import { bodyEnd } from "../../../src/proxy/h1/h1-body.ts";
 import { readAnswer, writeLastAnswer } from "../../../src/proxy/h1/h1-head.ts";
 import { readHead, readTrailers, readUpgrade } from "../../../src/proxy/h1/h1-request.ts";
 import { piecesOf, same, type Target } from "../target.ts";
 
-/** How many bytes of it are the body, and how it stands then. */
+/** Returns how many bytes belong to the body, and the state of the body after them. */
 function bodyOf(framing: Parameters<typeof bodyEnd>[0], pieces: readonly Buffer[]): string {
   const body = bodyEnd(framing);
   let taken = 0;
@@ -36,7 +38,7 @@ function answerFrom(input: Buffer, shape: number): void {
   same("read, written and read", [written.status, written.framing], [head.status, head.framing]);
 }
 
-/** The first line, then a name and a value by turns. */
+/** Parses the input as a request: its first line, then lines of name and value. */
 function requestFrom(input: Buffer): void {
   const [first = "", ...lines] = input.toString("latin1").split("\r\n");
   const [method = "", target = "", version = ""] = first.split(" ");

@@ -1,4 +1,7 @@
-/** Header blocks: refused in one way only, bounded, and what was read is what is read again of what we write. */
+/**
+ * HPACK header blocks. An invalid block must be refused with one kind of error, the result must be bounded, and decoded
+ * fields must be the same after encoding and decoding again.
+ */
 
 import { limits } from "../../../src/base/limits.ts";
 import type { Field } from "../../../src/h2/core/field.ts";
@@ -8,7 +11,7 @@ import { HpackEncoder } from "../../../src/h2/hpack/hpack-encoder.ts";
 import { block } from "../../support/h2-frames.ts";
 import { same, type Target } from "../target.ts";
 
-/** Blocks of one session: each behind its length, in two bytes. */
+/** Cuts the input into header blocks. Each block is preceded by its length in two bytes. */
 function blocksOf(input: Buffer): Buffer[] {
   const blocks: Buffer[] = [];
   for (let at = 0; at + 2 <= input.length && blocks.length < 16; ) {

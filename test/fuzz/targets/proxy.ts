@@ -1,6 +1,7 @@
 /**
- * First bytes: PROXY headers and ClientHellos. What is whole is so at one byte, and whatever follows. What stands in them
- * is also read as addresses and networks, which is what they are compared with.
+ * The first bytes of a connection: PROXY protocol headers and ClientHellos. Each must be complete at the same byte,
+ * whatever follows it. The values in them are also parsed as addresses and networks, with which the proxy compares
+ * them.
  */
 import { helloRecords, readHello } from "../../../src/proxy/net/client-hello.ts";
 import { readHeader, writeHeader } from "../../../src/proxy/net/proxy-protocol.ts";

@@ -1,4 +1,7 @@
-/** Seed 000: one bad secret took a whole ingress down. Here it is told within seconds, and the last good one serves on. */
+/**
+ * Incident 000: one invalid secret took a whole ingress down. The proxy must report it within seconds, and keep serving
+ * with the last valid one.
+ */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "uvu";

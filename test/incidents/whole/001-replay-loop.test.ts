@@ -1,4 +1,7 @@
-/** Seed 001: a DELETED event with an old version; the reflector went on from it, and replayed history again and again. */
+/**
+ * Incident 001: a DELETED event had an old resourceVersion. The client's reflector continued from this version, and
+ * replayed history again and again.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
@@ -25,7 +28,7 @@ test("the event is told with its backend, and the client that goes round in circ
   assert.match(back.incident.summary, /^cp-[12] sent DELETED of \/configmaps at version 1, after /);
   assert.match(back.incident.affected.names[0] ?? "", "looping-operator/v2");
   await watch.end();
-  // What its reflector made of that: from the old version on, again and again.
+  // The reflector's reaction: it reopens the watch from the old version again and again.
   for (let times = 0; times <= limits.replays; times += 1)
     await (await client.watch(`${configmaps}?watch=1&resourceVersion=${version}`)).end();
   const met = performance.now();

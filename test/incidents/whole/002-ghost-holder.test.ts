@@ -1,4 +1,4 @@
-/** Seed 002: a pod that was deleted lived on, on a node that was not monitored, and held a leader lease for days. */
+/** Incident 002: a deleted pod kept running on a node without monitoring, and held a leader lease for days. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

@@ -1,4 +1,4 @@
-/** Seed 003: an apiserver's loopback certificate ended after a year, and no alert covered it. */
+/** Incident 003: the loopback certificate of an apiserver expired after a year, and no alert covered it. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";

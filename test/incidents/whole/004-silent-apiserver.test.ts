@@ -1,6 +1,7 @@
 /**
- * The founding incident: an apiserver that says nothing more, and watches that hang on it for days. In a user-space hole
- * the kernel still takes sockets, so it shows as frozen; packets that are really dropped need test/real.
+ * The incident that started the project: an apiserver stops responding, and watches hang on it for days. The simulated
+ * fault leaves the kernel working, which still accepts connections, so the proxy reports the backend as frozen. Dropped
+ * packets are tested in test/real.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -22,7 +23,7 @@ async function strike(fault: FaultKind, kind: string): Promise<void> {
   await victim?.strike(fault);
   const { incident, ms } = await stage.found(kind, since);
   console.log(`figure: ${fault} is an incident (${kind}) after ${Math.round(ms)} ms`);
-  // How long silence is patience grows with the round trips, and so with whatever else this machine does.
+  // The silence limit grows with the round-trip time, and therefore with the load of this machine.
   assert.ok(ms <= 3 * foundMs, `${ms} ms`);
   assert.is(incident.backend, victim?.name);
   assert.ok(incident.evidence.length > 0);

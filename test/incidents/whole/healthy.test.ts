@@ -1,4 +1,7 @@
-/** Where all is well nothing is wrong: a mixed load, with leaders that follow each other. HEALTHY_SECONDS asks for longer. */
+/**
+ * On a healthy system there must be no incident: mixed load, with leaders that replace each other. HEALTHY_SECONDS sets
+ * a longer duration.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -29,7 +32,7 @@ test(`${seconds} s of reads, writes, watches and elections are no incident`, asy
       await watch.end();
     }
   };
-  /** One after the other, each lets go when it leaves. */
+  /** One leader after another; each releases the lease when it leaves. */
   const elections = async (): Promise<void> => {
     const first = stage.caller({ "user-agent": "manager/v1" }, "127.0.0.30");
     await first.ask(`POST ${leases}`, leaseOf("leader", ""));

@@ -1,4 +1,4 @@
-/** What the runbooks show as the output of commands is what the commands print while the problem is there. */
+/** The command output in the runbooks must be what the commands print while the problem exists. */
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -34,7 +34,7 @@ async function explained(stage: Stage, kind: string): Promise<string> {
   return said(stage, explain, [String(incident.id)]);
 }
 
-/** Lines without their figures, their widths and the folders of files, which are new each time. */
+/** Returns the lines without numbers, column widths and the folders of files, which differ in each run. */
 function lines(text: string): readonly string[] {
   return text
     .split("\n")
@@ -43,9 +43,9 @@ function lines(text: string): readonly string[] {
         .replaceAll(/"\/[^"]*\/(?=[^/"]+")/g, '"/')
         .replaceAll(/\d{4}-[\d-]+T[\d.:]+Z/g, "0")
         .replaceAll(/[\d.:]*\d(ms|[smhd])?\b/g, "0")
-        // Which of two checks sees last that the backend is dead depends on the machine.
+        // Two checks find that the backend is dead. Which of them is printed depends on the machine.
         .replace(/\S+ +(ping|dial) .*\bdead: .*/, "dead")
-        // A figure that is not measured yet.
+        // A dash stands for a number that is not measured yet.
         .replaceAll(/(?<= )-(?= )/g, "0")
         .replaceAll(/ +/g, " ")
         .trim(),
@@ -53,7 +53,7 @@ function lines(text: string): readonly string[] {
     .filter((line) => line !== "");
 }
 
-/** Checks that each line of the page's blocks of output is printed; the page may leave out columns at the right. */
+/** Checks that each output line of the page is printed. The page may leave out columns at the right. */
 function compare(alert: string, output: string): void {
   const own = blocks.filter(({ page, kind }) => page === `docs/runbooks/${alert}.md` && kind === "text");
   assert.ok(own.length > 0, alert);

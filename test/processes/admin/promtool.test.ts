@@ -1,4 +1,4 @@
-/** Every rule on series that should make it fire, and on those that should not, by Prometheus' own tool. */
+/** Evaluates every alert rule with promtool, on series that should make it fire and on series that should not. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { withoutExemplars } from "../../../src/admin/metrics/open-metrics.ts";
@@ -19,12 +19,12 @@ import {
 const test = suite("admin/promtool");
 const it = isMissing() ? test.skip : test;
 
-/** The labels that Prometheus adds to each series of an instance. */
+/** Returns the labels that Prometheus adds to each series of an instance. */
 function from(instance = "wk-1"): string {
   return `job="watchkeeper", instance="${instance}"`;
 }
 
-/** An active incident. "1x90" lasts for 15 minutes, because promtool scrapes every 10 s here. */
+/** The series of an active incident. "1x90" lasts for 15 minutes, because promtool scrapes every 10 s here. */
 function active(kind: string, { backend = "", values = "1x90", instance = "wk-1" } = {}): Series {
   return {
     series: `watchkeeper_incident_active{${from(instance)}, kind="${kind}", backend="${backend}"}`,
@@ -43,7 +43,7 @@ function expiry(purpose: string, name: string, seconds: number, instance = "wk-1
   };
 }
 
-/** What a proxy exposes for which all is well. */
+/** Returns the series of a healthy proxy. */
 async function well(): Promise<readonly Series[]> {
   const text = await idleScrape();
   const quiet = text.replaceAll(/^watchkeeper_config_restart_required.*$/gm, "");
@@ -55,7 +55,7 @@ type Case = Omit<Scenario, "series" | "expected"> & {
   readonly expected?: readonly Firing[];
 };
 
-/** Checks the alerts that series make fire, besides those of a proxy for which all is well. */
+/** Checks which alerts fire on these series, added to those of a healthy proxy. */
 async function fire(...cases: readonly Case[]): Promise<void> {
   const all = await well();
   const scenarios = cases.map(({ series = [], expected = [], ...more }) => {
@@ -130,7 +130,7 @@ it("a rolling upgrade of three apiservers raises no alert, and a slow one no cri
   assert.is(alerts.find(({ name }) => name === "WatchkeeperBackendDown")?.severity, "warning");
 });
 
-/** promtool's own limit is 10,000 samples in a query; test/real/alerts.test.ts has 5,000 proxies. */
+/** 1,000 proxies, because promtool allows 10,000 samples in a query. test/real/alerts.test.ts has 5,000. */
 it("one dead apiserver that 1,000 proxies see, some as dead and some as silent, is one warning", async () => {
   const kinds = ["backend-dead", "backend-blackholed", "backend-frozen"] as const;
   const series = Array.from({ length: 1000 }, (_, at) => {
@@ -164,7 +164,7 @@ it("no ready apiserver is one critical alert, and one instance that sees none is
   await fire(
     { series: down, atSeconds: 20 },
     { series: down, expected: [critical], atSeconds: 50 },
-    // Alertmanager holds the warnings back: config/monitoring/alertmanager.yaml, test/real/alertmanager.test.ts.
+    // Alertmanager inhibits the warnings: config/monitoring/alertmanager.yaml, test/real/alertmanager.test.ts.
     { series: down, expected: [critical, unhealthy, ...backends] },
     { series: alone, expected: [unhealthy] },
   );
@@ -184,7 +184,7 @@ it("of two clusters behind the same instances, one without a ready apiserver is 
 
 const lease = 'namespace="ingress", name="leader"';
 
-/** Each with all series that an instance exposes in it, and the one alert that names it. */
+/** For each incident: all series that an instance exposes during it, and the only alert that must fire. */
 const incidents: Readonly<Record<string, { readonly series: readonly Series[]; readonly expected: Firing }>> =
   {
     "000, one bad certificate": {
@@ -205,7 +205,7 @@ const incidents: Readonly<Record<string, { readonly series: readonly Series[]; r
       series: [
         active("lease-ghost-holder"),
         { series: `watchkeeper_lease_suspect{${from()}, ${lease}, verdict="ghost"}`, values: "1x90" },
-        // Another instance judges by the part of the renewals that it has seen.
+        // Another instance has seen only part of the renewals, and reaches another verdict.
         {
           series: `watchkeeper_lease_suspect{${from("wk-2")}, ${lease}, verdict="contested"}`,
           values: "1x90",
@@ -243,7 +243,7 @@ for (const [name, { series, expected }] of Object.entries(incidents)) {
 
 const day = 86_400;
 
-/** The clock of promtool begins at 1970, and the alert is read 700 s later. */
+/** The clock of promtool starts in 1970, and the alerts are evaluated 700 s later. */
 const expiryOf = (days: number): number => 700 + Math.round(days * day);
 
 const commands =

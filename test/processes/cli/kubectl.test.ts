@@ -1,4 +1,6 @@
-/** The commands that ask a running proxy, as their user has them: under both names, with their exit codes. */
+/**
+ * The commands that query a running proxy, run as processes: under both names of the program, with their exit codes.
+ */
 import { execFile } from "node:child_process";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

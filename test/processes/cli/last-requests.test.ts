@@ -1,6 +1,7 @@
 /**
- * A stop that does not wait for the last requests: a second signal, or `drain.timeout`. A write that an apiserver may have begun
- * with is told 504 without Retry-After, over HTTP/2 and HTTP/1.1, so that no client sends it again (D17).
+ * A stop that does not wait for the last requests, because of a second signal or `drain.timeout`. A write that an
+ * apiserver may have started to process gets 504 without Retry-After, over HTTP/2 and HTTP/1.1, so that no client sends
+ * it again (D17).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
@@ -27,7 +28,10 @@ for (const [name, text] of [
 ] as const)
   writeFileSync(join(directory, name), text);
 
-/** Answers /readyz and /version, which the proxy itself requests, at once, and everything else much later than any test waits. */
+/**
+ * The backend answers /readyz and /version, which the proxy itself requests, at once. It answers everything else long
+ * after the end of the test.
+ */
 const handled: string[] = [];
 const backend = http2.createSecureServer({
   cert: serving.certificate,
@@ -108,7 +112,7 @@ function overH2(port: number, method: string, path: string): Promise<Told> {
   if (method !== "GET") stream.end("{}");
   return new Promise((resolve) => {
     stream.on("response", (headers) => resolve(told(Number(headers[":status"]), headers)));
-    // REFUSED_STREAM is what Go's transport sends again.
+    // Go's transport retries a request that ended with REFUSED_STREAM.
     stream.on("error", () => resolve({ status: `reset ${stream.rstCode}`, mayRepeat: stream.rstCode === 7 }));
   });
 }
@@ -120,7 +124,7 @@ function overH1(port: number, method: string, path: string): Promise<Told> {
       response.resume();
       response.on("end", () => resolve(told(response.statusCode ?? 0, response.headers)));
     });
-    // A connection that ends without an answer is what curl tries again.
+    // curl retries a request whose connection ended without a response.
     request.on("error", ({ message }) => resolve({ status: message, mayRepeat: true }));
     request.end(method === "GET" ? undefined : "{}");
   });

@@ -1,4 +1,4 @@
-/** The real kubectl against the embedded apiserver: what a user tries first has to work. */
+/** Runs the real kubectl against the embedded apiserver. The commands that a new user tries first must work. */
 import { once } from "node:events";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

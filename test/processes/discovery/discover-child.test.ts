@@ -45,7 +45,7 @@ type Asked = Partial<Access> & {
   readonly kubeconfigFile: string;
 };
 
-/** What the child says to one question, as names or as its complaint. */
+/** Returns the child's answer to one query: the names of the backends, or the error message. */
 async function told({ from = "EndpointSlice", kubeconfigFile, ...more }: Asked): Promise<string> {
   const access = () => ({ servers: [], caFile, serverName: "kubernetes.default.svc", ...more });
   const source = kubernetesSource(
@@ -84,7 +84,7 @@ test("known backends are asked first, and one that hangs only costs its time", a
 test("when no server answers, the error has each server's reason, and no secret", async () => {
   const { url } = await startApiserver();
   const kubeconfigFile = await kubeconfig(url, "wrong");
-  // No process listens on port 2, which is not one of the ports that fetch refuses to dial.
+  // No process listens on port 2, and fetch does not refuse this port as a forbidden one.
   const complaint = await told({ kubeconfigFile, servers: ["https://127.0.0.1:2"] });
   assert.match(complaint, /^https:\/\/127\.0\.0\.1:2: connect ECONNREFUSED/);
   assert.match(complaint, `${url}: answered 403`);

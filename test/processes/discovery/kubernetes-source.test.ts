@@ -19,7 +19,7 @@ test.after(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** A child that runs `code` for each question, which may use `listOf(host, port)`. */
+/** Returns a source whose child process runs `code` for each query. The code may use `listOf(host, port)`. */
 function played(name: string, code: string): Source {
   const file = join(directory, `${name}.mjs`);
   const listOf = `const listOf = (host, port) => {

@@ -1,4 +1,7 @@
-/** The commands that stand on the pages, run as they stand there: in a folder, before embedded apiservers (test/docs/places.ts). */
+/**
+ * Runs the commands of the documentation exactly as the pages show them, in a folder, against embedded apiservers
+ * (test/docs/places.ts).
+ */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -24,7 +27,10 @@ test.after(async () => {
   figure(`${ran.count} commands of pages were run`);
 });
 
-/** One reader reads one page from its beginning; runbooks begin alike, and are one. */
+/**
+ * Returns the commands by page, because a reader follows one page from its start. All runbooks count as one page,
+ * because they start with the same commands.
+ */
 function chapters(): ReadonlyMap<string, readonly PageCommand[]> {
   const byPage = Map.groupBy(pageCommands, ({ page }) =>
     page.startsWith("docs/runbooks/") ? "docs/runbooks" : page,
@@ -55,7 +61,7 @@ for (const [page, commands] of chapters()) {
   });
 }
 
-/** What it said; `before` is what the command before it did. */
+/** Runs the command and returns its output. `before` is the output of the previous command. */
 async function tried(shell: Shell, command: PageCommand, before: string): Promise<string> {
   const place = placeOf(command);
   const name = `${command.page}:${command.line} ${command.text}`;
@@ -81,7 +87,7 @@ async function tried(shell: Shell, command: PageCommand, before: string): Promis
 
 const asideFromOurs = ["jq", "openssl", "ss", "curl"];
 
-/** Programs of others that not every machine has: said aloud. */
+/** True if the command needs a program that this machine does not have. It also prints that the command is skipped. */
 function isMissing({ text }: PageCommand): boolean {
   const missing = asideFromOurs.filter(
     (program) => new RegExp(`(^|\\| )${program} `).test(text) && !isThere(program),
@@ -94,7 +100,7 @@ function isThere(program: string): boolean {
   return spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 }
 
-/** Says aloud that a test does nothing, and is true, where the program is not there. */
+/** True if the program is missing. It also prints that the test is skipped. */
 function isWithout(program: string): boolean {
   if (isThere(program)) return false;
   process.stdout.write(`skip: needs ${program}\n`);
@@ -111,7 +117,7 @@ test("an event of the API is of the form that its page shows", async () => {
   const [form, real] = [shown?.text ?? "", text].map((one) => eventIn(one));
   assert.equal(form?.names, ["id", "event", "data"]);
   assert.equal(real?.names, form?.names);
-  // The time of the process's start, and how many there were.
+  // The id is the start time of the process and a sequence number.
   for (const event of [form, real]) assert.match(event?.id ?? "", /^\d{17}-\d+$/);
   assert.equal(
     form?.fields.filter((field) => real?.fields.includes(field) !== true),
@@ -125,7 +131,7 @@ type ShownEvent = {
   readonly fields: readonly string[];
 };
 
-/** The first one of the kind that the page shows. */
+/** Returns the first event of the kind that the page shows. */
 function eventIn(text: string): ShownEvent | undefined {
   const lines =
     text
@@ -146,7 +152,7 @@ test("systemd finds nothing wrong with the units", () => {
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-units-"));
   const units = ["watchkeeper.service", "watchkeeper.socket"].map((name) => {
     const file = join(folder, name);
-    // Where a package puts the program, there is none here.
+    // This machine does not have the program at the path of the package.
     const text = readFileSync(`config/systemd/${name}`, "utf8");
     writeFileSync(file, text.replaceAll(/^(Exec\w+=)\S*watchkeeper/gm, "$1/bin/true"));
     return file;

@@ -1,11 +1,12 @@
 /**
- * Loaded before a test (`node --import`): takes one guard out of the sources on their way in, as REMOVED says. A piece
- * that is not there exactly once ends the process with a code of its own: a removal that does not apply proves nothing.
+ * Loaded before a test (`node --import`). Removes the guards that the variable REMOVED lists from the sources while
+ * they are loaded. If the text of a guard does not occur exactly once, the process exits with a special code, because a
+ * removal that does not apply proves nothing.
  */
 import { registerHooks } from "node:module";
 import type { Mutation } from "../../simulation/mutated.ts";
 
-/** No test ends with it. */
+/** An exit code that no test uses. */
 const misfit = 97;
 
 const removals = JSON.parse(process.env["REMOVED"] ?? "[]") as readonly Mutation[];

@@ -1,13 +1,16 @@
-/** The guards of rows A39 to A50 (docs/attacks.md), each with the test that must fail without it. */
+/**
+ * The guards (checks in the sources) of rows A39 to A50 of docs/attacks.md, each with the test that must fail if the
+ * guard is removed.
+ */
 import type { Mutation } from "../../simulation/mutated.ts";
 
 export type Guard = {
   readonly row: string;
-  /** Completes "without it ...". */
+  /** Completes the sentence "without it ...". */
   readonly without: string;
   readonly removal: Mutation | readonly Mutation[];
   readonly test: string;
-  /** A piece of the title of a test there that must fail. */
+  /** Part of the title of the test that must fail. */
   readonly fails: string;
 };
 
@@ -209,7 +212,8 @@ export const guards: readonly Guard[] = [
   {
     row: "A45",
     without: "TLS 1.1 is spoken, with what it has",
-    // Either alone would keep it out: no cipher that is left works before 1.2.
+    // Both guards are removed, because each alone still prevents TLS 1.1: none of the allowed ciphers works before TLS
+    // 1.2.
     removal: [
       {
         file: "proxy/tls/server-context.ts",

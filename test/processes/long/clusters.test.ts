@@ -1,6 +1,6 @@
 /**
- * Clusters of embedded apiservers behind one port, each with an authority and a history of its own, and faults in one of
- * them. Whatever befalls it, its watches and GETs go on at its own apiservers or nowhere.
+ * Clusters of embedded apiservers on one port. Each cluster has its own CA and its own store, and one of them has
+ * faults. The watches and GETs of a cluster may only go to its own apiservers.
  */
 import { once } from "node:events";
 import http2 from "node:http2";
@@ -28,7 +28,7 @@ test.after.each(async () => {
   for (const step of undo.splice(0).toReversed()) await step();
 });
 
-/** Apiservers in front of one store, whose certificates come from a CA of their own. */
+/** Starts apiservers on one store. Their certificates come from a CA of their own. */
 async function played(name: string, count: number): Promise<Played> {
   const authority = await createAuthority({ name: `${name}-ca`, clock: wallClock });
   const pair = authority.issue({ name: "kube-apiserver", hosts: ["localhost"] });
@@ -56,7 +56,7 @@ async function start(clusters: readonly Played[], extra = ""): Promise<void> {
       );
 }
 
-/** One client of a cluster, with a session of its own. */
+/** A client of one cluster, with its own session. */
 class Caller {
   readonly #session: http2.ClientHttp2Session;
   readonly #name: string;
@@ -91,7 +91,10 @@ class Caller {
     return { status: Number(head[":status"]), text: Buffer.concat(chunks).toString() };
   }
 
-  /** A write that was under way to an apiserver as it fell is not asked twice by the proxy, but by its client (502). */
+  /**
+   * Creates a ConfigMap. The proxy does not repeat a write that was under way when the apiserver failed, but answers
+   * 502, so the client retries it.
+   */
   async create(name: string): Promise<void> {
     const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name } };
     let { status } = await this.ask(path, body);
@@ -99,7 +102,7 @@ class Caller {
     assert.ok([201, 409].includes(status), `${name} in ${this.#name}: ${status}`);
   }
 
-  /** Returns the names that its events tell, as they come. */
+  /** Opens a watch, and returns an array to which the names of its events are added. */
   async watch(): Promise<string[]> {
     const { text } = await this.ask(path);
     const version = /"resourceVersion":"(\d+)"/.exec(text)?.[1] ?? "";
@@ -141,7 +144,7 @@ for (const fault of ["hole", "freeze", "restart"] as const satisfies readonly Fa
         ofUs.create(name),
         ofEu.create(name),
       ]);
-      // 404 would be another cluster's word.
+      // A 404 would come from the other cluster, which does not have the object.
       assert.equal([readUs.status, readEu.status], [200, 200], name);
       for (const one of eu.embedded) watchesAtEu.add(one.watchCount);
       await sleep(200);
@@ -187,7 +190,8 @@ test("what a client has seen of one cluster is no floor for its answers of anoth
   const [ofEu, ofUs] = [await Caller.of("eu"), await Caller.of("us")];
   for (let count = 0; count < 40; count += 1) await ofUs.create(`far-${count}`);
   assert.is((await ofUs.ask(`${path}?resourceVersion=0`)).status, 200);
-  // The same token, from the same address: the version seen at `us` would be one that `eu` reaches much later.
+  // The requests have the same token and address at both clusters. If versions were remembered across clusters, `eu`
+  // would have to wait for a version that it reaches much later.
   for (let asked = 0; asked < 3; asked += 1)
     assert.is((await ofEu.ask(`${path}?resourceVersion=0`)).status, 200);
   const metrics = await scene.metrics();

@@ -1,6 +1,6 @@
 /**
- * The Containerfile's own steps, taken one by one in a folder, and what they make started as the image starts it, where no other
- * Node can be found. Its base images come from registries, so the image itself is not built.
+ * Runs the steps of the Containerfile one by one in a folder, and starts the result as the image does, without any
+ * other Node. The image itself is not built, because its base images come from registries.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
@@ -15,13 +15,13 @@ test.after(() => rmSync(directory, { recursive: true, force: true }));
 
 const [source, root] = [join(directory, "source"), join(directory, "root")];
 
-/** A Containerfile's instructions, with the lines that a backslash joins. */
+/** Returns the instructions of the Containerfile, with continued lines joined. */
 function instructions(): readonly (readonly [name: string, rest: string])[] {
   const text = readFileSync("deploy/Containerfile", "utf8").replaceAll("\\\n", "");
   return [...text.matchAll(/^([A-Z]+) (.+)$/gm)].map(([, name = "", rest = ""]) => [name, rest]);
 }
 
-/** What the image has at its root is in the root of the test's image. */
+/** Replaces the folders at the root of the image by those of the test. */
 function inRoot(text: string): string {
   return text.replaceAll(/(?<=^|[\s"])\/(app|usr)\b/g, `${root}/$1`);
 }
@@ -35,7 +35,7 @@ function copy(rest: string): void {
 }
 
 function runStep(rest: string): void {
-  // npm and Node are those of the image's base there, and this machine's here.
+  // The image uses the npm and Node of its base image. The test uses those of this machine.
   const own = (process.env["PATH"] ?? "")
     .split(delimiter)
     .filter((one) => !one.endsWith("node_modules/.bin"));

@@ -1,6 +1,6 @@
 /**
- * What `npm pack` makes is installed globally into an empty prefix, as a user would, and started by an older Node if this
- * machine has one; what `npm run executable` makes is started where no Node can be found.
+ * Installs the result of `npm pack` globally into an empty prefix, as a user would, and starts it with an older Node if
+ * this machine has one. Starts the result of `npm run executable` where no Node can be found.
  */
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -20,13 +20,13 @@ function run(command: string, args: readonly string[], env: NodeJS.ProcessEnv = 
   return { code: status, out: String(stdout), err: `${String(stderr)}${error?.message ?? ""}` };
 }
 
-/** Without the Node of node_modules/.bin: whatever the machine itself has. */
+/** PATH without node_modules/.bin, so that the machine's own Node is used. */
 const ownPath = (process.env["PATH"] ?? "")
   .split(delimiter)
   .filter((folder) => !folder.endsWith("node_modules/.bin"))
   .join(delimiter);
 
-/** A configuration that is valid, as far as can be told without connecting to a backend. */
+/** Writes a configuration that is valid, as far as `check --offline` can tell without a connection to a backend. */
 function configFile(): string {
   const file = join(directory, "watchkeeper.yaml");
   const text = readFileSync("config/passthrough.yaml", "utf8").replaceAll(
@@ -37,7 +37,7 @@ function configFile(): string {
   return file;
 }
 
-/** All that is asked of it, by whatever way it was put here. */
+/** The checks for each way of installation. */
 function tryOut(command: string, env: NodeJS.ProcessEnv): void {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
   assert.match(run(command, ["--version"], env).out, `watchkeeper ${version} (node 24.`);
@@ -46,7 +46,7 @@ function tryOut(command: string, env: NodeJS.ProcessEnv): void {
   const checked = run(command, ["check", "--offline", "--config", configFile()], env);
   assert.is(checked.code, 0, checked.out + checked.err);
   assert.match(checked.out, /✓ .*watchkeeper\.yaml: valid[^]*✓ backend CA: certificate good until/);
-  // Its apiservers are processes of their own, forked from the same package.
+  // The demo forks its apiservers as processes from the same package.
   const demo = run(command, ["demo", "--once", "--faults", "none", "--port", "0"], env);
   assert.equal([demo.code, demo.err], [0, ""]);
   assert.match(demo.out, "so far  5 writes, 5 events");

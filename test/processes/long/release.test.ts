@@ -1,6 +1,6 @@
 /**
- * `npm run release` for this machine's platform: what it makes starts, its checksums and its signature can be verified, and a
- * second run makes the same bytes. Needs Debian's apt and dpkg, and root to start the image (by chroot).
+ * Runs `npm run release` for this machine's platform. The result must start, its checksums and signature must be valid,
+ * and a second run must produce the same bytes. Needs Debian's apt and dpkg, and root to start the image (by chroot).
  */
 import { spawnSync } from "node:child_process";
 import { createHash, createPublicKey, generateKeyPairSync, verify } from "node:crypto";
@@ -36,7 +36,7 @@ function release(folder: string): string {
   return readFileSync(join(folder, "SHA256SUMS"), "utf8");
 }
 
-/** The folder with the archive's files. */
+/** Extracts the archive, and returns the folder. */
 function unpacked(file: string, name: string): string {
   const folder = join(directory, name);
   mkdirSync(folder, { recursive: true });
@@ -145,7 +145,7 @@ released("the image has all that its program needs, `watchkeeper` on PATH and a 
     process.stdout.write("skipped: only root can start the image\n");
     return;
   }
-  // Every container runtime makes this device.
+  // Every container runtime creates this device.
   mkdirSync(join(image, "dev"));
   said("mknod", ["-m", "666", join(image, "dev/null"), "c", "1", "3"]);
   const start = (...words: string[]): string =>

@@ -1,6 +1,7 @@
 /**
- * Kubelet-like clients whose certificates last for seconds, and the proxy's own front-proxy certificate as well, all renewed
- * in time: no client ever gets a 401. The long form, on real kube-apiservers: test/real/short-certificates.test.ts.
+ * Kubelet-like clients whose certificates expire within seconds. So does the front-proxy certificate of the proxy. All
+ * are renewed in time, and no client may get a 401. The long form on real kube-apiservers is
+ * test/real/short-certificates.test.ts.
  */
 import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -75,7 +76,9 @@ test("certificates that last for seconds cost no client a request", async () => 
   assert.ok(connections > (2 * seconds * 1000) / lifeMs, "and so had the proxy");
 });
 
-/** As the kubelet swaps them, one file after the other: between the two they are no pair. */
+/**
+ * Replaces the files one after the other, as the kubelet does. Between the two steps certificate and key do not match.
+ */
 function renew({ directory }: TestProxy, { certificate, key }: Pair): void {
   for (const [name, text] of Object.entries({ "front-proxy.crt": certificate, "front-proxy.key": key })) {
     writeFileSync(join(directory, `${name}.new`), text, { mode: 0o600 });

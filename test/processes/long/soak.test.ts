@@ -1,4 +1,6 @@
-/** The soak in its short form: a minute of load, faults and reloads, after which all is back. */
+/**
+ * The short form of the soak: a minute of load, faults and reloads, after which all figures must be at their baseline.
+ */
 import { spawn } from "node:child_process";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

@@ -1,4 +1,7 @@
-/** The proxy's process stands still for 30 s, as when its machine is paused: what lives through it lives on. */
+/**
+ * The proxy's process is stopped for 30 s, as when its machine is paused. Every connection that survives the pause must
+ * continue.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { connect, type TLSSocket } from "node:tls";
 import { suite } from "uvu";
@@ -18,7 +21,7 @@ test.after.each(async () => {
   for (const scene of scenes.splice(0)) await scene.close();
 });
 
-/** A tunnel whose far end sends back what it gets. */
+/** A tunnel whose other end echoes. */
 class Exec {
   readonly #socket: TLSSocket;
   #got = "";

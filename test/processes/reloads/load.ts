@@ -1,6 +1,6 @@
 /**
- * Clients that go on asking while files change under the proxy: on connections that they keep and on one each time, with
- * a certificate and with a bearer, at both hosts, over HTTP/2 and HTTP/1.1. What is not answered as it should be is kept.
+ * Clients that send requests while files change under the proxy: on kept connections and on new ones, with a
+ * certificate and with a bearer token, to both hosts, over HTTP/2 and HTTP/1.1. Unexpected responses are recorded.
  */
 import http2 from "node:http2";
 import https from "node:https";
@@ -20,13 +20,13 @@ export class ReloadLoad {
   readonly #timers: ReturnType<typeof setTimeout>[] = [];
   readonly #kept = new Map<number, http2.ClientHttp2Session>();
   readonly #sessions = new Set<http2.ClientHttp2Session>();
-  /** What was wrong, in words, a few of them. */
+  /** Descriptions of the first few failures. */
   readonly faults: string[] = [];
   failed = 0;
   answered = 0;
-  /** Connections that were made. */
+  /** Number of connections opened. */
   connections = 0;
-  /** Streams that were refused before anything was done, which every client sends again by itself. */
+  /** Number of streams refused before processing. Every client retries these by itself. */
   resent = 0;
   #isStopped = false;
 
@@ -96,7 +96,7 @@ export class ReloadLoad {
     });
   }
 
-  /** A handshake, one request, an end. */
+  /** Sends one request on a new connection, and closes it. */
   #askOnce(ask: Ask): void {
     this.connections += 1;
     const request = https.request({

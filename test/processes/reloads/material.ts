@@ -1,6 +1,7 @@
 /**
- * What may stand in the files of a configuration, good and bad: for each file some that must be taken, and every fault of
- * ecosystem F3 with what its refusal must say. Written as a Secret volume does it, or in place, or renamed over.
+ * The contents of the configuration's certificate and CA files: for each file some valid versions that must be loaded,
+ * and every known fault with the message of its refusal. A change is written as by a Secret volume, in place, or by
+ * renaming a new file.
  */
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,24 +10,24 @@ import { type Authority, createAuthority, type Pair } from "../../../src/pki/pki
 import { type FrontProxyPki, frontProxyPki } from "../../support/front-proxy.ts";
 import { testPki } from "../../support/pki.ts";
 
-/** One thing to write, and what must be said of it. */
+/** One change of files, and the expected message about it. */
 export type Change = {
-  /** As the journal names it. */
+  /** The name of the certificate or CA in the journal. */
   readonly name: string;
   readonly title: string;
-  /** By file name. */
+  /** The new content of each file, by file name. */
   readonly files: Readonly<Record<string, string>>;
-  /** Undefined: it is good, and taken. */
+  /** Undefined if the change is valid and must be loaded. */
   readonly refusal: RegExp | undefined;
 };
 
 export type Materials = {
   readonly pki: FrontProxyPki;
-  /** In turn, so that each kind comes as often as any other. */
+  /** The changes alternate, so that each kind occurs equally often. */
   readonly changes: readonly Change[];
   /** The CAs that clients trust. */
   readonly trusted: string;
-  /** What every file holds first. */
+  /** The initial content of every file. */
   readonly first: Readonly<Record<string, string>>;
 };
 
@@ -102,7 +103,7 @@ export async function makeMaterials(): Promise<Materials> {
   };
 }
 
-/** Good ones between bad ones; `foreign` looks good, and is another cluster's. */
+/** Returns valid and invalid changes of a certificate pair. `foreign` is a well-formed pair of another cluster. */
 function pairChanges(
   { name, base, good, other }: Pairs,
   { expired }: { readonly expired: Pair },
@@ -175,7 +176,7 @@ function caChanges(
   );
 }
 
-/** Bad, bad, good, bad, bad, another good one ... */
+/** Mixes the changes: bad, bad, good, bad, bad, another good one, and so on. */
 function mixed(good: readonly Change[], bad: readonly Change[]): Change[] {
   return bad.flatMap((change, at) => {
     const next = good[Math.floor(at / 2) % good.length];
@@ -191,8 +192,8 @@ function inTurn(lists: readonly (readonly Change[])[]): Change[] {
 }
 
 /**
- * A directory as the kubelet mounts one: names link to `..data`, which links to the present version, and a change is the
- * swap of that one link.
+ * A directory as the kubelet mounts it: each file is a link into `..data`, which is a link to the present version. A
+ * change replaces only the latter link.
  */
 export class Volume {
   readonly directory: string;

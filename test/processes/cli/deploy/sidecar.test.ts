@@ -29,7 +29,7 @@ test.after(() => {
   rmSync(root, { recursive: true, force: true });
 });
 
-/** As an in-cluster client asks: by address, trusting what it finds. */
+/** Sends a request as an in-cluster client does: to the IP address, with the CA and token of the pod. */
 function get(port: number): Promise<number | undefined> {
   const ca = readFileSync(join(pod.shared, "ca.crt"));
   const authorization = `Bearer ${readFileSync(join(pod.shared, "token"), "utf8")}`;

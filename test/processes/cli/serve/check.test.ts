@@ -58,7 +58,7 @@ admin: ${admin}
   writeFileSync(file, text);
 }
 
-/** What the command says and how it ends; paths and what changes from run to run are cut short. */
+/** Returns the output and exit code of the command. Paths and values that change from run to run are shortened. */
 function check(...args: string[]): Promise<{ readonly lines: string[]; readonly code: number | null }> {
   const child = spawn(process.execPath, ["bin/watchkeeper.js", "check", ...args]);
   let output = "";

@@ -12,7 +12,8 @@ test("what is printed is a valid configuration", () => {
   const printed = execFileSync(process.execPath, ["bin/watchkeeper.js", "config"]).toString();
   assert.not.ok(isProblems(parseConfig(printed, "printed.yaml")));
   assert.match(printed, /^# /m);
-  // It is saved somewhere, under the name that README gives it.
+  // Users save this output in a folder of their own, under the file name that README uses. So the path of its schema
+  // must be absolute, and its commands must name that file.
   const [, schema = ""] = /\$schema=(\S+)/.exec(printed) ?? [];
   assert.ok(isAbsolute(schema) && existsSync(schema), schema);
   assert.not.match(printed, "static.yaml");

@@ -49,7 +49,7 @@ test("a signal while it starts leaves no file and no apiserver behind", async ()
   const ended = once(child, "exit");
   child.stdout.resume();
   child.stderr.resume();
-  // Its keys are there, and no server listens yet.
+  // The demo has written its keys, but no server listens yet.
   const hasFiles = async (): Promise<void> => {
     while (readdirSync(directory).length === 0) await new Promise((passed) => setTimeout(passed, 1));
   };

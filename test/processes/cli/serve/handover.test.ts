@@ -25,14 +25,18 @@ const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout
 
 test.after(() => {
   for (const child of children) child.kill("SIGKILL");
-  // A successor has no parent to end it; one that a failed test has left behind keeps the test's pipes open.
+  // A successor process has no parent that would end it. One that a failed test left behind would keep the test's pipes
+  // open.
   if (existsSync(pidFile) && isAlive(servingPid())) process.kill(servingPid(), "SIGKILL");
   for (const session of sessions) session.destroy();
   for (const server of servers) server.close();
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Answers GETs, sends an event every 200 ms on watches (none on `quiet`), and echoes what is upgraded. */
+/**
+ * Starts a backend that answers GETs, sends a watch event every 200 ms (none on `quiet`), and echoes upgraded
+ * connections.
+ */
 async function startBackend(): Promise<http2.Http2SecureServer> {
   const { serving } = await testPki();
   const server = http2.createSecureServer({ cert: serving.certificate, key: serving.key, allowHTTP1: true });
@@ -123,7 +127,7 @@ async function said({ count, text }: Log, word: string, times = 1): Promise<void
 
 const servingPid = (): number => Number(readFileSync(pidFile, "utf8"));
 
-/** A process that has exited and was not reaped (a container's first process may not reap) is not alive. */
+/** True if the process exists and is not a zombie. The first process of a container may never reap zombies. */
 function isAlive(pid: number): boolean {
   try {
     return !readFileSync(`/proc/${pid}/stat`, "utf8").includes(") Z ");
@@ -132,7 +136,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The address of the JSON API of the process that opened it last. */
+/** Returns the address of the JSON API, which the latest process has opened. */
 function apiOf({ text }: Log): string {
   const opened = [...text().matchAll(/listener\.opened\W+listener\W+admin\W+address\W+([\d.]+:\d+)/g)];
   return `http://${opened.at(-1)?.[1]}/api/v1`;
@@ -223,7 +227,7 @@ async function restartTwice(options: readonly string[]): Promise<void> {
       await pause(300);
       assert.is.not(servingPid(), before);
       pids.push(servingPid());
-      // The one before holds on to its tunnels while it drains.
+      // The previous process keeps its tunnels while it drains.
       if (round === 1) assert.equal([load.felt.cut, isAlive(before)], [0, true]);
       await said(log, "drain.ended", round);
     }
@@ -248,7 +252,7 @@ async function restartTwice(options: readonly string[]): Promise<void> {
   process.kill(servingPid(), "SIGUSR2");
   await said(log, "successor.ready", 3);
   await said(log, "drain.ended", 3);
-  // The socket that was handed over is not where the new configuration wants one, so it is closed.
+  // The socket that was handed over has another address than the new configuration, so the successor closes it.
   assert.equal(await Promise.all([port, elsewhere].map(isListening)), [false, true]);
   const last = servingPid();
   writeFileSync(file, "listeners: [");
@@ -265,7 +269,7 @@ async function restartTwice(options: readonly string[]): Promise<void> {
   await within(20_000, "all of them to end", ends());
 }
 
-/** A handover whose successor is a script. */
+/** Returns a handover whose successor process is a script. */
 function played(script: string) {
   const journal = new Journal(wallClock);
   const entries: Entry[] = [];
@@ -343,7 +347,7 @@ if (!hasSystemd) process.stdout.write("skip: socket activation needs systemd-soc
   const own = [process.execPath, "bin/watchkeeper.js", "run", "--config", file];
   const log = start(["systemd-socket-activate", "-l", `127.0.0.1:${port}`, "--fdname=kube", ...own]);
   await said(log, "Listening on");
-  // The first client starts the process, and waits in the socket's queue until a backend is ready.
+  // The first connection starts the process, and waits in the socket's accept queue until a backend is ready.
   const session = http2.connect(`https://localhost:${port}`, { ca: authority.certificate });
   const stream = session.request({ ":path": "/api" });
   const chunks: Buffer[] = [];

@@ -1,4 +1,4 @@
-/** Two processes of one configuration on one port (`reusePort`), and a process that waits for its files. */
+/** Two processes of one configuration share one port (`reusePort`). Another process waits until its files exist. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, renameSync, rmSync, writeFileSync } from "node:fs";
@@ -87,7 +87,7 @@ async function ends({ child }: Run): Promise<number | null> {
   return child.exitCode;
 }
 
-/** The response to one request on a connection of its own, or how the connection or the stream failed. */
+/** Returns the status of one request on a new connection, or the error code of the connection or stream. */
 async function get(): Promise<string> {
   const session = http2.connect(`http://127.0.0.1:${ports.listener}`);
   const stream = session.request({ ":path": "/api" });
@@ -95,7 +95,7 @@ async function get(): Promise<string> {
     const fail = ({ code = "error" }: NodeJS.ErrnoException): void => resolve(code);
     session.on("error", fail);
     stream.on("response", (head) => resolve(String(head[":status"])));
-    // The session's error, which names the cause, comes after the stream's.
+    // The session's error, which names the cause, arrives after the stream's error.
     stream.on("error", (error) => setImmediate(fail, error));
     stream.on("close", () => setImmediate(resolve, "closed"));
   });
@@ -143,8 +143,9 @@ test("each of two processes on a shared port is replaced, and no connection is r
   await asking;
   const { 200: answered = 0, ...others } = Object.fromEntries(outcomes);
   assert.ok(answered > 50, `${answered} answers`);
-  // Two other outcomes are possible, and a client may repeat the request after both: without net.ipv4.tcp_migrate_req,
-  // the kernel resets connections in the queue of a process that ends; and GOAWAY can cross a new connection's request.
+  // Two other outcomes are possible, and a client may safely repeat the request after both. Without
+  // net.ipv4.tcp_migrate_req, the kernel resets connections in the accept queue of a process that exits. A GOAWAY can
+  // also cross with the request of a new connection.
   assert.is(others["ECONNREFUSED"], undefined);
   serving.child.kill("SIGKILL");
   await ends(serving);

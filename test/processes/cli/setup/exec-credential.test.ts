@@ -5,7 +5,7 @@ import { certificateFromPlugin } from "../../../../src/cli/setup/exec-credential
 
 const test = suite("cli/setup/exec-credential");
 
-/** What comes of a plugin that runs this program. */
+/** Runs a credential plugin whose code is `program`, and returns the outcome as text. */
 async function come(program: string, more: object = {}): Promise<string> {
   const exec = {
     apiVersion: "client.authentication.k8s.io/v1",

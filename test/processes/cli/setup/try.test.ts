@@ -46,7 +46,7 @@ async function writtenBy(started: Command): Promise<{ readonly file: string; rea
 
 const decoded = (text = ""): string => Buffer.from(text, "base64").toString();
 
-/** As a client of the written kubeconfig does. */
+/** Sends a request with the server, CA and credentials of the written kubeconfig. */
 function get({ clusters, users }: Written, path: string): Promise<number | undefined> {
   const { server = "", "certificate-authority-data": ca } = clusters[0]?.cluster ?? {};
   const user = users[0]?.user ?? {};

@@ -1,4 +1,4 @@
-/** Real processes and real signals: what befalls an embedded apiserver is what a client of it meets. */
+/** Runs embedded apiservers as real processes, and checks what a client notices when a fault or signal hits one. */
 import { once } from "node:events";
 import http2 from "node:http2";
 import net from "node:net";
@@ -37,7 +37,7 @@ async function statusOf(session: http2.ClientHttp2Session, path = "/readyz"): Pr
   return Number((head as http2.IncomingHttpHeaders)[":status"]);
 }
 
-/** True if a PING stays unanswered for a while. */
+/** True if a PING is not answered within 150 ms. */
 async function isSilent(session: http2.ClientHttp2Session): Promise<boolean> {
   let hasAnswered = false;
   session.ping((error) => (hasAnswered = error === null));

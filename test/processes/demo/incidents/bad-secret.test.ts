@@ -1,4 +1,4 @@
-/** Incident 000 as `npm run incident 000` plays it. */
+/** Runs the story of incident 000, as `npm run incident 000` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { play, wishes } from "../../../../src/demo/incidents/bad-secret.ts";

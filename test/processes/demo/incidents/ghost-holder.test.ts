@@ -1,4 +1,4 @@
-/** Incident 002 as `npm run incident 002` plays it. */
+/** Runs the story of incident 002, as `npm run incident 002` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { play, wishes } from "../../../../src/demo/incidents/ghost-holder.ts";

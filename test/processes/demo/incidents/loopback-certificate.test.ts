@@ -1,4 +1,4 @@
-/** Incident 003 as `npm run incident 003` plays it. */
+/** Runs the story of incident 003, as `npm run incident 003` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { play, wishes } from "../../../../src/demo/incidents/loopback-certificate.ts";

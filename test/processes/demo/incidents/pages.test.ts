@@ -1,4 +1,7 @@
-/** What the pages show of the stories is what the stories print: line by line in shape, since each run has figures of its own. */
+/**
+ * The pages must show the lines that the stories print. Only the form of a line is compared, because figures differ in
+ * each run.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { incidents } from "../../../../src/demo/incidents/incidents.ts";
@@ -9,7 +12,7 @@ import { hasKubectl } from "../../../support/kubectl.ts";
 
 const test = suite("demo/incidents/pages");
 
-/** What a page shows. */
+/** Returns the lines of the output that a page shows. */
 function shownOn(page: string): readonly string[] {
   const [block] = blocksOf(page).filter(({ kind }) => kind === "text");
   assert.ok(block !== undefined, `${page} shows nothing`);
@@ -21,15 +24,15 @@ function linesOf(text: string): readonly string[] {
 }
 
 /**
- * "   0.67 s  watchkeeper  cp is suspect": who says something. Apiservers have no number here: the fault hits the one to
- * which the client is bound, and new clients are bound to either.
+ * Returns the speaker of a line such as "   0.67 s  watchkeeper  cp is suspect". The number of an apiserver is dropped:
+ * the fault hits the apiserver to which the client is bound, which may be either.
  */
 function speakerIn(line: string): string | undefined {
   const [, speaker] = /^ +\d+\.\d\d s {2}(\S+(?: \S+)*?)(?: {2}|$)/.exec(line) ?? [];
   return speaker?.replace(/^apiserver-\d$/, "apiserver");
 }
 
-/** The first column of a table, whose first line is `head`. */
+/** Returns the first column of the table below the line that matches `head`. */
 function rowsAfter(lines: readonly string[], head: RegExp): readonly string[] {
   const from = lines.findIndex((line) => head.test(line));
   const rows = from < 0 ? [] : lines.slice(from + 1);
@@ -43,7 +46,7 @@ for (const number of Object.keys(incidents)) {
     const shell = new Shell();
     const { code, text } = await shell.run(`watchkeeper incident ${number}`);
     shell.remove();
-    // 1: something did not hold, which is for the story's own test to say.
+    // Exit code 1 means that a claim of the story did not hold, which the story's own test checks.
     assert.ok(code === 0 || code === 1, text);
     const printed = linesOf(text);
     const head = /^ +without \(naive proxy\) +with watchkeeper$/;
@@ -75,7 +78,7 @@ test("`npm start` prints what README shows, and what it says to try can be tried
     const printed = linesOf(demo.text());
     const columns = / its clients saw +GETs failed/;
     assert.equal(rowsAfter(shown, columns).slice(0, 2), rowsAfter(printed, columns).slice(0, 2));
-    // Which verdicts there are, and in which order, is each run's own; what befalls the apiservers is not.
+    // The backend verdicts and their order differ in each run. What happens to the apiservers does not.
     const deedsIn = (lines: readonly string[]): readonly string[] =>
       lines
         .filter((line) => speakerIn(line)?.startsWith("apiserver") === true)

@@ -1,4 +1,4 @@
-/** Incident 001 as `npm run incident 001` plays it. */
+/** Runs the story of incident 001, as `npm run incident 001` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { play, wishes } from "../../../../src/demo/incidents/replay-loop.ts";

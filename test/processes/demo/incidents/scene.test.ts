@@ -30,7 +30,7 @@ test("both proxies answer, what happens is told with its time, and at its end no
   assert.equal([isResumed, existsSync(directory)], [false, false]);
 });
 
-/** Time for Node's own look at the loop. */
+/** Leaves time for Node's event loop monitor to take a sample. */
 const turns = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 100));
 
 test("a latest incident that does not exist is undefined, also when no server can be asked; the machine's lateness is known", async () => {
@@ -44,7 +44,7 @@ test("a latest incident that does not exist is undefined, also when no server ca
   await scene.latenessMs();
   await turns();
   const until = Date.now() + 300;
-  while (Date.now() < until); // The one thread stands still.
+  while (Date.now() < until); // Blocks the event loop.
   await turns();
   const lateMs = await scene.latenessMs();
   assert.ok(lateMs >= 250, `${lateMs} ms`);

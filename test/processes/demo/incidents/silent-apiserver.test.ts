@@ -1,4 +1,4 @@
-/** Incident 004 as `npm run incident 004` plays it. */
+/** Runs the story of incident 004, as `npm run incident 004` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { play, wishes } from "../../../../src/demo/incidents/silent-apiserver.ts";

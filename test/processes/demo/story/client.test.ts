@@ -94,7 +94,7 @@ test("a request on a connection that is lost meanwhile has no answer", async () 
   other.stop();
 });
 
-/** A client of a host of its own. */
+/** Returns a client, and the host that serves its apiserver. */
 async function newPair(
   served: HostOptions["apiserver"] = new Apiserver({
     store: newCluster(wallClock),

@@ -1,4 +1,4 @@
-/** What one bad secret does to a process that trusts it: in a process of its own, and started again. */
+/** What an invalid secret does to a naive process that trusts it. The process runs separately, and is restarted. */
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
