@@ -56,7 +56,7 @@ async function release(scene: Scene): Promise<void> {
   await is("green");
   await helm(["history", "x"]);
   await helm(["list"]);
-  // In any order of kinds.
+  // The kinds may be in any order.
   await helm(["status", "x", "--show-resources"], {
     shows: ({ out }) => out.split("\n").toSorted().join("\n"),
   });
