@@ -39,8 +39,8 @@ const textRules: readonly [RegExp, string][] = [
 ];
 
 /**
- * The lengths of the enclosing messages are not replaced, because a uid, a time and (within a run) a version have the same
- * length on both sides.
+ * The lengths of the enclosing messages are not replaced, because a uid, a time and (within a run) a version have the
+ * same length on both sides.
  */
 const protobufRules: readonly [RegExp, string][] = [
   ...textRules.slice(0, 2),

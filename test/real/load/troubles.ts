@@ -9,7 +9,7 @@ export type Trouble = {
   run(apiserver: Apiserver, random: Random): Promise<void>;
 };
 
-/** How long a kubelet waits between SIGTERM and SIGKILL, shortened; in milliseconds. */
+/** Milliseconds from SIGTERM to SIGKILL, like the grace period of a kubelet. */
 const graceMs = 10_000;
 
 function between(random: Random, least: number, most: number): number {
