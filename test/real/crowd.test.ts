@@ -95,7 +95,7 @@ function tell(
 /** Opens a stream and resets it at a random time within 30 ms. */
 async function leave(session: ClientHttp2Session, path: string): Promise<void> {
   const stream = session.request({ ":path": path, authorization: `Bearer ${users.admin.token}` });
-  stream.on("error", () => undefined); // it is meant to break
+  stream.on("error", () => undefined); // the test resets it
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
   stream.close(8);
 }

@@ -27,7 +27,7 @@ test.before(async () => {
   // A page of the docs requests a token of this service account.
   const path = "/api/v1/namespaces/default/serviceaccounts";
   await order(cluster.admin, { method: "POST", path, body: { metadata: { name: "ops" } } });
-  // The workloads of docs/sidecar.md.
+  // The workloads that the commands of docs/sidecar.md need.
   const kubectl = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "create"];
   await call(pathOf("kubectl"), [...kubectl, "namespace", "shop"]);
   await call(pathOf("kubectl"), [...kubectl, "--namespace", "shop", "deployment", "app", "--image=app"]);

@@ -33,7 +33,7 @@ async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
     sessions.add(session);
-    session.on("error", () => undefined); // h2spec is rude by design; what matters is what it gets back
+    session.on("error", () => undefined); // h2spec causes connection errors on purpose
   });
   const port = await freePort();
   const { promise, resolve } = Promise.withResolvers<undefined>();

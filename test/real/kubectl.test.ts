@@ -117,7 +117,7 @@ real("get -w follows changes, and wait --for=delete sees the end", async () => {
   await watch.says(/configmap\/watched/);
   const waiting = running(["wait", "--for=delete", "configmap/watched", "--timeout=20s"]);
   await succeeds(["delete", "configmap", "watched"]);
-  await watch.says(/configmap\/watched\n[^]*configmap\/watched/); // added, deleted
+  await watch.says(/configmap\/watched\n[^]*configmap\/watched/); // printed once when it is added, once when it is deleted
   assert.is((await waiting.ended).code, 0);
   await interrupt(watch);
 });

@@ -191,7 +191,7 @@ real(
     const last = await summaryOf(second);
     assert.equal(last.objects, await objects());
     const old = { url: cluster.admin.url, caFile: cluster.caFile, token };
-    await sleep(11_000); // what the apiserver remembers of a token
+    await sleep(11_000); // the apiserver caches the review of a token for 10 s
     assert.is((await ask(old, { path: configmaps })).status, 401);
     figure(
       `client-go in a pod: ${calm.lists + calm.streamed} list through another token, another CA and both apiservers ` +

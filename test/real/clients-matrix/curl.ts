@@ -108,7 +108,7 @@ async function requests(scene: Scene, version: string): Promise<void> {
   await curl.send(200, "PUT", one, object("two"));
   await curl.send(200, "PATCH", one, { data: { key: "three" } }, "application/merge-patch+json");
   assert.match(await curl.is(200, all), '"three"');
-  await curl.is(405, one, ["-I"]); // apiservers answer so
+  await curl.is(405, one, ["-I"]); // apiservers do not support HEAD here
   await curl.is(200, `${all}?limit=1`, ["-H", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"]);
   await curl.is(200, one, ["-X", "DELETE"]);
   await curl.is(404, one);

@@ -14,7 +14,7 @@ import type { Cluster } from "../rig/cluster.ts";
 import type { Need } from "../rig/parts.ts";
 
 export type Operation = {
-  /** "kubectl 1.36" */
+  /** Name of the client, such as "kubectl 1.36". */
   readonly client: string;
   readonly name: string;
   /** What the operation needs in addition to a cluster. */

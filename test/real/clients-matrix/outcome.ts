@@ -17,7 +17,7 @@ export type Cost = (typeof costs)[number];
 export type Outcome = {
   readonly mode: Mode;
   readonly operation: Pick<Operation, "client" | "name">;
-  /** "api-0 killed"; "" if no apiserver failed meanwhile. */
+  /** Name of the fault, such as "api-0 killed"; "" if no apiserver failed during the run. */
   readonly fault: string;
   /** What the client printed, without the text that varies between runs. */
   readonly shown: string;

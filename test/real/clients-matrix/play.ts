@@ -50,7 +50,7 @@ const toldChars = 600;
 
 /** The fault of a round. */
 type Failing = {
-  /** "api-0 killed" */
+  /** Name of the fault, such as "api-0 killed". */
   readonly told: string;
   /**
    * One callback for each failed operation, which records its outcome. They are called at the end of the round, because

@@ -1,4 +1,4 @@
-/** What counts as a defect of the proxy when Kubernetes' own suite is compared. */
+/** Which differences between the runs of Kubernetes' own suite count as defects of the proxy. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";

@@ -41,7 +41,7 @@ const answers: Record<string, Answer> = {
   },
   trailers: (request, reply) => {
     if (request.method === "HEAD") {
-      reply.end(); // no body, nothing to come after it
+      reply.end(); // a response to HEAD has neither body nor trailers
       return;
     }
     // Only one name, repeated: Go's reverse proxy keeps trailers in a map, so two names would arrive in random order.

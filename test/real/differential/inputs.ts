@@ -26,7 +26,7 @@ export const accepts: readonly (readonly string[])[] = [
   ["*/*"],
   ["text/html"],
   ["application/cbor"],
-  ["application/json", "application/yaml"], // twice: the first is what Go's Get sees
+  ["application/json", "application/yaml"], // two fields: Go's Header.Get returns only the first
   ["application/yaml", "application/json"],
   ["application/json;q=0.1, application/yaml;q=0.9"],
   ["", "application/json"],

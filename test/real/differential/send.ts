@@ -142,7 +142,7 @@ function sendH1(target: Target, asked: Request): Promise<Reply> {
     });
   });
   sent.on("information", ({ statusCode }) => early.push(statusCode));
-  sent.on("error", reject); // after a reply has come this is a promise kept: nothing changes
+  sent.on("error", reject); // no effect once the promise is resolved
   sent.on("timeout", () => sent.destroy(new Error(`silent for ${timeoutMs} ms`)));
   if (waits(asked.fields)) {
     sent.on("continue", () => sent.end(asked.body));

@@ -48,7 +48,7 @@ export class Client {
     // The flow-control window is as large as that of Go's client. With the default of 64 KB, the duration of a LIST
     // would depend mainly on round trips.
     session.on("connect", () => session.setLocalWindowSize(16 * 2 ** 20));
-    session.on("error", () => undefined); // its streams tell
+    session.on("error", () => undefined); // its streams report the error
     this.#session = session;
     return session;
   }

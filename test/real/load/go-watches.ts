@@ -13,7 +13,7 @@ type Told = {
   readonly kind: "opened" | "event" | "ended" | "refused";
   readonly watch: number;
   readonly type?: string;
-  /** namespace/name. */
+  /** Key of the object: namespace/name. */
   readonly key?: string;
   readonly version?: string;
   readonly at: number;

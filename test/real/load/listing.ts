@@ -42,6 +42,6 @@ function isWhole(body: Buffer, count: number): boolean {
   try {
     return (JSON.parse(body.toString()) as { items: unknown[] }).items.length === count;
   } catch {
-    return false; // half an answer is no JSON
+    return false; // an incomplete body is not valid JSON
   }
 }

@@ -106,7 +106,7 @@ function pick(ports: readonly number[], random: Random): number {
   return port;
 }
 
-/** True if a new connection to the victim fails because of its certificate. */
+/** True if a new connection to the victim fails because the victim's certificate has another name. */
 async function isForeign({ victim, cluster }: Stage): Promise<boolean> {
   const server = { url: victim.url, caFile: cluster.caFile };
   const reason = await ask(server, { path: "/readyz" }, 2_000).then(

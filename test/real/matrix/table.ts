@@ -28,7 +28,7 @@ function sum<T>(items: readonly T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }
 
-/** "lived 3, ended 2 (2100/2400)". */
+/** "3 lived", or "2 of 5 ended 2100/2400" with the median and the worst time in milliseconds. */
 function fateOf(fates: readonly Fate[]): string {
   const ended = fates.map(({ endedMs }) => endedMs).filter((ms) => ms !== undefined);
   if (fates.length === 0) return "-";

@@ -39,7 +39,7 @@ export class Leaders {
   readonly #server: () => Server;
   readonly #timer: ReturnType<typeof setInterval>;
   #readAt: number;
-  /** Why the last read failed. */
+  /** Why the last failed read failed; "" if none has failed. */
   #reason = "";
 
   /** `server` returns an apiserver that is ready. */

@@ -47,7 +47,7 @@ export function usersOf(all: readonly Operator[]): Record<string, readonly strin
   return Object.fromEntries(names.map((name) => [name, ["system:masters"]]));
 }
 
-/** Starts each replica with -kubeconfig, -name and -replica. */
+/** Starts all replicas of an operator, each with the flags -kubeconfig, -name and -replica. */
 export function startOperator(operator: Operator, cluster: Cluster, url: string): readonly Kept[] {
   const { folder, caFile } = cluster;
   return Array.from({ length: operator.replicas }, (_, replica) => {

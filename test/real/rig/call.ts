@@ -39,7 +39,7 @@ export class Call {
     }, timeoutMs);
     this.#process.stdout.on("data", (chunk: Buffer) => (this.#out += chunk.toString()));
     this.#process.stderr.on("data", (chunk: Buffer) => (this.#err += chunk.toString()));
-    this.#process.stdin.on("error", () => undefined); // it may end without reading what it was given
+    this.#process.stdin.on("error", () => undefined); // the program may exit without reading its input
     if (options.input !== undefined) this.#process.stdin.end(options.input);
     const { promise, resolve } = Promise.withResolvers<Output>();
     this.ended = promise;

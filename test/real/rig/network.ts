@@ -158,7 +158,7 @@ export class Network {
   #remove(): void {
     for (const namespace of this.#namespaces) {
       attempt("ip", "netns", "del", namespace);
-      attempt("ip", "link", "del", namespace); // its peer goes with the namespace, but only when the kernel gets to it
+      attempt("ip", "link", "del", namespace); // its peer is deleted with the namespace, but only later
     }
     attempt("ip", "link", "del", this.#bridge);
   }

@@ -157,7 +157,7 @@ export function has(command: string): boolean {
       accessSync(join(folder, command), constants.X_OK);
       return true;
     } catch {
-      return false; // not in this folder: the next one may have it
+      return false; // not in this folder; the next folder may contain it
     }
   });
 }

@@ -1,5 +1,5 @@
 /**
- * Upgrades of watchkeeper in every shape under load.
+ * Upgrades of watchkeeper under load, in every shape in which it can be deployed.
  *
  *   npm run test:upgrades [-- --upgrades 50 --seconds 600 --only "two static pods,Deployment" --json FILE]
  *

@@ -46,7 +46,7 @@ func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
 	isStreamed := isWatch && query.Get("sendInitialEvents") == "true"
 	switch {
 	case isStreamed:
-		c.streamed.Add(1) // a list told as a watch: what a relist is since 1.35
+		c.streamed.Add(1) // a streaming list, which client-go sends instead of a list since 1.35
 	case isWatch:
 		c.watches.Add(1)
 	default:
@@ -56,7 +56,7 @@ func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || response.StatusCode >= 400 {
 		c.fails.Add(1)
 		if err == nil && isStreamed && response.StatusCode == http.StatusUnprocessableEntity {
-			c.streamed.Add(-1) // the server has no WatchList: client-go lists instead, which is counted
+			c.streamed.Add(-1) // the server does not support WatchList: client-go sends a list instead, which is counted as a list
 		}
 	} else if isWatch {
 		c.contentType.Store(response.Header.Get("Content-Type"))

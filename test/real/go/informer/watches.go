@@ -234,7 +234,7 @@ func hold(ctx context.Context, config *rest.Config, one form, namespace string, 
 		tell(told{Kind: "ended", Watch: number, How: how, Version: options.ResourceVersion})
 		options.ResourceVersion = last
 		if time.Since(began) < time.Second {
-			pause(ctx, 800*time.Millisecond) // as client-go's reflector, after a stream that was over at once
+			pause(ctx, 800*time.Millisecond) // as client-go's reflector does after a stream that ended at once
 		}
 	}
 	return nil

@@ -22,8 +22,7 @@ fn say(event: &str, text: &str) {
     let at = std::time::SystemTime::now()
         .duration_since(std::time::UNIX_EPOCH)
         .map_or(0, |since| since.as_millis() as u64);
-    // The format string begins with "event", because the reader expects it at the start of a line and serde_json would
-    // sort the keys.
+    // The reader looks for "event" at the start of a line, and serde_json sorts keys.
     let (text, event) = (json!(text), json!(event));
     println!("{{\"event\":{event},\"at\":{at},\"text\":{text}}}");
 }
@@ -53,7 +52,7 @@ fn on_error(_task: Arc<DynamicObject>, error: &kube::Error, _context: Arc<Contex
     Action::requeue(Duration::from_secs(1))
 }
 
-/// Returns the value of `-name=value`.
+/// The value of `-name=value`.
 fn flag(name: &str) -> String {
     let prefix = format!("-{name}=");
     std::env::args()
