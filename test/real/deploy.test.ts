@@ -318,8 +318,8 @@ function configIn(text: string): string {
 }
 
 /**
- * Starts the proxy with this configuration, changed to this cluster's addresses and keys and to ports that are free on
- * this machine.
+ * Writes this configuration to a file, with this cluster's addresses and keys and with ports that are free on this
+ * machine. Returns the file, and the URLs of the listener and of the metrics for a proxy that is started with the file.
  */
 async function served(text: string): Promise<{ url: string; metrics: string; file: string }> {
   const [port, metrics] = [await freePort(), await freePort()];

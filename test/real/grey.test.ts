@@ -26,7 +26,7 @@ const webhook = "vpol.example.com";
 const namedWithinMs = 10_000;
 const comparedMs = outcomeLimits.partMs * outcomeLimits.recentParts;
 const authorization = `Bearer ${users.admin.token}`;
-/** Number of connections to watchkeeper. It binds each of them to one apiserver. */
+/** Number of connections to watchkeeper, which binds each of them to one apiserver. */
 const clients = 6;
 
 let cluster: Cluster;

@@ -2,7 +2,7 @@
  * Watches of resources that rarely change, through a rolling restart of both apiservers and a kill soon after. The
  * tests use etcd's default of 10 minutes between progress notifications, and kubeadm's 5 s. Informers on every built-in
  * resource must list only once. If apiservers do not request progress from etcd, as those before 1.31, an incident
- * reports that after the first restart. QUIET_SECONDS sets the pause after each restart (6 s).
+ * reports that after the first restart. QUIET_SECONDS sets the pause after each restart (default: 6 s).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";

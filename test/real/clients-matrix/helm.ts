@@ -1,4 +1,6 @@
-/** helm: a release from install to uninstall, and `--wait` for a Deployment. */
+/**
+ * helm commands for a release from its install to its uninstall, and an install that waits for a Deployment (`--wait`).
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";

@@ -53,8 +53,8 @@ export type Run = CallOptions & {
 };
 
 /**
- * Time limit for clients that stop by themselves after one. It exceeds the time that all operations of a round need to
- * start, with five kubectls at a time on two cores.
+ * Time limit for clients that have such a flag. It exceeds the time that all operations of a round need to start, with
+ * five kubectls at a time on two cores.
  */
 export const waitFlag = "--timeout=200s";
 /** A client that still runs after this time hangs. */

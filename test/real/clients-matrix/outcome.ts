@@ -37,7 +37,7 @@ export type Failed = {
   readonly error: unknown;
   /** When the client failed, in Unix milliseconds. */
   readonly at: number;
-  /** True if the client still ran seconds later. */
+  /** True if the client still ran two seconds after its operation had failed. */
   readonly hangs: boolean;
   /** Requests whose streams live on one apiserver, from the apiservers' audit logs. */
   readonly tunnels: readonly Tunnel[];

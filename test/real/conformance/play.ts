@@ -21,7 +21,7 @@ export type Plan = {
   readonly faultEveryMs: number;
 };
 
-/** `cost`: why a fault explains the failure of the spec; undefined if none does. */
+/** `cost`: the accepted cost of a fault (costs.ts) that explains the spec's failure; undefined if none does. */
 export type Judged = Result & { readonly cost?: string | undefined };
 
 export type Played = {
@@ -34,7 +34,7 @@ export type Played = {
    * again.
    */
   readonly wrong: readonly string[];
-  /** Lists and warnings of the reflectors in kube-controller-manager and kube-scheduler. */
+  /** Repeated lists and warnings in the logs of kube-controller-manager and kube-scheduler (rig/control-plane.ts). */
   readonly reflectors: Reflectors;
 };
 

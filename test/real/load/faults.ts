@@ -61,7 +61,7 @@ export class Faults {
   readonly outages: Outage[] = [];
   /** Faults after which the proxy did not see all apiservers as ready within 30 s. */
   readonly unsettled: string[] = [];
-  /** The apiserver that is not ready now. */
+  /** The apiserver that has a fault now; undefined between two faults. */
   victim: Apiserver | undefined;
   readonly #cluster: Cluster;
   readonly #proxy: Pick<Proxy, "settled">;

@@ -1,6 +1,6 @@
 /**
  * client-go in processes of its own. Each raw watch (go/informer -watches, in every form) is compared with etcd's
- * record when it stops. Informers are compared by their stores.
+ * record when it stops. So is the store of each informer.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";

@@ -17,7 +17,7 @@ import type { Row } from "./rows.ts";
 export type Fate = {
   readonly kind: "exec" | "port-forward" | "logs";
   readonly isOnVictim: boolean;
-  /** Milliseconds from the fault to its end; undefined if it is still open. */
+  /** When it ended, in milliseconds after the fault; undefined if it is still open. */
   readonly endedMs: number | undefined;
   /**
    * True if it carried data before the fault was repaired. It is checked that early because the repair of some faults

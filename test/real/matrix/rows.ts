@@ -83,8 +83,8 @@ function blip(ms: number): Row {
       stage.witness.heal();
       await heal(stage);
     },
-    // On an old connection, the kernel's next retransmission comes at most as long after the end of the hole as the
-    // hole lasted.
+    // The kernel doubles its retransmission timeout each time. So after a hole of `ms`, the next retransmission on an
+    // old connection comes at most `ms` later.
     observeMs: ms + 6_000,
     targets: { never: ["dead"], get: ms + 1_000, tunnels: "live" },
   };

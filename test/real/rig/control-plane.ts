@@ -30,7 +30,7 @@ export const controlPlaneUsers = {
 export type ControlPlaneOptions = {
   /** Number of kube-controller-managers, and of kube-schedulers. Default: 1. */
   readonly replicas?: number;
-  /** True: bearer tokens of `controlPlaneUsers`. Default: client certificates. */
+  /** True to use the bearer tokens of `controlPlaneUsers`. Default: false, for client certificates. */
   readonly hasTokens?: boolean;
 };
 

@@ -1,5 +1,6 @@
 /**
- * Each run has a folder for its keys, logs and data in the system's temporary folder. Its name contains the run's pid.
+ * Each run has a folder for its keys, logs and data in the system's temporary folder. The folder's name contains the
+ * run's pid.
  */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";

@@ -185,8 +185,8 @@ async function systemdReload(cluster: Cluster): Promise<Running> {
 }
 
 /**
- * The shape for `systemctl restart` with the socket unit. As systemd would, a shell keeps open the socket that
- * systemd-socket-activate has opened.
+ * The shape for `systemctl restart` with the socket unit. systemd-socket-activate opens the socket, and a shell keeps
+ * it open as systemd would.
  */
 async function systemdRestart(cluster: Cluster): Promise<Running> {
   const host = new Host(cluster, "socket", { config: staticConfig, reusesPort: false });

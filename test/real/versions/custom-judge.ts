@@ -74,7 +74,7 @@ export type Compared = {
   readonly direct: ReadonlyMap<string, number>;
 };
 
-/** Returns the ways of ending that were more frequent through the proxy than directly at the apiservers. */
+/** Returns the ways in which more watches ended through the proxy than directly at the apiservers. */
 export function worse({ through, direct }: Compared): string[] {
   return [...through].flatMap(([way, count]) => {
     const directly = direct.get(way) ?? 0;
