@@ -1,7 +1,7 @@
 /**
- * Watches of twenty CRDs during two rolling restarts of both apiservers, each followed by a kill. An apiserver
- * initializes the watch cache of a custom resource at the first request for this resource. So, without the proxy's
- * sentinel watches, a restarted apiserver's cache would contain no event from before that request.
+ * Watches of twenty CRDs during two rolling restarts of both apiservers and a kill of one apiserver at the end. An
+ * apiserver initializes the watch cache of a custom resource at the first request for this resource. So, without the
+ * proxy's sentinel watches, a restarted apiserver's cache would contain no event from before that request.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";

@@ -170,7 +170,7 @@ export class Scene {
     return JSON.parse(text) as T;
   }
 
-  /** Resolves when `isSo` resolves with true. Rejects after `ms`. */
+  /** Calls `isSo` repeatedly and resolves once it returns true. Rejects after `ms`. */
   async until(what: string, isSo: () => Promise<boolean>, ms = 20_000): Promise<void> {
     const deadline = Date.now() + ms;
     while (!(await isSo())) {

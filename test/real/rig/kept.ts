@@ -39,8 +39,8 @@ export class Kept {
   }
 
   /**
-   * Resolves when `isReady` does with true. Rejects at once if the program exits, otherwise after `ms`. The error
-   * contains the end of the program's log.
+   * Calls `isReady` repeatedly and resolves once it returns true. Rejects at once if the program exits, otherwise after
+   * `ms`. The error contains the end of the program's log.
    */
   ready(ms: number, isReady: () => Promise<boolean>): Promise<void> {
     return this.#child.ready(ms, isReady);

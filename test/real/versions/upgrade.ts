@@ -168,8 +168,8 @@ async function upgradeOn(stage: Stage, from: Version, to: Version): Promise<Upgr
 }
 
 /**
- * Returns an error text unless the proxy reports the new version for all apiservers. It asks each apiserver for its
- * version every ten seconds.
+ * Returns an error text unless the proxy reports the new version for all apiservers within 15 s. The proxy asks each
+ * apiserver for its version every ten seconds.
  */
 async function versionsMissed({ proxy, cluster }: Stage, to: Version): Promise<string[]> {
   const deadline = Date.now() + 15_000;

@@ -77,8 +77,7 @@ async fn exec(api: Api<Pod>) -> Outcome {
         let (mut out, mut err) = (tokio::io::stdout(), tokio::io::stderr());
         tokio::join!(tokio::io::copy(&mut output, &mut out), tokio::io::copy(&mut errors, &mut err))
     });
-    // The status is awaited before the copies, because kube-rs does not end the output if the websocket ends without a
-    // close frame.
+    // Before the copies: kube-rs does not end the output if the websocket ends without a close frame.
     let status = status.await.ok_or("the exec ended without a status")?;
     let copied = copies.await?;
     (copied.0?, copied.1?);
@@ -111,7 +110,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         "logs" => logs(Api::namespaced(client, namespace)).await,
         _ => return Err(Box::from("unknown operation")),
     };
-    // Exits without shutting the async runtime down, which would wait for a pending read of standard input.
+    // Without the runtime's own end, which would wait for a read of the standard input.
     std::process::exit(outcome.unwrap_or_else(|error| {
         eprintln!("{error}");
         1
