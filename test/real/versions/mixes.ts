@@ -35,7 +35,10 @@ export function kindsOf(mix: Mix, flags: readonly string[] = []): readonly Apise
   return mix.map((version) => ({ version, flags }));
 }
 
-/** The names that `--only` selects: "1.35+1.36" selects this mix in every part, "1.36: CBOR on" selects one row of a part. */
+/**
+ * The names that `--only` selects: "1.35+1.36" selects this mix in every part, "1.36: CBOR on" selects one row of a
+ * part.
+ */
 export class Selection {
   readonly #names: readonly string[];
   readonly #matched = new Set<string>();
