@@ -1,7 +1,8 @@
 /**
- * Custom resources beside two aggregated APIs, whose server counts for itself: one says Audit-Id as k8s.io/apiserver does,
- * the other says nothing of itself. When an apiserver is killed the watches of the custom resource go on, and those of
- * the others are asked for nowhere else. The client may do nothing but read these.
+ * Watches of a custom resource and of two aggregated APIs, while an apiserver is killed. The server of the aggregated
+ * APIs has resource versions of its own. In the responses of one of these APIs, it sets Audit-Id, as k8s.io/apiserver
+ * does; in those of the other, it sets no such header. The watches of the custom resource go on; the proxy resumes the
+ * other watches nowhere. The client's user may only read these resources.
  */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Stream, connect } from "node:http2";
@@ -30,7 +31,10 @@ let proxy: Proxy;
 let far: HttpsServer;
 let farWatches = 0;
 
-/** The other server: its versions rise with each watch, whatever it was asked from. */
+/**
+ * Starts the server of the aggregated APIs. It sends a different version for each watch, whatever version the client
+ * asked for.
+ */
 function startFar(host: string): Promise<HttpsServer> {
   const pair = cluster.pki.issue({ name: "far", subject: "/CN=far", names: [`IP:${host}`] });
   const files = { cert: readFileSync(pair.certFile), key: readFileSync(pair.keyFile) };
@@ -151,7 +155,7 @@ real(
   "a CRD's watches go on when their apiserver is killed; those of aggregated APIs are asked for nowhere else",
   async () => {
     const server = { url: proxy.url, caFile: cluster.caFile, token: users.bob.token };
-    // By each apiserver: they find out about an APIService one by one.
+    // On each apiserver, because each one discovers an APIService at a time of its own.
     for (const at of [0, 1].map((index) => ({ ...server, url: cluster.apiserver(index).url })))
       for (const group of Object.values(groups))
         await eventually(`${group} to be served`, async () => {

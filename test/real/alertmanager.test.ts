@@ -1,4 +1,4 @@
-/** The shipped inhibit rules in a real Alertmanager: an outage of a whole cluster is one notification. */
+/** The shipped inhibit rules in a real Alertmanager: an outage of a whole cluster causes one notification. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -53,13 +53,13 @@ test.after(() => {
   if (folder !== "") rmSync(folder, { recursive: true, force: true });
 });
 
-/** The alerts of this cluster that Alertmanager notifies of, while all these fire. */
+/** Returns the alerts of this cluster that Alertmanager would send while all of `firing` are active. */
 async function notified(cluster: string, firing: readonly Labels[]): Promise<readonly string[]> {
   const labelled = firing.map((labels) => ({ labels: { severity: severityOf(labels), cluster, ...labels } }));
   const headers = { "content-type": "application/json" };
   const posted = await fetch(url, { method: "POST", headers, body: JSON.stringify(labelled) });
   assert.is(posted.status, 200);
-  // Alertmanager hands a new alert to its inhibitor a moment after it has answered.
+  // Alertmanager passes a new alert to its inhibitor a moment after it has answered the POST.
   await sleep(500);
   const filter = encodeURIComponent(`cluster="${cluster}"`);
   const all = (await (await fetch(`${url}?filter=${filter}`)).json()) as readonly Shown[];

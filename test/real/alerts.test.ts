@@ -1,6 +1,7 @@
 /**
- * An alert fires in a real Prometheus within ten seconds of its cause, with `for` cut to two seconds, and its text names
- * the apiserver, the client or the certificate. Another Prometheus scrapes a fleet of 5,000 proxies.
+ * Each alert fires in a real Prometheus within ten seconds of its cause, with `for` shortened to two seconds. The
+ * alert's text names the apiserver, the client or the certificate. Another Prometheus scrapes the metrics of 5,000
+ * proxies.
  */
 import { createServer } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,7 +25,7 @@ if (!canRun && process.env["CI"] !== undefined) throw new Error("Cannot skip in 
 if (!canRun) process.stdout.write("skip: needs prometheus: run test/real/prepare.sh\n");
 const real = canRun ? test : test.skip;
 
-/** Until the alert fires, from the time at which what it tells of shows on the wire. */
+/** Waits until the alert fires. `since` is when its cause could first be seen on the wire. */
 async function timed(prometheus: Prometheus, alertname: string, since: number): Promise<Told> {
   const alert = await prometheus.fired(alertname, 4 * foundMs);
   const ms = Math.round(performance.now() - since);
@@ -40,7 +41,7 @@ async function timed(prometheus: Prometheus, alertname: string, since: number): 
   return alert;
 }
 
-/** Until no alert fires: before Prometheus' first scrape, WatchkeeperDown does. */
+/** Waits until no alert fires: WatchkeeperDown fires until Prometheus' first scrape. */
 async function calm(prometheus: Prometheus): Promise<void> {
   for (let tries = 0; tries < 200 && (await prometheus.firing()).length > 0; tries += 1) await sleep(100);
   assert.equal(await prometheus.firing(), []);
@@ -119,7 +120,10 @@ real("an apiserver whose certificate for talking to itself ends within a month",
   await stage.stop();
 });
 
-/** What Prometheus has of 5,000 proxies on nodes, for which cp-2 is down: as one target, as a federation shows it. */
+/**
+ * The metrics of 5,000 proxies on nodes, to all of which cp-2 is down, on one page for one scrape, as Prometheus
+ * federation exposes them.
+ */
 function fleetText(): string {
   const kinds = ["backend-dead", "backend-blackholed", "backend-frozen"];
   const lines = Array.from({ length: 5000 }, (_, at) => {

@@ -1,4 +1,7 @@
-/** Which users may use the API, as real apiservers decide: their tokens, their RBAC, their own role for all users. */
+/**
+ * Which users may use the proxy's API. Real apiservers decide it by a user's token, by RBAC, and by a ClusterRole that
+ * every user has.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -25,7 +28,7 @@ const tokens = new Map<string, string>();
 const rbac = "rbac.authorization.k8s.io";
 const accounts = "/api/v1/namespaces/default/serviceaccounts";
 
-/** A service account, and a role of its own that permits this on the proxy's API. */
+/** Creates a service account, and a ClusterRole that permits it these verbs on the proxy's API. */
 async function account(name: string, verbs: readonly string[]): Promise<void> {
   await order(cluster.admin, { method: "POST", path: accounts, body: { metadata: { name } } });
   if (verbs.length > 0) {
@@ -49,7 +52,7 @@ function bind(name: string, role: string): Promise<string> {
   return order(cluster.admin, { method: "POST", path: `/apis/${rbac}/v1/clusterrolebindings`, body });
 }
 
-/** For the proxy's audience unless another is given. */
+/** Returns a token of the service account, by default for the proxy's audience. */
 async function tokenOf(name: string, audiences: readonly string[] = ["watchkeeper"]): Promise<string> {
   const path = `${accounts}/${name}/token`;
   const body = { spec: { audiences, expirationSeconds: 600 } };
@@ -111,7 +114,7 @@ test.after(async () => {
 
 const drain = "/api/v1/backends/api-0/drain";
 
-/** As the command line does: by token, from any address. */
+/** Runs a command of the CLI with the account's token and returns its exit code and output. */
 async function said(name: string, ...words: readonly string[]): Promise<string> {
   const tokenFile = join(cluster.folder, `${name}.token`);
   writeFileSync(tokenFile, tokens.get(name) ?? name, { mode: 0o600 });
@@ -130,7 +133,7 @@ real("a service account that may read reads, and one that is allowed nothing doe
   figure(
     `reviews: ${first} ms for the first request, with the child's start; ${Date.now() - again} ms for the next`,
   );
-  // Kubernetes itself lets this one get /api/*, as it lets everybody.
+  // This account may get /api/* of Kubernetes, as every user may.
   const own = { url: cluster.apiserver(0).url, caFile: cluster.caFile, token: await tokenOf("nobody", []) };
   assert.is((await ask(own, { path: "/api/v1" })).status, 200);
   for (const path of ["/api/v1/backends", "/api/v1/leases", "/api/v1/events", "/version", "/openapi.json"])
@@ -147,7 +150,7 @@ real(
       return status;
     };
     assert.is(await code("/metrics", tokens.get("prometheus")), 200);
-    // This one may read the API below /watchkeeper, and no metrics.
+    // This account may read the API below /watchkeeper, but no metrics.
     assert.is(await code("/metrics", tokens.get("reader")), 403);
     assert.is(await code("/metrics", tokens.get("nobody")), 403);
     assert.is(await code("/metrics", "garbage"), 401);
@@ -189,7 +192,7 @@ real("a token whose account is deleted identifies no user within ten seconds", a
     await sleep(250);
   figure(`a deleted account's token was refused after ${Date.now() - startedAt} ms`);
   assert.is(await statusOf(token, "/api/v1/backends"), 401);
-  // The apiserver itself remembers a token for ten seconds.
+  // The apiserver itself caches the review of a token for ten seconds.
   assert.ok(Date.now() - startedAt < 22_000);
 });
 

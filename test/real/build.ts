@@ -1,7 +1,8 @@
 /**
- * Builds every program the rig runs into the cache, and the Python client's environment beside them.
- * What is already there is left alone; cheap programs first, so that suites which need only those can start.
- * Operators and programs of other versions of Kubernetes are built only when they are named: kube-apiserver-1.33.
+ * Builds every program that the test rig runs into the cache, and the virtual environment of the Python client beside
+ * them. A program that is already there is not built again. Small programs come first, so that suites which need only
+ * those can start early. Operators and programs of other versions of Kubernetes are built only if an argument names
+ * them, such as kube-apiserver-1.33.
  *
  * node test/real/build.ts [program ...]
  */
@@ -21,14 +22,20 @@ import {
   pythonPath,
 } from "./rig/parts.ts";
 
-/** The version of Kubernetes that a module pins; a module that pins none gets the one of the rig's apiservers. */
+/**
+ * Returns the version of Kubernetes that a Go module pins. A module that pins none gets the version of the default
+ * kube-apiserver.
+ */
 function kubernetesOf(module: string): string {
   const pinned = (folder: string): string | undefined =>
     /\bk8s\.io\/kubernetes (v\S+)/.exec(readFileSync(join(goFolder, folder, "go.mod"), "utf8"))?.[1];
   return pinned(module) ?? pinned("kubernetes") ?? "";
 }
 
-/** kube-apiserver answers /version and kubectl warns about skew with what is stamped here. */
+/**
+ * Linker flags that set the version which kube-apiserver returns at /version and kubectl compares with the server's
+ * version.
+ */
 function stamps(module: string): string[] {
   const version = kubernetesOf(module);
   const minor = version.split(".")[1];
@@ -44,7 +51,7 @@ function seconds(since: number): string {
   return `${((Date.now() - since) / 1000).toFixed(0)} s`;
 }
 
-/** Runs at low priority: the builds may share the machine with people. */
+/** Runs a command at low CPU priority, because other work may use the machine during a build. */
 function run(command: string, args: readonly string[], folder: string): void {
   const { status, error } = spawnSync("nice", ["-n", "10", command, ...args], {
     cwd: folder,
@@ -64,7 +71,7 @@ function build(program: Program): void {
   const started = Date.now();
   mkdirSync(dirname(target), { recursive: true });
   const { module, package: path } = programs[program];
-  // Built aside and renamed, so that a build cut short is never taken for a finished one.
+  // Built under another name and then renamed, so that an interrupted build is never taken for a finished one.
   const aside = `${target}.${process.pid}`;
   const folder = join(goFolder, module);
   const flags = ["-p", "2", "-buildvcs=false", "-ldflags", ["-s", "-w", ...stamps(module)].join(" ")];
@@ -84,7 +91,8 @@ function buildPython(): void {
   const started = Date.now();
   const folder = dirname(dirname(python));
   const aside = `${folder}.${process.pid}`;
-  // A virtual environment may be moved as long as only its python is called, never its scripts.
+  // The virtual environment still works after the rename, because only its python is called and never one of its
+  // scripts, which contain the old path.
   run("python3", ["-m", "venv", aside], pythonFolder);
   const pip = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check", "-r", "requirements.txt"];
   run(join(aside, "bin", "python"), pip, pythonFolder);
@@ -92,7 +100,10 @@ function buildPython(): void {
   console.log(`python client: ${seconds(started)}`);
 }
 
-/** From the operator's module, which Go fetches and holds to go.sum; nothing of it is built. */
+/**
+ * Copies the CRDs of the Prometheus operator from the Go module of that operator. Go downloads the module and checks it
+ * against go.sum; nothing of it is built.
+ */
 function fetchCrds(): void {
   if (monitoringKinds.every((kind) => existsSync(crdPath(kind)))) {
     console.log("monitoring CRDs: there already");

@@ -1,7 +1,7 @@
 /**
- * The clients directly at an apiserver, and through the proxy while two apiservers fail, one after the other: each
- * operation has its outcome and shows what it shows directly, or the failure explains why not. `npm run test:clients`:
- * more clients and more faults.
+ * Clients run directly at an apiserver, and through the proxy while two apiservers fail one after the other. Each
+ * operation must succeed and print what it prints directly, unless the apiserver's failure explains the difference.
+ * `npm run test:clients` runs more clients and more faults.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

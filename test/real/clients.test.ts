@@ -28,7 +28,7 @@ test.after(async () => {
   await cluster.stop();
 });
 
-/** A namespace of the test's own, made behind the proxy's back. */
+/** Creates a namespace for the test at an apiserver, not through the proxy. */
 async function namespaceNamed(name: string): Promise<string> {
   const body = { apiVersion: "v1", kind: "Namespace", metadata: { name } };
   await order(cluster.admin, { method: "POST", path: "/api/v1/namespaces", body });
@@ -41,7 +41,7 @@ type Listed = {
   }[];
 };
 
-/** name -> version, straight from an apiserver. */
+/** Returns the resource version of each object by its name, read directly from an apiserver. */
 async function objectsOf(namespace: string): Promise<Record<string, string>> {
   const text = await order(cluster.admin, { path: `/api/v1/namespaces/${namespace}/configmaps` });
   const { items } = JSON.parse(text) as Listed;
@@ -121,7 +121,7 @@ for (const [content, contentType] of Object.entries(contentTypes)) {
 
 type Seen = [kind: string, name: string, version: string];
 
-/** Each of `count` objects added once and deleted once, in the order of their versions. */
+/** Checks that each object was added once and deleted once, in the order of versions. */
 function checkStory(events: readonly Seen[], names: readonly string[]): void {
   assert.equal(
     events.map(([kind, name]) => `${kind} ${name}`),

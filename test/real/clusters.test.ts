@@ -1,4 +1,4 @@
-/** Two real clusters, each with an authority, an etcd and a policy of its own, behind one port of one proxy. */
+/** Two real clusters behind one port of one proxy. Each cluster has its own CA, etcd and authorization policy. */
 
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
@@ -68,7 +68,10 @@ type Asking = {
   readonly host?: string;
 };
 
-/** The answer's head, over a connection of its own; by the cluster's host, with its admin's token unless a pair is shown. */
+/**
+ * Sends a request on a new connection and resolves with the response's head. The server name selects the cluster. The
+ * request has the token of the cluster's admin, unless `asking` has a client certificate.
+ */
 async function open(name: "eu" | "us", path: string, asking: Asking = {}): Promise<IncomingMessage> {
   const { method = "GET", body, pair } = asking;
   const [cluster, servername] = name === "eu" ? [eu, "localhost"] : [us, "us.test"];
@@ -142,7 +145,7 @@ real(
       );
     await create(us, "before");
     await shows("before");
-    // The rig itself asks the last one, so that one goes second.
+    // The rig's own requests go to the last apiserver, so the last apiserver goes into the black hole second.
     us.apiserver(0).blackHole("both");
     await create(us, "under-one-hole");
     await shows("under-one-hole");

@@ -1,6 +1,6 @@
 /**
- * A part of Kubernetes' own conformance suite through the proxy, while one apiserver in turn is dropped, stopped,
- * killed, terminated, rolled over. `npm run test:conformance`: all of it, and beside it straight at an apiserver.
+ * A part of Kubernetes' own conformance suite runs through the proxy while apiservers fail in turn (load/faults.ts).
+ * `npm run test:conformance` runs the whole suite, and also runs it directly at an apiserver.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

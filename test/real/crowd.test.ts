@@ -1,7 +1,7 @@
 /**
- * Many clients at once on shared upstream connections: each answer must be the one to its own question, whatever the others do. They
- * reset streams half way, send tokens that no apiserver knows (after which an apiserver gives up the whole session), upload,
- * open watches and leave. CROWD_SECONDS asks for longer.
+ * Many clients share upstream connections, and each must get the responses to its own requests. At the same time,
+ * clients reset streams half way, upload, open watches, disconnect, and send tokens that no apiserver knows (after such
+ * a token, an apiserver closes the whole connection). CROWD_SECONDS sets a longer duration.
  */
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
@@ -68,7 +68,7 @@ type Question = {
   readonly tag?: string;
 };
 
-/** Rejects when the stream ends in any other way than whole. */
+/** Sends a request and resolves with the response. Rejects if the stream does not end with END_STREAM. */
 function tell(
   session: ClientHttp2Session,
   { method = "GET", path, token, body, tag }: Question,
@@ -92,10 +92,10 @@ function tell(
   return promise;
 }
 
-/** Opens a stream and resets it at some moment, early or late. */
+/** Opens a stream and resets it at a random time within 30 ms. */
 async function leave(session: ClientHttp2Session, path: string): Promise<void> {
   const stream = session.request({ ":path": path, authorization: `Bearer ${users.admin.token}` });
-  stream.on("error", () => undefined); // it is meant to break
+  stream.on("error", () => undefined); // the test resets it
   await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
   stream.close(8);
 }
@@ -106,7 +106,7 @@ function below(limit: number): number {
 
 const collection = "/api/v1/namespaces/default/configmaps";
 
-/** One thing a client does, and what must come of it. */
+/** Each entry is one action of a client, with the check of its outcome. */
 const acts: readonly ((session: ClientHttp2Session) => Promise<void>)[] = [
   async (session) => {
     const number = below(50);
@@ -134,7 +134,8 @@ const acts: readonly ((session: ClientHttp2Session) => Promise<void>)[] = [
   async (session) => {
     const token = `unknown-${below(1_000_000)}`;
     const { status, retryAfter } = await tell(session, { path: `${collection}/thing-1`, token });
-    // Each 401 costs a session to the apiserver, so the unknown get only so many a second and are told to come again.
+    // Each 401 costs an upstream connection, so the proxy limits the rate of requests with unknown tokens. It answers
+    // the others with 503 and Retry-After.
     if (status === 503) assert.match(retryAfter ?? "", /^\d+$/);
     else assert.is(status, 401);
   },
@@ -147,7 +148,7 @@ const acts: readonly ((session: ClientHttp2Session) => Promise<void>)[] = [
   (session) => leave(session, collection),
 ];
 
-/** What a failed act came to, without what differs from time to time. */
+/** Returns why an action failed, without the parts that vary. */
 function problemOf(reason: unknown): string {
   const { message, stack = "", actual } = reason as Error & { actual?: unknown };
   const at = /crowd\.test\.ts:\d+/.exec(stack)?.[0] ?? "";

@@ -1,6 +1,7 @@
 /**
- * Twenty CRDs through two rolling restarts of both apiservers and a kill right after: an apiserver fills the cache of a
- * custom resource when it is first asked for it, so without sentinels it would know nothing of what was before.
+ * Watches of twenty CRDs during two rolling restarts of both apiservers and a kill of one apiserver at the end. An
+ * apiserver initializes the watch cache of a custom resource at the first request for this resource. So, without the
+ * proxy's sentinel watches, a restarted apiserver's cache would contain no event from before that request.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -17,7 +18,7 @@ const real = testWith(test, clusterNeeds);
 
 const count = 20;
 const group = "rig.example.com";
-/** Between a restart and the next fault. */
+/** Milliseconds from the restart of an apiserver to the next fault. */
 const pauseMs = 8_000;
 
 function crd(kind: string): object {
@@ -74,14 +75,14 @@ real(
     const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
     const clients = Array.from({ length: 4 }, () => new Client(server));
     const watches: Watching[] = [];
-    // Each apiserver has been asked for each of them, as in a cluster that runs for a while.
+    // Each apiserver has already served each resource, as in a cluster that has run for a while.
     for (const { url } of cluster.apiservers) for (const kind of kinds) await listed(kind, url);
     for (const [at, kind] of kinds.entries()) {
       const version = await listed(kind);
       for (const client of [clients[at % 4], clients[(at + 1) % 4]])
         if (client !== undefined) watches.push(new Watching(client, pathOf(kind), version));
     }
-    // Something moves etcd's version on; the custom resources themselves are quiet.
+    // Writes of config maps advance etcd's revision, while the custom resources themselves do not change.
     const timer = setInterval(() => {
       const body = { metadata: { generateName: "busy-" } };
       ask(server, { method: "POST", path: "/api/v1/namespaces/default/configmaps", body }).catch(

@@ -1,6 +1,6 @@
 /**
- * What deploy/ has is rendered as its readers would, taken by a real apiserver in a dry run with all of its admission, and
- * the configurations in it serve in front of real apiservers.
+ * The manifests in deploy/ are rendered as a user renders them and pass a dry run with full admission on a real
+ * apiserver. The configurations in them work in front of real apiservers.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -25,13 +25,14 @@ let cluster: Cluster;
 test.before(async () => {
   if (!real.canRun) return;
   cluster = await startCluster({ apiservers: 2 });
-  // Restricted, as the namespace of deploy/ is; and told, since a Deployment is only warned of.
+  // The namespace has the Pod Security level "restricted", as the one in deploy/ has. It also warns, because Pod
+  // Security rejects a Pod but only warns about a Deployment.
   const namespace = readFileSync("deploy/deployment/namespace.yaml", "utf8").replace(
     "enforce: restricted\n",
     "enforce: restricted\n    pod-security.kubernetes.io/warn: restricted\n",
   );
   await kubectl(["apply", "--server-side", "-f", "-"], namespace);
-  // As the operator of Prometheus publishes them: its objects are judged field by field.
+  // With the CRDs that the Prometheus operator publishes, the apiserver validates every field of its objects.
   for (const kind of monitoringKinds) {
     await kubectl(["apply", "--server-side", "-f", crdPath(kind)]);
     await kubectl(["wait", "--for=condition=Established", `crd/${kind}.monitoring.coreos.com`]);
@@ -49,7 +50,7 @@ async function kubectl(args: readonly string[], input?: string, url = cluster.ad
   return said;
 }
 
-/** Rendered by kustomize, inside kubectl. */
+/** Returns the folder rendered by the kustomize that is built into kubectl. */
 async function kustomized(folder: string): Promise<string> {
   return (await kubectl(["kustomize", folder])).out;
 }
@@ -72,7 +73,7 @@ type Manifest = {
   readonly spec: { readonly template: { readonly spec: object } };
 };
 
-/** What the apiserver would make of it, unless it refuses or warns. */
+/** Returns the objects as the apiserver would store them. Fails if it rejects them or warns. */
 async function dryRun(text: string): Promise<readonly Manifest[]> {
   const said = await kubectl(
     ["apply", "--server-side", "--dry-run=server", "--validate=strict", "-o", "json", "-f", "-"],
@@ -106,7 +107,7 @@ real(
     const byCommand = await dryRun(await printed("deployment"));
     assert.equal(kindsOf(byCommand), kindsOf(byKustomize));
     const pods = byKustomize.filter(({ kind }) => kind === "Deployment").map(({ spec }) => spec.template);
-    // The template as a pod of its own: a Deployment is only warned of, a pod is refused.
+    // The pod template as a Pod of its own: Pod Security only warns about a Deployment, but rejects a Pod.
     await dryRun(
       JSON.stringify({
         apiVersion: "v1",
@@ -221,7 +222,7 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   const replicated = await render("--set", "replicas.enabled=true,replicas.serverName=wk.example");
   assert.equal(kindsOf(await dryRun(replicated)), [...withTest, "ClusterRoleBinding", "Service"].toSorted());
   for (const text of [all, onNodes, replicated, await render()]) {
-    // What is said of the files it names is true: they are not here. Of its shape nothing is said.
+    // The command reports files that do not exist on this machine, but nothing about the configuration itself.
     writeFileSync(file, configIn(text));
     const said = await call(process.execPath, [bin, "check", "--offline", "--config", file]);
     assert.match(said.out, `✓ ${file}: valid`, said.err);
@@ -268,7 +269,7 @@ real("the test pod of `helm test` succeeds only if an apiserver answers", async 
   assert.match(await outcome("127.0.0.1", `${await freePort()}`), /^1 .*ECONNREFUSED/);
 });
 
-/** All values that the schema names: members of enums, and defaults. */
+/** Returns all values that the schema contains: members of enums, and defaults. */
 function namedValues(schema: unknown): readonly unknown[] {
   if (typeof schema !== "object" || schema === null) return [];
   const inner = Object.values(schema).flatMap((value) => namedValues(value));
@@ -283,7 +284,7 @@ real(
     const plain = namedValues(schema).filter((value) => typeof value !== "object");
     const values = new Map(plain.map((value, at) => [`value${at}`, value]));
     assert.ok(values.size > 30, `${values.size} values`);
-    // As a person writes them: without quotation marks, unless YAML 1.2 needs them.
+    // The values are written as a person writes them, without quotation marks unless YAML 1.2 needs them.
     const file = join(cluster.folder, "values.yaml");
     writeFileSync(file, stringify({ config: Object.fromEntries(values) }));
     const rendered = await helm("template", "wk", chart, "--kube-version", "1.36.1", "-f", file);
@@ -309,14 +310,17 @@ real("values that make no sense are refused by the chart's schema, each by its n
   }
 });
 
-/** The configuration in a rendered ConfigMap. */
+/** Returns the configuration in a rendered ConfigMap. */
 function configIn(text: string): string {
   const [, block = ""] = /\n {2}watchkeeper\.yaml: \|\n((?: {4}.*\n|\n)+)/.exec(text) ?? [];
   assert.ok(block.length > 0, text);
   return block.replace(/^ {4}/gm, "");
 }
 
-/** The file as on a node of this cluster: its addresses, its keys, and ports that are free here. */
+/**
+ * Writes this configuration to a file, with this cluster's addresses and keys and with ports that are free on this
+ * machine. Returns the file, and the URLs of the listener and of the metrics for a proxy that is started with the file.
+ */
 async function served(text: string): Promise<{ url: string; metrics: string; file: string }> {
   const [port, metrics] = [await freePort(), await freePort()];
   const kubeconfigFile = cluster.kubeconfig(cluster.admin.url);
@@ -336,7 +340,7 @@ async function served(text: string): Promise<{ url: string; metrics: string; fil
   return { url: `https://127.0.0.1:${port}`, metrics: `http://127.0.0.1:${metrics}`, file };
 }
 
-/** Every file that kubeadm would have made, under its own name. */
+/** Issues every file that kubeadm would create, under kubeadm's file name. */
 function issueServing(): void {
   const names = ["DNS:localhost", "DNS:kubernetes.default.svc", "IP:127.0.0.1"];
   cluster.pki.issue({ name: "apiserver", subject: "/CN=kube-apiserver", names });

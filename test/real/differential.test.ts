@@ -1,6 +1,7 @@
 /**
- * Every request twice, straight to an apiserver and through the proxy to the same apiserver: the answers must be the
- * same but for the list in differential/compare.ts. DIFFERENTIAL_SEED and DIFFERENTIAL_COUNT ask for more.
+ * Sends every request twice, directly to an apiserver and through the proxy to the same apiserver. The two responses
+ * must be equal, except for the differences that differential/compare.ts lists. DIFFERENTIAL_SEED and
+ * DIFFERENTIAL_COUNT select other or more requests.
  */
 import { readFileSync } from "node:fs";
 import type { Server } from "node:http";
@@ -48,7 +49,7 @@ test.after(async () => {
   await cluster.stop();
 });
 
-/** The same things on both sides. */
+/** Creates the same objects for both sides. */
 async function furnish(namespace: string): Promise<void> {
   const create = (path: string, body: object): Promise<string> =>
     order(cluster.admin, { method: "POST", path, body });
@@ -59,14 +60,15 @@ async function furnish(namespace: string): Promise<void> {
     await create(`${base}/configmaps`, { metadata, data: { number: String(number) } });
     await create(`${base}/secrets`, { metadata, stringData: { number: String(number) } });
   }
-  // Past 128 KiB the apiserver compresses for those who accept it.
+  // The apiserver compresses responses of more than 128 KiB for clients that accept gzip.
   await create(`${base}/configmaps`, {
     metadata: { name: "large" },
     data: { text: "large ".repeat(60_000) },
   });
   const containers = [{ name: "main", image: "none" }];
   const spec = { nodeName: cluster.node.name, hostNetwork: true, containers };
-  // Managers are listed by second, then by name: this one comes before "kwok" either way.
+  // Managed fields are sorted by time (in seconds) and then by the manager's name. This name comes before "kwok", so
+  // the order is the same whether or not both write within one second.
   await create(`${base}/pods?fieldManager=furnish`, { metadata: { name: "echo" }, spec });
   const template = { metadata: { labels: { app: "web" } }, spec: { containers } };
   await create(`/apis/apps/v1/namespaces/${namespace}/deployments`, {
@@ -80,7 +82,7 @@ async function furnish(namespace: string): Promise<void> {
   }
 }
 
-/** The request as one side sends it. */
+/** Returns the request as one side sends it, with the side's namespace. */
 function forSide(asked: Case, namespace: string): Request {
   const place = (text: string): string => text.replaceAll("{ns}", namespace);
   const { protocol, method, path, body } = asked;
@@ -91,13 +93,13 @@ function forSide(asked: Case, namespace: string): Request {
 
 const nothing: Reply = { early: [], status: 0, fields: [], body: Buffer.alloc(0), trailers: [], ended: "" };
 
-/** A request that gets no answer at all is an answer too: both sides must agree on that. */
+/** A request without a response counts as an outcome too: both sides must agree on it. */
 function attempt(target: Target, request: Request): Promise<Reply> {
   const answer = within(8_000, "an answer", send(target, request));
   return answer.catch((error: Error) => ({ ...nothing, ended: error.message }));
 }
 
-/** How often each status came: 1,200 times 404 would prove little. */
+/** Number of responses for each status, because 1,200 times 404 would prove little. */
 const statuses = new Map<number, number>();
 
 async function compareOnce(asked: Case): Promise<string[]> {
@@ -108,9 +110,10 @@ async function compareOnce(asked: Case): Promise<string[]> {
 }
 
 /**
- * Leases, ages and compactions move on by themselves: what only reads is asked again before it counts. So is an upload
- * over HTTP/1.1 that got no answer: a server that answers early and closes may take its own answer along (RFC 9112
- * §9.6), on either side, and does so several times in a row on a busy machine.
+ * Requests that only read are repeated before a difference counts, because leases, ages and compactions change in the
+ * meantime. An upload over HTTP/1.1 without a response is repeated too: a server that answers early and closes the
+ * connection may destroy its own response (RFC 9112 §9.6). That happens on either side, and several times in a row on a
+ * busy machine.
  */
 async function compare(asked: Case): Promise<string[]> {
   const mayLoseAnswer = asked.protocol === "h1" && (asked.body?.length ?? 0) > 100_000;

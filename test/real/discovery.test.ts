@@ -1,4 +1,4 @@
-/** Real apiservers are found by what Kubernetes itself says of them. */
+/** The proxy discovers real apiservers from what Kubernetes itself publishes about them. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -44,7 +44,7 @@ for (const type of ["EndpointSlice", "Lease"] as const) {
       );
       const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
       assert.is((await ask(server, { path: "/api/v1/namespaces" })).status, 200);
-      // No complaint: it is found each second, and never empty.
+      // No discovery.failed is logged: discovery succeeds each second and never finds an empty list.
       await sleep(3_000);
       const complaints = saidSince(proxy.logFile, 0).filter(({ msg }) => msg === "discovery.failed");
       assert.equal(complaints, []);

@@ -1,4 +1,7 @@
-/** Commands of the pages that need a cluster (test/docs/places.ts), run as they stand there on a real apiserver; and expressions, read by promtool. */
+/**
+ * Runs the commands in the docs that need a cluster (test/docs/places.ts) unchanged on a real apiserver. Checks the
+ * PromQL expressions in the docs with promtool.
+ */
 import { copyFileSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -21,10 +24,10 @@ let cluster: Cluster;
 test.before(async () => {
   if (!real.canRun) return;
   cluster = await startCluster({ apiservers: 1 });
-  // Whose token a page asks for.
+  // A page of the docs requests a token of this service account.
   const path = "/api/v1/namespaces/default/serviceaccounts";
   await order(cluster.admin, { method: "POST", path, body: { metadata: { name: "ops" } } });
-  // The workloads of docs/sidecar.md.
+  // The workloads that the commands of docs/sidecar.md need.
   const kubectl = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "create"];
   await call(pathOf("kubectl"), [...kubectl, "namespace", "shop"]);
   await call(pathOf("kubectl"), [...kubectl, "--namespace", "shop", "deployment", "app", "--image=app"]);
@@ -33,7 +36,7 @@ test.after(async () => {
   if (real.canRun) await cluster.stop();
 });
 
-/** What a page's reader has done before, on that page. */
+/** Commands that a page's reader has run before, further up on the page. */
 const prelude = /^watchkeeper pki /;
 
 function chapters(): ReadonlyMap<string, readonly PageCommand[]> {
@@ -43,7 +46,7 @@ function chapters(): ReadonlyMap<string, readonly PageCommand[]> {
       all.filter((command) => placeOf(command).run === "cluster" || prelude.test(command.text)),
     ])
     .filter(([, all]) => all.some((command) => placeOf(command).run === "cluster"));
-  // One cluster for all pages: who makes the namespace comes before who finds it there.
+  // All pages share one cluster, so the page that creates the namespace comes before the pages that need it.
   const begins = (page: string): number => (page === "docs/quickstart.md" ? 0 : 1);
   return new Map(own.toSorted(([a], [b]) => begins(a) - begins(b)));
 }
@@ -59,7 +62,7 @@ for (const [page, commands] of chapters()) {
       ],
       { KUBECONFIG: cluster.kubeconfig(cluster.admin.url) },
     );
-    // The reader's programs, and what a page says that is theirs.
+    // The reader's own programs, and the files that a page assumes the reader to have.
     for (const name of ["kubectl", "helm"] as const)
       symlinkSync(pathOf(name), join(shell.folder, "own", name));
     const names = ["DNS:watchkeeper.example.test"];
@@ -79,7 +82,8 @@ for (const [page, commands] of chapters()) {
 async function taken(shell: Shell, command: PageCommand): Promise<void> {
   const place = placeOf(command);
   const codes: readonly (number | string)[] = (place.run === "cluster" ? place.codes : undefined) ?? [0];
-  // The chart is another way to the same: what was applied before is deleted, except the namespace.
+  // The chart installs the same objects as the manifests, so the objects that were applied before are deleted, except
+  // the namespace.
   if (command.text.startsWith("helm install")) {
     const own = "deployment,service,configmap,serviceaccount,poddisruptionbudget,networkpolicy";
     await shell.run(`kubectl -n watchkeeper delete ${own} --all --wait=false`);

@@ -1,6 +1,6 @@
 /**
- * What an apiserver does when the certificate of a client that is connected ends: to a watch that runs, to the next
- * request on the same connection, to an exec's socket, to a new connection. And that through the proxy it is the same.
+ * What an apiserver does when the certificate of a connected client expires: to a running watch, to the next request on
+ * the same connection, to the socket of an exec, and to a new connection. Through the proxy, the same must happen.
  */
 import { readFileSync } from "node:fs";
 import http2 from "node:http2";
@@ -80,7 +80,7 @@ function socketTo(url: string, pair: Pair): Promise<tls.TLSSocket> {
 
 const list = "/api/v1/namespaces/default/configmaps?limit=1";
 
-/** One client with a watch, before and after its certificate's end. */
+/** A client that keeps a watch open from before its certificate expires until after that. */
 class Holder {
   readonly name: string;
   readonly #url: string;
@@ -108,14 +108,14 @@ class Holder {
     this.#session = session;
   }
 
-  /** Status of a GET on the connection that is open, or why there is none. */
+  /** Returns the status of a GET on the open connection, or why there is none. */
   async ask(): Promise<string> {
     const session = this.#session;
     if (session === undefined || session.closed || session.destroyed) return "no connection";
     return statusOf(session);
   }
 
-  /** The same on a connection of its own. */
+  /** Returns the same for a GET on a new connection. */
   async askAnew(): Promise<string> {
     try {
       const socket = await socketTo(this.#url, this.#pair);
@@ -129,7 +129,7 @@ class Holder {
     }
   }
 
-  /** True if the watch delivers what is written now. */
+  /** True if the watch delivers the object of this name within three seconds. */
   async sees(name: string): Promise<boolean> {
     for (let left = 60; left > 0 && !this.#seen.includes(`"${name}"`); left -= 1) await pause(50);
     return this.#seen.includes(`"${name}"`);
@@ -160,7 +160,7 @@ async function write(name: string): Promise<void> {
   await order(cluster.admin, { method: "POST", path: "/api/v1/namespaces/default/configmaps", body });
 }
 
-/** `state` is that before the next request. */
+/** What happened to one client when its certificate expired. `state` is from before the first request after that. */
 type Course = {
   readonly before: string;
   readonly after: string;
@@ -200,7 +200,7 @@ real("what follows from a certificate's end is the same directly and through the
     const { before: first, after, anew, isWatchAlive } = course;
     assert.is(first, "200", holder.name);
     assert.is(isWatchAlive, true, `${holder.name}: the watch that runs goes on`);
-    // The proxy's client is sent away a little earlier, and gets no error at all.
+    // The proxy sends GOAWAY to its client a little before the expiry, and the client gets no error.
     assert.ok(["401", "no connection"].includes(after), `${holder.name}: ${after}`);
     assert.is(anew, "401", holder.name);
     assert.is(await holder.sees("long-after-the-end"), true, `${holder.name}: also after the 401`);

@@ -1,6 +1,7 @@
 /**
- * A backend that is slow, lossy, idle or stalled for a moment is not dead, and no client is told that it is. FAR_SECONDS and
- * IDLE_SECONDS ask for longer; `npm run test:idle` is a quarter of an hour of silence.
+ * A backend that is slow, loses packets, is idle or stalls for a moment is not dead, and no client notices anything.
+ * FAR_SECONDS and IDLE_SECONDS set longer durations; `npm run test:idle` keeps connections idle for a quarter of an
+ * hour.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -21,7 +22,7 @@ const test = suite("real/false-alarms");
 const real = testWith(test, clusterNeeds);
 const farMs = 1_000 * Number(process.env["FAR_SECONDS"] ?? 60);
 const idleMs = 1_000 * Number(process.env["IDLE_SECONDS"] ?? 30);
-/** 500 ± 200 ms for a round trip. */
+/** One-way delay in milliseconds. Two of these make a round trip of 500 ± 200 ms. */
 const distance = { leastMs: 150, mostMs: 350 };
 const loss = 0.05;
 
@@ -35,7 +36,7 @@ test.after(async () => {
   if (real.canRun) await stage.stop();
 });
 
-/** Work that is seldom or never heard of, some of it on each backend. */
+/** Watches, tunnels and logs that carry little or nothing, some of them on each backend. */
 class Quiet {
   readonly watches: readonly Watching[];
   readonly tunnels: readonly Tunnel[];
@@ -66,7 +67,7 @@ class Quiet {
     return new Quiet(clients, new Client(stage.cluster.admin), tunnels, await stage.version());
   }
 
-  /** Everything lives, carries what it is given, and has lost nothing. */
+  /** Fails unless every tunnel, log and watch is still open and works, and no watch has lost an event. */
   async check(): Promise<void> {
     for (const tunnel of this.tunnels) assert.ok(await tunnel.answers(), `${tunnel.kind} lives`);
     stage.cluster.node.log(`end ${Date.now()}`);
@@ -85,7 +86,10 @@ class Quiet {
   }
 }
 
-/** What the proxy gave up since `at`: upstream connections that it destroyed, tunnels that it cut, backends it called dead. */
+/**
+ * Returns what the proxy gave up since `at`: upstream connections that it closed because of a failure, tunnels that it
+ * ended, and backends that it marked dead.
+ */
 function tornDown(proxy: Proxy, at: number): string[] {
   return saidSince(proxy.logFile, at)
     .filter(

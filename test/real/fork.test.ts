@@ -1,7 +1,7 @@
 /**
- * An apiserver comes back on a copy of etcd from some seconds ago, and then the other one is killed for six seconds. Ten
- * seconds after that one is back nothing of the copy's history may reach a client, no watch may go back in time, and each
- * client knows what etcd has.
+ * An apiserver is restarted on a copy of etcd's data that is some seconds old, and then the other apiserver is killed
+ * for six seconds. From ten seconds after the restart of this other apiserver on, no event of the copy's history may
+ * reach a client, no watch may go back in time, and each client's cache must equal etcd.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -38,7 +38,7 @@ test.after(async () => {
   await cluster.stop();
 });
 
-/** Writes to one apiserver, ten times a second, past the proxy; returns what ends it. */
+/** Writes an object directly to one apiserver, ten times a second. Returns a function that stops it. */
 function startWriter(url: string, name: string): () => void {
   const server = { url, caFile: cluster.caFile, token: cluster.token };
   let count = 0;
@@ -57,10 +57,13 @@ type Listed = {
   }[];
 };
 
-/** A cache as client-go keeps it: a list, then watches from its version; a list again after a 410 or a reset. */
+/**
+ * A cache as client-go maintains it: it lists, watches from the list's version, and lists again after a 410 or a stream
+ * reset.
+ */
 class Cached {
   readonly objects = new Map<string, number>();
-  /** What it was told, by events and by lists. */
+  /** Each object version that the cache received, from events and from lists. */
   readonly told: { readonly name: string; readonly version: number }[] = [];
   lists = 0;
   readonly #client: Client;
@@ -102,7 +105,7 @@ class Cached {
     this.told.push({ name, version });
   }
 
-  /** Takes what has come, and lists again where client-go does. */
+  /** Processes the events that have arrived, and lists again where client-go would. */
   async look(): Promise<void> {
     if (this.#isListing || this.#watch === undefined) return;
     const { events, ends } = this.#watch;
@@ -120,7 +123,7 @@ class Cached {
   }
 }
 
-/** Back in time: a version that is older than the one before it, of one object. */
+/** Returns how often an object's version was older than the version received before it. */
 function backIn({ told }: Cached, name: string): number {
   const ours = told.filter((one) => one.name === name);
   return ours.filter(({ version }, at) => version < (ours[at - 1]?.version ?? 0)).length;

@@ -1,6 +1,7 @@
 /**
- * One of two apiservers is ready, but cannot reach the server of an aggregated API, or a webhook: its packets there are
- * refused, or lost without a word. How long until it is named, and what clients notice.
+ * One of two apiservers is ready, but cannot reach the server of an aggregated API or of a webhook: packets to that
+ * server are refused or silently dropped. The tests measure how long the proxy takes to report this apiserver, and what
+ * clients notice.
  */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
@@ -25,7 +26,7 @@ const webhook = "vpol.example.com";
 const namedWithinMs = 10_000;
 const comparedMs = outcomeLimits.partMs * outcomeLimits.recentParts;
 const authorization = `Bearer ${users.admin.token}`;
-/** Connections to watchkeeper, each of which it binds to one apiserver. */
+/** Number of connections to watchkeeper, which binds each of them to one apiserver. */
 const clients = 6;
 
 let cluster: Cluster;
@@ -33,7 +34,7 @@ let proxy: Proxy;
 let far: HttpsServer;
 let port = 0;
 
-/** The server of the aggregated API, and of the webhook, which allows everything. */
+/** Starts the server of the aggregated API and of the webhook. The webhook allows everything. */
 function startFar(host: string, at = 0): Promise<HttpsServer> {
   const pair = cluster.pki.issue({ name: "far", subject: "/CN=far", names: [`IP:${host}`] });
   const files = { cert: readFileSync(pair.certFile), key: readFileSync(pair.keyFile) };
@@ -141,13 +142,16 @@ function create(on: ClientHttp2Session, number: number): Promise<Answer> {
   return request(on, { ":method": "POST", ":path": configmaps }, body);
 }
 
-/** The traffic of the present test, also if the test fails: open sockets keep the process alive. */
+/**
+ * The clients of the present test. They are stopped even if the test fails, because open sockets keep the process
+ * alive.
+ */
 const traffics = new Set<Traffic>();
 test.after.each(() => {
   for (const one of traffics) one.stop();
 });
 
-/** Clients that send a request every so often, until they are stopped. */
+/** Clients that send a request every `everyMs` milliseconds until they are stopped. */
 class Traffic {
   readonly answers: Answer[] = [];
   readonly #sessions: ClientHttp2Session[];
@@ -204,7 +208,10 @@ const isFailing = /^watchkeeper_incident_active\{kind="backend-webhook-failing",
 const isReady = /^watchkeeper_backend_ready\{backend="api-1"\} 1$/m;
 const isOtherNamed = /^watchkeeper_(api_unreachable|incident_active)\{.*backend="api-0".*\} 1$/m;
 
-/** Minutes of the healthy run; the long one is WATCHKEEPER_GREY_MINUTES=30 node test/real/grey.test.ts */
+/**
+ * Duration in minutes of the test without a fault. The long form is WATCHKEEPER_GREY_MINUTES=30 node
+ * test/real/grey.test.ts
+ */
 const healthyMinutes = Number(process.env["WATCHKEEPER_GREY_MINUTES"] ?? 0.5);
 
 real("while all is well, and while the server restarts for both, no apiserver is named", async () => {
@@ -226,14 +233,15 @@ real("while all is well, and while the server restarts for both, no apiserver is
   assert.equal(incidents, []);
   reads.stop();
   writes.stop();
-  // The failures of the restart, which both apiservers had, are compared for so long.
+  // Milliseconds for which the proxy compares the apiservers' failures. After them, the failures of the restart, which
+  // both apiservers had, no longer count.
   await sleep(comparedMs);
 });
 
 /**
- * Reads that an apiserver gets past the proxy, and whether it answers 200. Both apiservers write the one condition
- * Available of the APIService: while the one that is refused has set it to False, the other one refuses all reads, too.
- * Then no proxy can help, and nothing shows which apiserver is the cause.
+ * Sends reads directly to an apiserver and records whether it answers 200. Both apiservers write the same condition
+ * Available of the APIService. While the apiserver whose packets are refused has set the condition to False, the other
+ * apiserver rejects all reads too. Then no proxy can help, and nothing shows which apiserver is the cause.
  */
 class DirectReads {
   readonly #answers: boolean[] = [];
@@ -250,7 +258,7 @@ class DirectReads {
     }
   }
 
-  /** Returns the share of the reads that were answered with 200. */
+  /** Stops and returns the share of reads that were answered with 200, from 0 to 1. */
   stop(): number {
     this.#stop.abort();
     return this.#answers.filter((isServed) => isServed).length / Math.max(1, this.#answers.length);
@@ -277,7 +285,7 @@ for (const how of ["refused", "lost"] as const)
     );
     figure(`${how}: named after ${namedMs} ms; before: ${traffic.since(startedAt)}`);
     figure(`${how}: since it is named: ${traffic.since(namedAt)}`);
-    // Only while the other apiserver serves the API does a difference between them exist.
+    // The apiservers differ only while the other one serves the API, so only that share of the time counts.
     assert.ok(
       namedMs * servedBefore <= namedWithinMs,
       `${namedMs} ms, of which ${percent(servedBefore)} % count`,
@@ -289,7 +297,8 @@ for (const how of ["refused", "lost"] as const)
     cluster.apiserver(1).heal();
     figure(`${how}: reached again after ${await msUntil(isUnreachable, false, 90_000)} ms`);
     traffic.stop();
-    // The failures that the other apiserver had as well are compared for so long.
+    // The proxy compares failures for this long. After it, the failures that the other apiserver had too no longer
+    // count.
     if (how === "refused") await sleep(comparedMs);
   });
 

@@ -13,12 +13,12 @@ import { Proxy } from "./rig/proxy.ts";
 const test = suite("real/h2spec");
 const real = testWith(test, ["openssl", "setpriv", "h2spec"]);
 
-/** 145 cases, and one more with --strict. */
+/** 145 cases, and one more that h2spec runs only with --strict. */
 const cases = 146;
 
 /**
- * A backend that says yes to everything, once it has read it: h2spec wants 200 for GET and POST, without credentials,
- * and skips a window test when the body is under five bytes.
+ * Starts a backend that answers every request with 200 after it has read the request. h2spec expects 200 for GET and
+ * POST without credentials. It skips a flow-control test if the response body has less than five bytes.
  */
 async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }> {
   const pair = pki.issue({
@@ -33,7 +33,7 @@ async function startBackend(pki: Pki): Promise<{ url: string; stop: () => void }
   const sessions = new Set<ServerHttp2Session>();
   server.on("session", (session) => {
     sessions.add(session);
-    session.on("error", () => undefined); // h2spec is rude by design; what matters is what it gets back
+    session.on("error", () => undefined); // h2spec causes connection errors on purpose
   });
   const port = await freePort();
   const { promise, resolve } = Promise.withResolvers<undefined>();

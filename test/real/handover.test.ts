@@ -1,6 +1,6 @@
 /**
- * watchkeeper itself restarted in turn, three times, while client-go's informers and watches, GETs and execs go on
- * through it. HANDOVER_ROUNDS asks for other than three rounds.
+ * watchkeeper is replaced by a new process three times while client-go's informers and watches, GETs and execs run
+ * through it. HANDOVER_ROUNDS sets another number of replacements.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -18,7 +18,7 @@ const rounds = Number(process.env["HANDOVER_ROUNDS"] ?? 3);
 const drainMs = 8_000;
 
 let stage: Stage;
-/** Those that serve and have served: the rig knows of the first only. */
+/** Process ids of the present proxy and of all earlier ones. The rig knows only the first process. */
 const pids: number[] = [];
 
 test.before(async () => {
@@ -33,13 +33,13 @@ test.after(async () => {
     try {
       process.kill(pid, "SIGKILL");
     } catch {
-      // It has ended, as it should.
+      // The first process has already exited, as it should.
     }
   }
   await stage.stop();
 });
 
-/** Hands over; resolves with the word that a successor serves. */
+/** Starts a successor process. Resolves with the log entry that says that the successor serves. */
 async function handOver(): Promise<Said> {
   const from = Date.now();
   process.kill(pids.at(-1) ?? 0, "SIGUSR2");
@@ -78,7 +78,8 @@ real(`a restart of watchkeeper itself, ${rounds} times, affects no client`, asyn
   assert.is(gets.failures, "");
   assert.equal(informers, { relists: 0, backwards: 0, unequal: 0 });
   assert.equal([watches.missing, watches.doubled, watches.reordered, watches.relists], [0, 0, 0, 0]);
-  // Go's word for END_STREAM: each watch ended once a round, between two events, and in no other way.
+  // EOF is Go's name for END_STREAM. Each watch ended exactly once in each round, and only with END_STREAM between two
+  // events.
   const ends = [...watches.ends].map(([how, count]) => [how.replace(" (cbor)", ""), count] as const);
   assert.equal(new Set(ends.map(([how]) => how)), new Set(["ended: EOF"]));
   assert.is(

@@ -1,6 +1,7 @@
 /**
- * Where all is well nothing is wrong: everything that clients do, at once, in front of real apiservers, and no incident,
- * no alert. HEALTHY_SECONDS asks for longer; `npm run test:healthy` is half an hour.
+ * Without a fault, nothing is reported: clients send all kinds of requests at the same time in front of real
+ * apiservers, and there is no incident and no alert. HEALTHY_SECONDS sets a longer duration; `npm run test:healthy`
+ * runs for half an hour.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -21,7 +22,7 @@ const test = suite("real/healthy");
 const real = testWith(test, [...clusterNeeds, "informer", "kubectl"]);
 const seconds = Number(process.env["HEALTHY_SECONDS"] ?? 30);
 const crowd = { watches: 30, informers: 4, writesPerSecond: 10, getsPerSecond: 10, others: false };
-/** Clients that come, do one thing each, and go. */
+/** Milliseconds between short-lived clients, each of which performs one operation. */
 const visitMs = 5_000;
 
 let stage: Stage;
@@ -34,7 +35,7 @@ test.after(async () => {
   if (real.canRun) await stage.stop();
 });
 
-/** A large LIST, an exec, a kubectl: each by a client of its own. */
+/** Runs a large LIST, an exec and a kubectl, each with a new client. */
 async function visit(): Promise<void> {
   const client = new Client(stage.server);
   const { status, ending, body } = await client.ask({ path: places.big });

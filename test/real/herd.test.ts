@@ -1,7 +1,8 @@
 /**
- * After a restart of the proxy, before real apiservers: hundreds of bearers that were not seen before, whose first requests
- * are ten watches each; alone, and beside a flood of watches with invented tokens and with none (`attacks/whole/herd` is the
- * same in full size). HERD_BEARERS and HERD_RATE ask for more.
+ * After a restart, the proxy gets requests of hundreds of bearer tokens that it has not seen before. Each bearer first
+ * opens ten watches. One test runs these clients alone; another runs them beside a flood of watches with invented
+ * tokens and without a token. (`attacks/whole/herd` is the same test in full size.) HERD_BEARERS and HERD_RATE set
+ * larger numbers.
  */
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -18,7 +19,7 @@ const real = testWith(test, clusterNeeds);
 const bearers = Number(process.env["HERD_BEARERS"] ?? 500);
 const perSecond = Number(process.env["HERD_RATE"] ?? 2000);
 const watchesEach = 10;
-/** One address for each herd, so that the proxy has not seen its bearers. */
+/** Client addresses, one for each test, so that the proxy has not seen the bearers of a test before. */
 const herds = ["127.0.0.1", "127.0.0.5"];
 const patienceMs = 120_000;
 
@@ -46,7 +47,7 @@ test.after(async () => {
   if (real.canRun) await cluster.stop();
 });
 
-/** Before a proxy that has just been started. */
+/** Runs the clients against a proxy that has just been started. */
 async function play(address: string, hasFlood: boolean): Promise<void> {
   const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
   const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });

@@ -1,6 +1,6 @@
 /**
- * Which user an apiserver takes a client for, through the proxy and directly: certificates (front-proxy and impersonation),
- * bearers, no credentials; and whether anything that a client sends itself can change that.
+ * Which user an apiserver recognizes in a request, through the proxy and directly: for client certificates (front-proxy
+ * and impersonation), bearer tokens and no credentials. Nothing that a client sends may change that user.
  */
 import { readFileSync } from "node:fs";
 import http2 from "node:http2";
@@ -88,7 +88,7 @@ function socketTo(url: string, pair: Pair | undefined, alpn: string): Promise<tl
   });
 }
 
-/** Status and body of the answer to bytes of HTTP/1.1. */
+/** Sends an HTTP/1.1 request given as bytes. Resolves with the status and the body of the response. */
 async function said(url: string, pair: Pair | undefined, octets: string): Promise<string> {
   const socket = await socketTo(url, pair, "http/1.1");
   socket.write(octets, "latin1");
@@ -196,20 +196,20 @@ real("a watch that goes on at another apiserver is its holder's there too", asyn
   };
   let survivor = cluster.apiserver(1);
   await shows("first");
-  // Whichever has the watch goes: both are restarted, one after the other.
+  // Both apiservers are restarted one after the other, so the one that has the watch is among them.
   for (const going of [cluster.apiserver(0), cluster.apiserver(1)]) {
     survivor = going === cluster.apiserver(0) ? cluster.apiserver(1) : cluster.apiserver(0);
     await going.kill();
     await shows(`after-${going.name}`);
     await going.restart();
-    // Ready again in the proxy's eyes as well: several good answers in a row.
+    // Time for the proxy to mark the apiserver ready again, after several successful health checks in a row.
     await new Promise((resolve) => setTimeout(resolve, 5000));
   }
   assert.is(isOver, false);
   session.destroy();
 });
 
-/** Over HTTP/2 a client library sends only what is well-formed. */
+/** Sends the claim over HTTP/2. The client library sends only well-formed fields. */
 async function claimH2(url: string, pair: Pair | undefined, { fields, trailers }: Claim): Promise<string> {
   const socket = await socketTo(url, pair, "h2");
   const session = http2.connect(url, { createConnection: () => socket });
@@ -235,7 +235,7 @@ async function claimH2(url: string, pair: Pair | undefined, { fields, trailers }
   try {
     for await (const chunk of stream) text += String(chunk);
   } catch {
-    // Reset: refused.
+    // The proxy rejected the request by resetting the stream.
   }
   session.destroy();
   return text;

@@ -1,6 +1,6 @@
 /**
- * A @kubernetes/client-node program as it runs in a pod: watches configmaps, makes some and removes them, and says as one
- * line of JSON what it saw. `node in-cluster.ts NAMESPACE COUNT`
+ * A program that uses @kubernetes/client-node as in a pod: it watches ConfigMaps, creates and deletes some, and prints
+ * the events it received as one line of JSON. `node in-cluster.ts NAMESPACE COUNT`
  */
 import { CoreV1Api, KubeConfig, Watch } from "@kubernetes/client-node";
 

@@ -1,6 +1,6 @@
 /**
- * The five incidents as an operator meets them: on the admin page in Chromium, with who is to blame and what proves it; in
- * the log, the metrics and the CLI's words. Alerts in a real Prometheus are alerts.test.ts's.
+ * The five incidents as an operator sees them: on the admin page in Chromium, with the cause and the evidence, and in
+ * the log, the metrics and the CLI's output. alerts.test.ts tests the alerts in a real Prometheus.
  */
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
@@ -33,12 +33,12 @@ test.after(async () => {
   if (real.canRun) await browser.close();
 });
 
-/** The page of this stage, and what its console complained of. */
+/** Opens the admin page of this proxy. `complaints` collects the errors and warnings of its console. */
 async function open(stage: Stage): Promise<{ readonly page: Page; readonly complaints: readonly string[] }> {
   const page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "dark" });
   const complaints: string[] = [];
   page.on("console", (message) => {
-    // Another process on this machine has created a network interface: Chromium retries, and so does the page.
+    // Another process on this machine has created a network interface. Chromium and the page both retry.
     if (/ERR_NETWORK_CHANGED/.test(message.text())) return;
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
@@ -48,7 +48,7 @@ async function open(stage: Stage): Promise<{ readonly page: Page; readonly compl
   return { page, complaints };
 }
 
-/** From its cause to the page, its evidence, and all else that tells of it. */
+/** Causes an incident, and checks the page, the evidence, and every other place that reports the incident. */
 async function shown(stage: Stage, cause: (stage: Stage) => Cause | Promise<Cause>): Promise<void> {
   const { page, complaints } = await open(stage);
   try {
@@ -70,7 +70,8 @@ async function follow(
   await row.waitFor({ timeout: 4 * foundMs });
   const ms = Math.round(performance.now() - since);
   figure(`${kind} is on the page after ${ms} ms`);
-  // The page asks every two seconds; how long silence is patience grows with what else this machine does.
+  // The page polls every two seconds. The bound is generous, because a busy machine delays both the detection and the
+  // page.
   assert.ok(ms <= 3 * foundMs, `${ms} ms`);
   await row.locator("summary").click();
   assert.match(await row.innerText(), culprit);

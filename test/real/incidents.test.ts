@@ -1,4 +1,7 @@
-/** The incidents' stories in front of real kube-apiservers, as `npm run incident` plays them where those are built. */
+/**
+ * The incident stories in front of real kube-apiservers, as `npm run incident` runs them where kube-apiservers are
+ * built.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import * as badSecret from "../../src/demo/incidents/bad-secret.ts";
@@ -43,7 +46,8 @@ real("watches hang without, where packets are dropped, and go on with it (seed 0
   const { said, broken, row } = await storyOf(silentApiserver, realSettings);
   assert.equal(broken, []);
   assert.match(row("watches that hung").without, /^[1-4] of 4$/);
-  // How late is late depends on the machine; how much later without, little.
+  // The absolute delays depend on the machine. The ratio between the delay without watchkeeper and the delay with it
+  // depends on the machine only little.
   const { without, with: ours } = row("latest event");
   assert.ok(Number.parseFloat(without) > 4 * Number.parseFloat(ours), `${without}, ${ours}`);
   assert.match(said, "backend-blackholed: ");

@@ -1,6 +1,7 @@
 /**
- * Watches without a version, which begin with the initial events and see only ADDED events, while one of two apiservers
- * is killed: each watch that is still open afterwards has got every object once, with a watch cache and without one.
+ * Watches without a version begin with the initial events, which are all ADDED. One of two apiservers is killed while
+ * such watches are open. Each watch that is still open afterwards must have received every object exactly once, with
+ * and without a watch cache in the apiserver.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -19,7 +20,7 @@ const selector = "labelSelector=test%3Dinitial-events";
 const clients = 4;
 const watchesPerClient = 25;
 
-/** Without bookmarks, as `curl` or a script watches. */
+/** A watch without bookmarks, as `curl` or a script opens it. */
 class StateWatch {
   readonly names: string[] = [];
   readonly types = new Set<string>();
@@ -44,7 +45,7 @@ class StateWatch {
   }
 }
 
-/** Creates objects one after the other, about a hundred a second, until `signal`. */
+/** Creates objects one after the other, about a hundred a second, until `signal` is aborted. */
 async function create(server: Parameters<typeof ask>[0], signal: AbortSignal): Promise<void> {
   while (!signal.aborted) {
     const body = { metadata: { generateName: "made-", labels: { test: "initial-events" } } };
@@ -63,7 +64,7 @@ for (const [title, flags] of [
     const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
     const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
     const own = Array.from({ length: clients }, () => new Client(server));
-    // The writer must not notice the kill: it is connected to the other apiserver.
+    // The kill must not affect the writer, so it is connected to the other apiserver.
     const stop = new AbortController();
     const writing = create({ ...server, url: cluster.apiserver(1).url }, stop.signal);
     await sleep(500);

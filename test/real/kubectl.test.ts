@@ -17,7 +17,7 @@ let proxy: Proxy;
 let kubeconfig = "";
 let site: Server;
 
-/** What a forwarded port leads to: large enough for many windows. */
+/** Body that a forwarded port sends: large enough to fill a flow-control window many times. */
 const page = randomBytes(2_000_000);
 
 test.before(async () => {
@@ -44,7 +44,7 @@ function pod(name: string): object {
   return { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
 }
 
-/** HOME keeps kubectl's discovery cache out of the real one. */
+/** HOME is a folder of the test, so that kubectl does not use the user's discovery cache. */
 function options(more: CallOptions = {}): CallOptions {
   const home = join(cluster.folder, "home");
   mkdirSync(home, { recursive: true });
@@ -69,7 +69,7 @@ function running(args: readonly string[], more: CallOptions = {}): Call {
   return new Call(pathOf("kubectl"), command(args), options(more));
 }
 
-/** Ctrl-C, and a moment to go. */
+/** Sends SIGINT and waits for the exit. */
 async function interrupt(client: Call): Promise<Output> {
   client.signal("SIGINT");
   return client.ended;
@@ -117,7 +117,7 @@ real("get -w follows changes, and wait --for=delete sees the end", async () => {
   await watch.says(/configmap\/watched/);
   const waiting = running(["wait", "--for=delete", "configmap/watched", "--timeout=20s"]);
   await succeeds(["delete", "configmap", "watched"]);
-  await watch.says(/configmap\/watched\n[^]*configmap\/watched/); // added, deleted
+  await watch.says(/configmap\/watched\n[^]*configmap\/watched/); // printed once when it is added, once when it is deleted
   assert.is((await waiting.ended).code, 0);
   await interrupt(watch);
 });
@@ -141,7 +141,7 @@ const transports = [
 ] as const;
 
 for (const { name, env } of transports) {
-  /** kubectl falls back to SPDY in silence; at -v=4 it says so. */
+  /** kubectl falls back to SPDY silently; only at -v=4 does it print that. */
   const stays = (said: Output): void => assert.not.match(said.err, /fall ?back/i);
 
   real(`exec over ${name} carries output, errors, the exit code and input`, async () => {

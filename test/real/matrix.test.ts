@@ -1,4 +1,7 @@
-/** The matrix of faults in short: one run of each row, three where times were missed. `npm run test:matrix`: several of all. */
+/**
+ * The matrix of faults in short form: one run of each row, and two more if only time limits were missed. `npm run
+ * test:matrix` runs each row several times.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Stage } from "./load/stage.ts";

@@ -1,6 +1,6 @@
 /**
- * One apiserver serves no autoscaling/v2, as one of an older version would not serve a new API: requests for it are
- * answered by the other apiserver, whichever of the two their client is bound to.
+ * One apiserver does not serve autoscaling/v2, as an older version of Kubernetes would not serve a new API. The other
+ * apiserver answers the requests for this API, whichever apiserver the client is bound to.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
@@ -34,7 +34,7 @@ test.after(async () => {
   await cluster.stop();
 });
 
-/** The status codes of 20 requests, each on a connection of its own, and how often each came. */
+/** Sends 20 requests, each on a new connection, and returns the number of responses for each status. */
 async function statusesOf(
   server: Server,
   question: (at: number) => Question,
@@ -62,7 +62,8 @@ real("reads, discovery and writes of an API that one apiserver lacks are answere
   const direct = { url: cluster.apiserver(0).url, caFile: cluster.caFile, token: cluster.token };
   const through = { ...direct, url: proxy.url };
   assert.is((await ask(direct, { path })).status, 404);
-  // Open requests would bind clients to the other apiserver: without any, half of the clients come to each.
+  // Requests in progress would bind all clients to the other apiserver. Without any, half of the clients are bound to
+  // each apiserver.
   const reads = await statusesOf(through, () => ({ path }));
   const discovery = await statusesOf(through, () => ({ path: api }));
   const writes = await statusesOf(through, autoscaler);
@@ -82,7 +83,8 @@ real("the incident and the versions are in the metrics", async () => {
   const incident = `watchkeeper_incident_active{kind="backend-api-missing",backend="${name}"} 1`;
   let text = await metrics();
   const isTold = (): boolean => text.includes(incident) && /^watchkeeper_backend_info.* 1$/m.test(text);
-  // If the apiserver without the API had the higher load, every request before has gone to the other one.
+  // If the apiserver without the API had the higher load, all earlier requests may have gone to the other one, and the
+  // proxy does not yet know that the API is missing.
   for (let tries = 0; tries < 100 && !isTold(); tries += 1) {
     await statusesOf(through, () => ({ path }));
     await sleep(100);

@@ -1,7 +1,7 @@
 /**
- * The admin page stays smooth in front of 50,000 watches: no task takes the page's main thread more than 50 ms of CPU
- * time. `bench/page.ts` also measures the time between frames, in front of a real proxy; on a busy machine, this time
- * tells little about the page.
+ * The admin page stays smooth with 50,000 watches: no task takes more than 50 ms of CPU time of the page's main thread.
+ * `bench/page.ts` also measures the time between frames, with a real proxy; on a busy machine, that time says little
+ * about the page.
  */
 import { type Browser, chromium, type Page } from "playwright-core";
 import { suite } from "uvu";
@@ -14,14 +14,18 @@ const test = suite("real/page-frames");
 const real = testWith(test, ["chromium"]);
 
 const mostMs = 50;
-/** More than any cluster has: the time of a task must not grow with the number of backends. */
+/** More backends than any cluster has, because the CPU time of a task must not grow with their number. */
 const backends = 20;
-/** At least one new step of the history, and some answers of the other lists. */
+/** Long enough for at least one new step of the history, and for some responses with the other lists. */
 const watchedMs = 7_000;
-/** A busy machine makes CPU time longer, too, because other processes use the caches: one run of three suffices. */
+/**
+ * Number of runs, of which one must be within the limit: a busy machine also makes CPU time longer, because other
+ * processes evict the CPU caches.
+ */
 const runs = 3;
 
-// Elements are found by selectors: to find one by its role takes the page's main thread longer than what is measured.
+// The test finds elements by CSS selectors, because a search by role would take more main-thread time than what is
+// measured.
 
 let browser: Browser;
 
@@ -34,7 +38,10 @@ test.after(async () => {
   if (real.canRun) await browser.close();
 });
 
-/** Returns the CPU time of the longest task, in the first run in which no task takes too long, or else in the best run. */
+/**
+ * Returns the CPU time in milliseconds of the longest task: from the first run that is within the limit, or else from
+ * the best run.
+ */
 async function mostOf(view: string, use: (page: Page) => Promise<unknown>): Promise<number> {
   const crowd = await serveCrowd(backends);
   const found: number[] = [];

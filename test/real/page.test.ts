@@ -33,7 +33,7 @@ test.before.each(async () => {
   complaints = [];
   page = await browser.newPage({ viewport: { width: 1280, height: 900 }, colorScheme: "light" });
   page.on("console", (message) => {
-    // Another process on this machine has created a network interface: Chromium retries, and so does the page.
+    // Another process on this machine has created a network interface. Chromium and the page both retry.
     if (/ERR_NETWORK_CHANGED/.test(message.text())) return;
     if (message.type() === "error" || message.type() === "warning") complaints.push(message.text());
   });
@@ -148,7 +148,8 @@ real("a watch that is silent and well looks calm, a hung one does not", async ()
   await open("Watches");
   const idle = page.getByRole("row", { name: /argocd/ }).first();
   assert.is(await idle.locator(".bad").count(), 0);
-  // The numbers of hung and of all watches come from two reads of the API.
+  // The number of hung watches and the number of all watches come from two requests to the API, so the test waits for
+  // both.
   await page.locator("#watches-title", { hasText: /50 k[^]*hung 1/ }).waitFor();
   assert.is(
     await page
@@ -353,7 +354,7 @@ async function playPicture(): Promise<void> {
   await page.getByText("1 of 2 backends dead").waitFor();
 }
 
-/** README's, as `npm run pictures` takes them. */
+/** Takes the pictures of README, for `npm run pictures`. */
 if (pictures !== undefined)
   real("the pictures in README are taken", async () => {
     await playPicture();

@@ -1,7 +1,7 @@
 /**
- * client-go, exec and client certificates through a listener that leaves TLS to real kube-apiservers; and beside it the
- * same client through a naive splice. IDLE_SECONDS: how long an exec is silent (20; 900 in the long form).
- * NAIVE_SECONDS: how long the naive splice's client is waited for (8; with 60 it is seen to come back by itself).
+ * client-go, exec and client certificates through a passthrough listener, behind which the kube-apiservers terminate
+ * TLS. For comparison, the same client through a simple TCP relay. IDLE_SECONDS: how long an exec is idle (20; 900 in
+ * the long form). NAIVE_SECONDS: how long to wait for the relay's client to recover (8; with 60 it recovers by itself).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import net from "node:net";
@@ -59,7 +59,7 @@ test.after(async () => {
 
 type Summary = { readonly lists: number; readonly streamed: number; readonly watches: number };
 
-/** A client-go informer on configmaps, and when it told of each. */
+/** A client-go informer on ConfigMaps, with the time at which it reported each. */
 class Follower {
   readonly heardAt = new Map<string, number>();
   summary: Summary | undefined;
@@ -95,7 +95,7 @@ class Follower {
     else if (told.kind === "summary") this.summary = told as unknown as Summary;
   }
 
-  /** When it first told of something that was written after `at`; NaN: not yet. */
+  /** Returns when the informer first reported an object that was written after `at`; NaN if it has not yet. */
   liveAt(at: number, writtenAt: ReadonlyMap<string, number>): number {
     const later = [...this.heardAt]
       .filter(([name]) => (writtenAt.get(name) ?? 0) > at)
@@ -109,7 +109,7 @@ class Follower {
   }
 }
 
-/** A configmap every 100 ms, by way of the apiserver that stays well. */
+/** Creates a ConfigMap every 100 ms through the apiserver that has no fault. */
 function startWriter(): { readonly writtenAt: Map<string, number>; stop(): Promise<void> } {
   const writtenAt = new Map<string, number>();
   const stopped = new AbortController();
@@ -132,7 +132,7 @@ function startWriter(): { readonly writtenAt: Map<string, number>; stop(): Promi
   };
 }
 
-/** Every other connection to one apiserver, and pipes: the comparison without the proxy. */
+/** Starts a TCP relay that sends connections to the two apiservers in turn. It is the comparison without the proxy. */
 async function startNaive(): Promise<{ readonly url: string; stop(): void }> {
   const sockets: net.Socket[] = [];
   let count = 0;
@@ -187,7 +187,7 @@ real(
     const execs = [await Tunnel.open(server(), "exec", pod), await Tunnel.open(server(), "exec", pod)];
     const beside = [await Follower.start(naive.url), await Follower.start(naive.url)];
     const followers = await Promise.all(Array.from({ length: 4 }, () => Follower.start(proxy.url)));
-    // A scrape is answered with the last one's text for a second.
+    // The proxy caches its metrics for a second, so the test repeats the scrape.
     for (let tries = 0; tries < 30 && (await openOn("api-0")) < 3; tries += 1) await sleep(100);
     assert.ok((await openOn("api-0")) >= 3, "nothing is on the apiserver that is hurt");
     await sleep(idleMs);
@@ -220,13 +220,14 @@ real(
     cluster.apiserver(0).heal();
     await Promise.all([...followers, ...beside].map((one) => one.stop()));
     naive.stop();
-    // What those need that were not hurt is the machine's share: a busy one makes every write late.
+    // The times of connections to the unaffected apiserver show how slow the machine is: on a busy one, every write is
+    // late.
     const [unhurt = 0] = tookMs;
     assert.ok(
       tookMs.every((ms) => ms - unhurt <= 2 * goalMs),
       `${tookMs.join(", ")} ms`,
     );
-    // Its informer lists once, and what broke was mended by watching on: nothing was listed again.
+    // Each informer has listed once. After the fault, each only resumed its watch.
     assert.equal(
       followers.map(({ summary }) => (summary?.lists ?? 0) + (summary?.streamed ?? 0)),
       [1, 1, 1, 1],

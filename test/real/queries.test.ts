@@ -1,6 +1,7 @@
 /**
- * What a watch is, and from where it starts, as a real apiserver has it and as we read it (watch.md §1.1 and §1.3; §11,
- * row 23): every spelling of a query in front of three objects, one before and one after a known version.
+ * Whether a request is a watch, and from which version it starts, according to a real apiserver and according to our
+ * parser (watch.md §1.1 and §1.3; §11, row 23). Each spelling of a query is sent to a collection of three objects. The
+ * version in the query is that of the middle one, so the response shows where the watch starts.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -17,7 +18,7 @@ const real = testWith(test, clusterNeeds);
 
 let cluster: Cluster;
 let server: Server;
-/** The version between `early` and `late`. */
+/** A resourceVersion after the creation of `early` and before that of `late`. */
 let between = "";
 
 const base = "/api/v1/namespaces/default/configmaps";
@@ -43,7 +44,7 @@ async function create(name: string): Promise<string> {
   return made.metadata.resourceVersion;
 }
 
-/** What the apiserver took it for. */
+/** Returns how the apiserver interpreted the request. */
 function taken({ status, text }: Answer): string {
   if (status !== 200) return `refused: ${status}`;
   const lines = text.split("\n").filter((line) => line !== "");
@@ -56,7 +57,7 @@ function taken({ status, text }: Answer): string {
 
 type Named = { readonly metadata: { readonly name: string; readonly resourceVersion: string } };
 
-/** What the proxy takes it for. */
+/** Returns how the proxy interprets the request. */
 function read(target: string): string {
   return classify("GET", target).kind === "watch" ? watchRequestOf(target).start : "plain";
 }
@@ -145,7 +146,7 @@ function targets(): string[] {
     ...versions.flatMap((version) => marks.map((mark) => `watch=1&${version}&${mark}`)),
   ];
   const all = [...paths, ...queries.map((query) => `${base}?${query}`)];
-  // Long enough for what comes at once, and the watch ends by itself.
+  // One second is long enough for the initial events; after it, the watch ends by itself.
   return [...new Set(all)].map((target) => {
     const named = target.replaceAll(/(?<=resource(?:V|%56)ersion=[^&]*)N/g, between);
     return `${named}${named.includes("?") ? "&" : "?"}timeoutSeconds=1`;

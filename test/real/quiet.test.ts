@@ -1,8 +1,8 @@
 /**
- * Quiet resources through a rolling restart of both apiservers and a kill soon after, with etcd's own default of 10
- * minutes between progress notifications and with kubeadm's 5 s: informers on every built-in resource list once and never
- * again. Where apiservers do not ask etcd, as before 1.31, an incident says so after the first restart. QUIET_SECONDS asks for
- * another pause after each restart than 6 s.
+ * Watches of resources that rarely change, through a rolling restart of both apiservers and a kill soon after. The
+ * tests use etcd's default of 10 minutes between progress notifications, and kubeadm's 5 s. Informers on every built-in
+ * resource must list only once. If apiservers do not request progress from etcd, as those before 1.31, an incident
+ * reports that after the first restart. QUIET_SECONDS sets the pause after each restart (default: 6 s).
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -23,7 +23,7 @@ const pauseMs = 1_000 * Number(process.env["QUIET_SECONDS"] ?? 6);
 
 type Told = { readonly kind: string; readonly path?: string; readonly resources?: number };
 
-/** Informers on all built-in resources, and what they listed again. */
+/** Informers on all built-in resources, and the resources that they listed again. */
 class Informers {
   readonly relists: string[] = [];
   resources = 0;
@@ -58,13 +58,13 @@ class Informers {
 
 const place = "/api/v1/namespaces/default/configmaps";
 
-/** Moves etcd's version on, ten times a second, through the proxy. */
+/** Advances etcd's revision ten times a second, through the proxy. */
 function startWriter(cluster: Cluster, proxy: Proxy): () => void {
   const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
   let count = 0;
   const timer = setInterval(() => {
     const body = { metadata: { name: "busy" }, data: { count: String(count++) } };
-    // One that meets a fault is one write less.
+    // A write that fails because of a fault is ignored.
     ask(server, { method: "PUT", path: `${place}/busy`, body }).catch(() => undefined);
   }, 100);
   return () => clearInterval(timer);
@@ -89,7 +89,7 @@ type Scene = {
   readonly informers: Informers;
 };
 
-/** Informers on everything behind a proxy with two apiservers, while etcd's version moves on. */
+/** Runs informers on all resources behind a proxy with two apiservers, while etcd's revision advances. */
 async function play(
   options: { readonly etcdFlags?: readonly string[]; readonly flags?: readonly string[] },
   act: (scene: Scene) => Promise<void>,
@@ -117,7 +117,7 @@ async function play(
 const unnotified = (proxy: Proxy): Promise<number> =>
   metric(proxy, 'incidents_total{kind="cache-progress-delayed"');
 
-/** Both apiservers are restarted, and the first that came back is killed: nothing is listed again. */
+/** Restarts both apiservers, then kills the one that was restarted first. Fails if any informer lists again. */
 async function roll({ cluster, proxy, informers }: Scene): Promise<void> {
   for (const apiserver of cluster.apiservers) {
     await restart(apiserver, proxy);
@@ -133,7 +133,7 @@ async function roll({ cluster, proxy, informers }: Scene): Promise<void> {
   assert.is(await unnotified(proxy), 0, "caches that follow are no incident");
 }
 
-/** As an apiserver of before 1.31 does by default. */
+/** Flags that give an apiserver the default behaviour of a version before 1.31. */
 const old = ["--emulated-version=1.33", "--feature-gates=ConsistentListFromCache=false"];
 
 real("with etcd's default, 10 minutes between notifications, nothing quiet is listed again", () =>

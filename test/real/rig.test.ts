@@ -1,4 +1,6 @@
-/** The rig proves itself first: a fault that is not what it claims to be would make every suite after it a lie. */
+/**
+ * Tests the test rig itself: if a fault did not have the effect that it claims, every other suite would prove nothing.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { ask, order, type Server } from "./rig/ask.ts";

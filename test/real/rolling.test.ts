@@ -1,6 +1,6 @@
 /**
- * Every apiserver restarted in turn, several times over, while clients of all kinds go on. ROLLING_ROUNDS asks for
- * other than three rounds.
+ * Every apiserver is restarted in turn, several times, while clients of all kinds run. ROLLING_ROUNDS sets the number
+ * of rounds (3).
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -14,7 +14,10 @@ const test = suite("real/rolling");
 const real = testWith(test, [...clusterNeeds, "informer"]);
 const rounds = Number(process.env["ROLLING_ROUNDS"] ?? 3);
 
-/** Generous: CI's machine is shared. The figure itself is printed. */
+/**
+ * Longest accepted delay of an event, in milliseconds. It is generous, because CI's machine is shared; the measured
+ * delay is printed.
+ */
 const mostDelayMs = 5_000;
 
 let stage: Stage;

@@ -1,6 +1,7 @@
 /**
- * Kubelet-like clients whose certificates last for minutes, in front of real kube-apiservers: vouched for by our own
- * front-proxy certificate, which is as short-lived, and at another host by impersonation. No client ever gets a 401.
+ * Kubelet-like clients with certificates that are valid for only minutes, in front of real kube-apiservers. At one
+ * host, the proxy passes their identity on with a front-proxy certificate that is as short-lived; at another host, by
+ * impersonation. No client may ever get a 401.
  */
 import { readFileSync, renameSync } from "node:fs";
 import { suite } from "uvu";
@@ -38,7 +39,7 @@ function read({ certFile, keyFile }: Pair): OwnPair {
   return { certificate: readFileSync(certFile, "utf8"), key: readFileSync(keyFile, "utf8") };
 }
 
-/** The proxy's own certificates, written anew at half of their life: first one file, then the other. */
+/** Replaces a certificate of the proxy at half of its lifetime: first the certificate's file, then the key's file. */
 function keepFresh(name: string, subject: string, issuer: Pair): Pair {
   const issue = (): Pair => cluster.pki.issueFor(lifeSeconds, { name: `${name}-next`, subject }, issuer);
   const { folder } = cluster.pki;

@@ -1,6 +1,7 @@
 /**
- * deploy/sidecar/policy.yaml on a real apiserver: an unmodified pod of a labelled namespace gets what `watchkeeper manifest
- * sidecar` would have added to its manifest. test/real/sidecar.test.ts runs clients with exactly this environment.
+ * deploy/sidecar/policy.yaml on a real apiserver. An unmodified pod in a labelled namespace gets the same containers,
+ * variables and volumes that `watchkeeper manifest sidecar` adds to a manifest. test/real/sidecar.test.ts runs clients
+ * in exactly this environment.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -72,14 +73,14 @@ const unmodified = podOf({
   containers: [app, second],
 });
 
-/** Returns the spec that the apiserver would store. */
+/** Returns the pod spec that the apiserver would store. */
 async function admitted(namespace: string, manifest: string): Promise<PodSpec> {
   const args = [`--namespace=${namespace}`, "create", "--dry-run=server", "-o", "json", "-f", "-"];
   const { spec } = JSON.parse(await kubectl(args, manifest)) as { spec: PodSpec };
   return spec;
 }
 
-/** What concerns the sidecar, in a form that two pods can be compared by. */
+/** Returns the parts of a pod spec that concern the sidecar, sorted by name, so that two pods can be compared. */
 function viewOf({ initContainers = [], containers, volumes }: PodSpec): object {
   const byName = <T extends { readonly name: string }>(all: readonly T[]): readonly T[] =>
     all.toSorted((a, b) => a.name.localeCompare(b.name));
@@ -104,7 +105,7 @@ real("an unmodified pod gets the environment, the CA and the sidecar of `manifes
   });
   assert.is(printed.code, 0, printed.err);
   const patched = await admitted("plain", printed.out);
-  // The apiserver begins to apply a new policy after a moment.
+  // A new policy takes effect a moment after it is created.
   let got = await admitted("labelled", unmodified);
   for (let tries = 0; tries < 50 && !hasSidecar(got); tries += 1) {
     await sleep(200);
@@ -117,7 +118,7 @@ real("a pod that cannot use the sidecar, or has one, stays as it is", async () =
   const own = { name: "app", image: "app:1", env: [{ name: "KUBERNETES_SERVICE_HOST", value: "10.0.0.1" }] };
   const mountPath = "/var/run/secrets/kubernetes.io/serviceaccount";
   const mounting = { ...app, volumeMounts: [{ name: "own", mountPath }] };
-  // A second container makes the apiserver add its own volume, too.
+  // A pod with a second container, to which the apiserver also adds its own token volume.
   const volumes = [{ name: "own", emptyDir: {} }];
   for (const [why, namespace, pod] of [
     ["namespace without the label", "plain", unmodified],

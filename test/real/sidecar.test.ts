@@ -1,4 +1,6 @@
-/** Clients that know nothing of the proxy, in a pod with a sidecar: all their files are where the kubelet would put them. */
+/**
+ * Clients that know nothing of the proxy, in a pod with a sidecar. All their files are where a kubelet would put them.
+ */
 import { appendFileSync, readFileSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
@@ -58,7 +60,7 @@ async function make(path: string, body: object): Promise<void> {
   await order(cluster.admin, { method: "POST", path, body: { apiVersion: "v1", ...body } });
 }
 
-/** Names of the backends that the sidecar takes for ready. */
+/** Returns the names of the backends that are ready from the sidecar's view. */
 async function ready(): Promise<string[]> {
   const text = await (await fetch(`${pod.metricsUrl}/metrics`)).text();
   return [...text.matchAll(/^watchkeeper_backend_ready\{.*backend="([^"]+)".*\} 1$/gm)]
@@ -92,7 +94,7 @@ real("allowed to, it finds every apiserver and leaves the service's address", as
 
 type Seen = [kind: string, name: string, version: string];
 
-/** Each object added once and deleted once, in the order of their versions. */
+/** Checks that each object was added once and deleted once, in the order of versions. */
 function checkStory({ names, events }: { names: readonly string[]; events: readonly Seen[] }): void {
   assert.equal(
     events.map(([kind, name]) => `${kind} ${name}`),
@@ -137,7 +139,7 @@ async function create(name: string): Promise<void> {
   await make(configmaps, { kind: "ConfigMap", metadata: { name } });
 }
 
-/** name -> version, straight from an apiserver. */
+/** Returns the resource version of each object by its name, read directly from an apiserver. */
 async function objects(): Promise<Record<string, string>> {
   const { items } = JSON.parse(await order(cluster.admin, { path: configmaps })) as {
     items: { metadata: { name: string; resourceVersion: string } }[];
@@ -152,13 +154,14 @@ real(
     for (const one of [first, second]) await one.says(/"kind":"synced"/);
     const kept = readFileSync(cluster.caFile, "utf8");
 
-    // Another token; client-go reads it anew once a minute.
+    // A new token. client-go reads its token file again once a minute.
     const renewed = await boundToken(cluster, { namespace, account, until: "token-2" });
     pod.project({ token: renewed, ca: kept });
     const rotatedAt = Date.now();
     await create("after-token");
 
-    // Another CA, in the order in which clusters do it: trusted first, then used, then alone.
+    // A new CA, in the usual three steps of a rotation: clients trust it in addition, the apiservers use it, and then
+    // clients trust only it.
     const next = cluster.pki.authority("next-ca");
     appendFileSync(cluster.caFile, readFileSync(next.certFile));
     pod.project({ token: renewed, ca: readFileSync(cluster.caFile, "utf8") });
@@ -178,7 +181,7 @@ real(
     assert.equal([calm.lists + calm.streamed, calm.fails], [1, 0]);
     assert.equal(calm.objects, await objects());
 
-    // The first token is worth nothing from now on, and every client has to ask anew.
+    // From now on, the first token is invalid, and every client must open its watch again.
     await sleep(Math.max(0, rotatedAt + 61_000 - Date.now()));
     await order(cluster.admin, { method: "DELETE", path: `/api/v1/namespaces/${namespace}/secrets/token-1` });
     await pod.killSidecar();
@@ -188,7 +191,7 @@ real(
     const last = await summaryOf(second);
     assert.equal(last.objects, await objects());
     const old = { url: cluster.admin.url, caFile: cluster.caFile, token };
-    await sleep(11_000); // what the apiserver remembers of a token
+    await sleep(11_000); // the apiserver caches the review of a token for 10 s
     assert.is((await ask(old, { path: configmaps })).status, 401);
     figure(
       `client-go in a pod: ${calm.lists + calm.streamed} list through another token, another CA and both apiservers ` +

@@ -1,6 +1,7 @@
 /**
- * A certificate for watchkeeper from Kubernetes itself, by the words of docs/certificates.md: `pki csr`, `kubectl apply`,
- * `kubectl certificate approve`, the controller that signs in kube-controller-manager. Then the proxy comes with it.
+ * Kubernetes itself issues a certificate for watchkeeper, as docs/certificates.md describes: `pki csr`, `kubectl
+ * apply`, `kubectl certificate approve`, and the signing controller of kube-controller-manager. Then the proxy
+ * authenticates to the apiservers with it.
  */
 import { X509Certificate } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -47,7 +48,7 @@ test.after(async () => {
 
 const bin = join(import.meta.dirname, "../../bin/watchkeeper.js");
 
-/** As the page says it. Returns where the key and the manifest are. */
+/** Runs the command of docs/certificates.md. Returns the paths of the key and of the manifest. */
 async function requested(name: string, signerName: string): Promise<{ key: string; manifest: string }> {
   const dir = join(cluster.folder, name);
   const words = ["pki", "csr", "--dir", dir, "--signer", signerName, "--name", name];
@@ -62,13 +63,13 @@ async function kubectl(...words: readonly string[]): Promise<string> {
   return out;
 }
 
-/** Its certificate, PEM; "" while there is none. */
+/** Returns the certificate of this request as PEM; "" as long as there is none. */
 async function signed(name: string): Promise<string> {
   const text = await kubectl("get", "csr", name, "-o", "jsonpath={.status.certificate}");
   return Buffer.from(text, "base64").toString();
 }
 
-/** The certificate that Kubernetes signs for this name, with its key. */
+/** Requests a certificate with this name, and returns the one that Kubernetes signs, with its key. */
 async function certificateFor(name: string): Promise<Pair> {
   const { key: keyFile, manifest } = await requested(name, clientSigner);
   await kubectl("apply", "-f", manifest);
@@ -88,7 +89,7 @@ async function certificateFor(name: string): Promise<Pair> {
   return { certFile, keyFile };
 }
 
-/** The name that an apiserver reads in this certificate. */
+/** Returns the user name that an apiserver reads from this certificate. */
 async function nameOf(url: string, pair: Pair): Promise<string> {
   const user = await whoIs({ url, caFile: cluster.caFile, pair });
   return typeof user === "number" ? String(user) : user.username;

@@ -1,6 +1,6 @@
 /**
- * Traces at OpenTelemetry's own collector, from requests through watchkeeper to kube-apiservers with an audit log: each
- * request's span is joined with the lines of the audit log by its Audit-ID, and a watch's span has the watch's move.
+ * Traces of requests through watchkeeper to kube-apiservers, received by the OpenTelemetry Collector. The span of each
+ * request has the Audit-ID of the request's lines in the audit log. The span of a watch contains the watch's migration.
  */
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -33,7 +33,7 @@ const policy = {
 
 test.before(async () => {
   if (!real.canRun) return;
-  // A folder of its own, because the apiservers need the policy when they start.
+  // A separate folder, because the apiservers need the policy file when they start.
   const { folder: own } = runFolder();
   auditFile = join(own, "audit.log");
   writeFileSync(join(own, "policy.json"), JSON.stringify(policy));
@@ -93,7 +93,7 @@ type Batch = {
   }[];
 };
 
-/** The spans that the collector has printed. */
+/** Returns the spans that the collector has printed. */
 function collected(): readonly Span[] {
   const lines = readFileSync(collector.logFile, "utf8")
     .split("\n")
@@ -133,10 +133,10 @@ function ofAlice(): Parameters<typeof ask>[0] {
   return { url: proxy.url, caFile: cluster.caFile, token: alice };
 }
 
-/** The client's own span, as an instrumented client sends it. */
+/** Trace id and span id of the client's own span, as an instrumented client sends them. */
 const parent = { traceId: randomBytes(16).toString("hex"), spanId: randomBytes(8).toString("hex") };
 
-/** A watch of configmaps from this version, with the client's own span. Its end is the end of the socket. */
+/** Opens a watch of ConfigMaps from this version, as part of the client's own span. `end` closes its socket. */
 function watchFrom(version: string): { readonly opened: Promise<number>; readonly end: () => void } {
   const { promise: opened, resolve, reject } = Promise.withResolvers<number>();
   const sent = request(
@@ -174,7 +174,7 @@ real("the spans of requests and of a moved watch join the audit log by their Aud
   assert.ok(status === 200 || status === 403, `${status}`);
   const isWatched = (): boolean => audited().some(({ verb }) => verb === "watch");
   await until(() => "a watch in the audit log", isWatched, 20_000);
-  // Whichever apiserver has the watch: both are restarted, one after the other.
+  // Both apiservers are restarted one after the other, so the one that has the watch is among them.
   for (const apiserver of cluster.apiservers) {
     await apiserver.restart();
     await proxy.settled(2, 60_000);
@@ -218,7 +218,8 @@ real("the spans of requests and of a moved watch join the audit log by their Aud
     ({ name, parentSpanId }) => name === "watchkeeper.move" && parentSpanId === root?.spanId,
   );
   assert.ok(moves.length >= 1, proxy.tail());
-  // The watch's audit lines: one request at each apiserver that had it, under one Audit-ID.
+  // The watch's lines in the audit log: one request at each apiserver that served the watch, all with the same
+  // Audit-ID.
   const ofWatch = byId.get(root?.of["audit-id"] ?? "") ?? [];
   const received = ofWatch.filter(({ stage }) => stage === "RequestReceived").length;
   assert.ok(received >= 2, `${received} requests of the watch at the apiservers`);

@@ -1,4 +1,7 @@
-/** A person's own kubectl through `watchkeeper try`, with each kind of credentials that a kubeconfig may hold; and `pki csr`. */
+/**
+ * A user's own kubectl through `watchkeeper try`, with each kind of credentials that a kubeconfig may contain; and `pki
+ * csr`.
+ */
 import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -23,7 +26,7 @@ test.after(async () => {
 
 const bin = fileURLToPath(new URL("../../bin/watchkeeper.js", import.meta.url));
 
-/** A kubeconfig for the first apiserver. */
+/** Writes a kubeconfig for the first apiserver. */
 function kubeconfig(name: string, user: object): string {
   const file = join(cluster.folder, `try-${name}`);
   const server = { server: cluster.apiserver(0).url, "certificate-authority": cluster.caFile };
@@ -34,14 +37,14 @@ function kubeconfig(name: string, user: object): string {
   return file;
 }
 
-/** A credential plugin that prints this status, and notes that it was run. */
+/** Writes a credential plugin that prints this status and records each run. */
 function plugin(name: string, status: object): object {
   const file = join(cluster.folder, `plugin-${name}`);
   const credential = { apiVersion: "client.authentication.k8s.io/v1", kind: "ExecCredential", status };
   writeFileSync(`${file}.json`, JSON.stringify(credential), { mode: 0o600 });
   writeFileSync(file, '#!/bin/sh\necho run >> "$0.runs"\ncat "$0.json"\n');
   chmodSync(file, 0o755);
-  // Beside the kubeconfig: what it names is relative to it.
+  // The plugin is in the kubeconfig's folder, because paths in a kubeconfig are relative to that folder.
   const apiVersion = "client.authentication.k8s.io/v1";
   return { exec: { apiVersion, command: `./plugin-${name}`, interactiveMode: "IfAvailable" } };
 }
@@ -71,7 +74,7 @@ class Trial {
     return this.#call.says(pattern, 45_000);
   }
 
-  /** The user that the apiserver takes kubectl for. */
+  /** Returns the user that the apiserver recognizes for kubectl's credentials. */
   async whoami(args: readonly string[] = []): Promise<{ username: string; groups: readonly string[] }> {
     const said = await this.kubectl(["auth", "whoami", "-o", "json", ...args]);
     assert.is(said.code, 0, said.err);
@@ -92,7 +95,7 @@ class Trial {
 
 const pem = (file: string): string => readFileSync(file, "utf8");
 
-/** Alice's certificate: another user than any token's. */
+/** Issues a certificate for carol, a user who has no token. */
 function carol(): { readonly certFile: string; readonly keyFile: string } {
   return cluster.pki.issue({ name: "carol", subject: "/O=readers/CN=carol" });
 }
@@ -112,7 +115,7 @@ real("a client certificate is shown for kubectl, whose own key the cluster never
   const trial = await Trial.start("certificate", { "client-certificate": certFile, "client-key": keyFile });
   const { username, groups } = await trial.whoami();
   assert.equal([username, groups.includes("readers")], ["carol", true]);
-  // No other user on this machine is carol: a client without the written key is anonymous.
+  // Another user of this machine cannot act as carol: a client without the key that `try` wrote is not authenticated.
   const server = /"server": "([^"]+)"/.exec(pem(trial.kubeconfig))?.[1] ?? "";
   const bare = ["--insecure-skip-tls-verify", "--kubeconfig=/dev/null", `--server=${server}`, "--token=none"];
   assert.match((await trial.kubectl([...bare, "get", "namespaces"])).err, /Unauthorized|logged in/);

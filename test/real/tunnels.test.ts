@@ -8,7 +8,7 @@ import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, figure, pathOf, testWith } from "./rig/parts.ts";
 import { Proxy } from "./rig/proxy.ts";
 
-/** What becomes of a running exec when the apiserver that carries it is in trouble, and when another one is. */
+/** What happens to a running exec when its own apiserver has a fault, and when another apiserver has one. */
 const test = suite("real/tunnels");
 const real = testWith(test, [...clusterNeeds, "kubectl"]);
 
@@ -30,7 +30,8 @@ test.after(async () => {
   if (real.canRun) await cluster.stop();
 });
 
-// Another one for each: what came back from the fault before would be filled slowly, and take no exec.
+// A new proxy for each test: after a fault, the proxy would send new work to the recovered apiserver only gradually,
+// and no exec.
 test.before.each(async () => {
   if (!real.canRun) return;
   const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
@@ -51,7 +52,7 @@ function kubectl(args: readonly string[], input?: string): Call {
 
 type Exec = { readonly call: Call; endedAt: number };
 
-/** An exec that says a line when it is given one, and when it ended. */
+/** Starts an exec that returns each line it gets, and records when it ended. */
 async function exec(): Promise<Exec> {
   const call = kubectl(["exec", "-i", "shell", "--", "cat"]);
   const own = { call, endedAt: Number.NaN };
@@ -64,9 +65,9 @@ async function exec(): Promise<Exec> {
   return own;
 }
 
-/** Two, which the proxy puts on two apiservers. */
+/** Starts two execs. The proxy sends them to different apiservers. */
 async function pair(): Promise<[Exec, Exec]> {
-  // Before it has heard of one of them, both would go to the other.
+  // If the proxy knew only one apiserver as ready, it would send both execs there.
   await proxy.settled(2);
   const first = await exec();
   return [first, await exec()];

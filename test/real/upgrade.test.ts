@@ -1,6 +1,6 @@
 /**
- * A rolling upgrade of three apiservers from 1.35 to 1.36 under load; all upgrades: `npm run test:versions`. It needs a
- * kube-apiserver that `prepare.sh` builds only when it is named, so without one the suite is skipped, in CI too.
+ * A rolling upgrade of three apiservers from 1.35 to 1.36 under load; `npm run test:versions` runs all upgrades.
+ * `prepare.sh` builds the older kube-apiserver only if it is named. Without it, the suite is skipped, also in CI.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

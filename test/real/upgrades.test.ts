@@ -1,6 +1,6 @@
 /**
- * watchkeeper itself upgraded under load, in short: two static pods behind Debian's keepalived, each replaced once as the
- * kubelet replaces it. All shapes, fifty times: `npm run test:upgrades`.
+ * A short test of upgrades of watchkeeper itself under load: two static pods behind Debian's keepalived, each replaced
+ * once as the kubelet replaces it. `npm run test:upgrades` tests each deployment shape with fifty upgrades.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

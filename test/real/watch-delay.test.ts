@@ -1,6 +1,6 @@
 /**
- * How late watches deliver a write, as watchkeeper measures it, beside etcd's own watch: one apiserver is near, and every
- * piece to and from the other is on its way for a while. All is observed on one machine, by one clock.
+ * The delay of watch events as watchkeeper measures it, compared with etcd's own watch. One apiserver is near; all data
+ * to and from the other is delayed. All times come from one clock.
  */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
@@ -24,7 +24,10 @@ const writes = 40;
 let cluster: Cluster;
 let proxy: Proxy;
 let far: Far;
-/** Closed at the end, also if the test fails: open sockets keep the process alive. */
+/**
+ * HTTP/2 sessions of the test. They are closed at the end even if the test fails, because open sockets keep the process
+ * alive.
+ */
 const sessions: ClientHttp2Session[] = [];
 let stopFollowing = (): void => {};
 
@@ -58,7 +61,7 @@ function session(): ClientHttp2Session {
 
 const authorization = `Bearer ${users.admin.token}`;
 
-/** A watch of all configmaps, and when it has delivered each version. */
+/** A watch of all ConfigMaps, with the time at which it delivered each version. */
 class Watch {
   readonly at = new Map<string, number>();
 
@@ -99,7 +102,7 @@ function create(on: ClientHttp2Session, name: string): Promise<Answer> {
   });
 }
 
-/** A connection whose client is bound to the near apiserver: its writes are answered at once. */
+/** Returns a connection that is bound to the near apiserver, so that the responses to its writes are not delayed. */
 async function nearWriter(): Promise<ClientHttp2Session> {
   for (let number = 0; number < 10; number += 1) {
     const writer = session();
@@ -110,7 +113,7 @@ async function nearWriter(): Promise<ClientHttp2Session> {
   throw new Error("No connection of ten leads to the near apiserver");
 }
 
-/** Number and sum in ms of the delays that watchkeeper has measured at a backend. */
+/** Returns the number of the delays that watchkeeper has measured at a backend, and their sum in milliseconds. */
 async function measured(backend: string): Promise<readonly [count: number, sumMs: number]> {
   const text = await (await fetch(`${proxy.metricsUrl}/metrics`)).text();
   const [count = 0, sum = 0] = ["count", "sum"].map((what) => {
@@ -143,7 +146,7 @@ real(
     );
     const writer = await nearWriter();
     const { version: from } = await create(writer, "from");
-    // Clients that come one after the other are bound to backends in turn.
+    // The proxy binds consecutive new clients to the backends in turn.
     const watches = [new Watch(from), new Watch(from)];
     await sleep(4000);
     const errors = { near: [] as number[], far: [] as number[] };

@@ -8,7 +8,7 @@ import { kustomizeOperations } from "./kustomize.ts";
 import type { Operation } from "./operation.ts";
 import { libraryOperations } from "./programs.ts";
 
-/** Besides what every cluster of the rig needs. */
+/** What these clients need in addition to `clusterNeeds`. */
 export const clientsNeeds: readonly Need[] = ["kube-controller-manager"];
 
 const all: readonly Operation[] = [
@@ -24,8 +24,8 @@ const all: readonly Operation[] = [
 ];
 
 /**
- * Operations of the clients whose names begin with one of `names`; of all, if there is none. `say` gets a line for each
- * client that this machine lacks.
+ * Returns the operations of the clients whose names begin with one of `names`; of all clients if `names` is empty.
+ * Calls `say` with a line for each client whose programs this machine lacks.
  */
 export function operationsOf(names: readonly string[], say: (line: string) => void): readonly Operation[] {
   const wanted = all.filter(

@@ -1,16 +1,22 @@
-/** curl of Debian, over HTTP/1.1 and HTTP/2: each response with its status line and its headers. */
+/** Debian's curl over HTTP/1.1 and HTTP/2. The status line and the header fields of each response are compared too. */
 import * as assert from "uvu/assert";
 import { eventsOf, type Operation, type Scene, watchedEvents } from "./operation.ts";
 
-/** Go's server, which apiservers use, knows the length of a longer body over HTTP/1.1 only if the handler sets it. */
+/**
+ * Largest body, in bytes, for which Go's HTTP/1.1 server sets Content-Length itself. Apiservers use this server; for a
+ * longer body, the handler must set the field.
+ */
 const knownLength = 2_048;
 
-/** In HTTP/1.1 it says nothing: every connection is kept. */
+/** `Connection: keep-alive` means nothing in HTTP/1.1, where every connection is persistent by default. */
 const isKept = /^connection: keep-alive$/i;
 
 const varying = /^(audit-id|x-kubernetes-pf-\S+|date):.*/;
 
-/** The response as it is compared. The order and the letter case of header names mean nothing, and some values vary. */
+/**
+ * Returns the response in the form in which it is compared: the order and the letter case of header names do not
+ * matter, and some values vary.
+ */
 export function compared(response: string): string {
   const [status = "", ...headers] = headOf(response).split("\r\n");
   const told = headers
@@ -22,8 +28,9 @@ export function compared(response: string): string {
 }
 
 /**
- * The length varies with the digits of a version, so it is compared with the body. A long response over HTTP/1.1 has no
- * length directly, and the one that an apiserver gives over HTTP/2 through the proxy.
+ * Content-Length varies with the number of digits of a resource version, so it is compared with the body's length. A
+ * long response over HTTP/1.1 has no Content-Length if it comes directly from an apiserver. Through the proxy it has
+ * the one that the apiserver sends over HTTP/2.
  */
 function lengthTold(line: string, status: string, body: string): string {
   const bytes = Buffer.byteLength(body);
@@ -43,7 +50,10 @@ function bodyOf(response: string): string {
   return response.slice(response.indexOf(blankLine) + blankLine.length);
 }
 
-/** Another status is no wrong data: it may be the response to a write that was lost (outcome.ts). */
+/**
+ * Throws an error if the response has another status. The error is no assertion, which would mean wrong data: the
+ * failure of an apiserver during a write may explain the status (outcome.ts).
+ */
 export function hasStatus(response: string, status: number): void {
   const [, told] = /^HTTP\/\S+ (\d+)/.exec(response) ?? [];
   if (told !== String(status)) throw new Error(`Status ${told} instead of ${status}: ${response}`);
@@ -98,7 +108,7 @@ async function requests(scene: Scene, version: string): Promise<void> {
   await curl.send(200, "PUT", one, object("two"));
   await curl.send(200, "PATCH", one, { data: { key: "three" } }, "application/merge-patch+json");
   assert.match(await curl.is(200, all), '"three"');
-  await curl.is(405, one, ["-I"]); // apiservers answer so
+  await curl.is(405, one, ["-I"]); // apiservers do not support HEAD here
   await curl.is(200, `${all}?limit=1`, ["-H", "Accept: application/json;as=Table;v=v1;g=meta.k8s.io"]);
   await curl.is(200, one, ["-X", "DELETE"]);
   await curl.is(404, one);

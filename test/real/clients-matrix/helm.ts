@@ -1,4 +1,6 @@
-/** helm: a release from install to uninstall, and `--wait` for a Deployment. */
+/**
+ * helm commands for a release from its install to its uninstall, and an install that waits for a Deployment (`--wait`).
+ */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
@@ -56,7 +58,7 @@ async function release(scene: Scene): Promise<void> {
   await is("green");
   await helm(["history", "x"]);
   await helm(["list"]);
-  // In any order of kinds.
+  // The kinds may be in any order.
   await helm(["status", "x", "--show-resources"], {
     shows: ({ out }) => out.split("\n").toSorted().join("\n"),
   });

@@ -1,4 +1,7 @@
-/** kubectl where bytes flow both ways: logs, exec, attach, cp, port-forward, debug; over websocket and SPDY. */
+/**
+ * kubectl commands in which bytes flow both ways (logs, exec, attach, cp, port-forward, debug), over websocket and
+ * SPDY.
+ */
 import { randomBytes } from "node:crypto";
 import { readFileSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
@@ -9,7 +12,7 @@ import type { Program } from "../rig/parts.ts";
 import { type Act, type Kubectl, operations } from "./kubectl.ts";
 import { arrivedWhole, type Operation, type Scene } from "./operation.ts";
 
-/** What forwarded ports lead to: large enough for many windows. */
+/** Body that the web server below sends: large enough to fill a flow-control window many times. */
 const page = randomBytes(2_000_000);
 
 /** The web server that all forwarded ports lead to. */
@@ -72,7 +75,7 @@ function execOpen(env: Env): Act {
 
 const fallback = /falling back to streaming logs/;
 
-/** Writes to the container, reads its answers and its log. */
+/** Writes to the container, and waits for its responses and for its log. */
 async function converse(kubectl: Kubectl, scene: Scene, args: readonly string[], env: Env): Promise<void> {
   const attached = kubectl.start(args, { env });
   const name = scene.namespace;
@@ -80,7 +83,7 @@ async function converse(kubectl: Kubectl, scene: Scene, args: readonly string[],
   await attached.says(new RegExp(`heard ${name} before`));
   await scene.hold();
   attached.write(`${name} after\n`);
-  // If the attach ends, kubectl debug follows the log instead.
+  // If the attach fails, kubectl debug follows the log instead.
   if (fallback.test(await attached.says(new RegExp(`heard ${name} after|${fallback.source}`)))) {
     attached.signal("SIGINT");
     throw new Error(`The attach has ended: ${(await attached.ended).err}`);
@@ -97,7 +100,7 @@ function attach(env: Env): Act {
   };
 }
 
-/** Adds a container to a running pod, waits for it, and attaches to it. */
+/** Adds an ephemeral container to a running pod, waits for it, and attaches to it. */
 async function debug(kubectl: Kubectl, scene: Scene): Promise<void> {
   await scene.pod("shell");
   const args = ["debug", "-i", "shell", "--image=tools", "--container=debugger", "--profile=general"];

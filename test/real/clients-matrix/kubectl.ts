@@ -1,4 +1,4 @@
-/** kubectl: reads, writes, and what waits for a change. */
+/** kubectl commands that read, write, or wait for a change. */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import * as assert from "uvu/assert";
@@ -6,7 +6,7 @@ import type { Call, CallOptions, Output } from "../rig/call.ts";
 import { type Program, pathOf } from "../rig/parts.ts";
 import { eventsOf, type Operation, type Run, type Scene, waitFlag, watchedEvents } from "./operation.ts";
 
-/** One kubectl in one scene. */
+/** Runs one kubectl program within one scene. */
 export class Kubectl {
   readonly #program: Program;
   readonly #scene: Scene;
@@ -42,7 +42,7 @@ function configMap(value: string): string {
   return JSON.stringify(object);
 }
 
-/** Fails unless the apiserver has this value in the ConfigMap. */
+/** Fails unless the ConfigMap "a" has this value on the apiserver. */
 async function holds(scene: Scene, value: string): Promise<void> {
   assert.is((await scene.object<Data>(scene.path("configmaps/a")))?.data["key"], value);
 }
@@ -121,7 +121,7 @@ async function kustomize(kubectl: Kubectl, scene: Scene): Promise<void> {
   await kubectl.run(["delete", "-k", overlay]);
 }
 
-/** A base with a ConfigMap, and an overlay that renames and patches it. Returns the overlay's folder. */
+/** Writes a base with a ConfigMap, and an overlay that renames and patches it. Returns the overlay's folder. */
 export function writeKustomization(scene: Scene): string {
   const [base, overlay] = [join(scene.folder, "base"), join(scene.folder, "overlay")];
   for (const folder of [base, overlay]) mkdirSync(folder);
@@ -142,7 +142,7 @@ async function getWatch(kubectl: Kubectl, scene: Scene): Promise<void> {
   await scene.changeConfigMaps();
   await watch.says(/ADDED +last/);
   watch.signal("SIGINT");
-  // Since 1.34, kubectl ends by the signal itself.
+  // From 1.34 on, kubectl does not catch the signal but is killed by it.
   const { out, err } = await watch.ended;
   scene.shown.push(out, err);
   const events = out.matchAll(/^([A-Z]+) +([a-z]+) /gm);
@@ -161,7 +161,7 @@ async function wait(kubectl: Kubectl, scene: Scene): Promise<void> {
   await kubectl.end(waiting, args);
 }
 
-/** It returns when the object is gone, and a finalizer keeps it. */
+/** `kubectl delete` returns when the object is gone. A finalizer keeps the object until the test removes it. */
 async function deleteAndWait(kubectl: Kubectl, scene: Scene): Promise<void> {
   const path = scene.path("configmaps/kept");
   await scene.create("configmaps", "ConfigMap", "kept", {
@@ -180,7 +180,10 @@ const deployments = (scene: Scene): string => `/apis/apps/v1/namespaces/${scene.
 
 type Pods = { readonly items: readonly { readonly metadata: { readonly name: string } }[] };
 
-/** A Deployment whose pods are on a node without a kubelet: they are ready when `letRun` says so. */
+/**
+ * A Deployment whose pods are on a node without a kubelet, so that they are ready only after `letRun` has set their
+ * status.
+ */
 async function rolloutStatus(kubectl: Kubectl, scene: Scene): Promise<void> {
   const selector = { matchLabels: { app: "web" } };
   const pod = { nodeName: "nowhere", containers: [{ name: "main", image: "none" }] };
@@ -197,7 +200,7 @@ async function rolloutStatus(kubectl: Kubectl, scene: Scene): Promise<void> {
   await kubectl.end(status, args);
 }
 
-/** The Deployment's controller has made its pod, and says so in the status. */
+/** Resolves when the Deployment's controller has created its pod and has counted the pod in the Deployment's status. */
 export async function untilPods(scene: Scene): Promise<void> {
   type Deployments = {
     readonly items: readonly { readonly status: { readonly unavailableReplicas?: number } }[];
@@ -208,7 +211,7 @@ export async function untilPods(scene: Scene): Promise<void> {
   });
 }
 
-/** What a kubelet says of each pod here when its containers run. */
+/** Sets the status of each pod in the namespace to what a kubelet reports when its containers run. */
 export async function letRun(scene: Scene): Promise<void> {
   const conditions = ["Ready", "ContainersReady"].map((type) => ({ type, status: "True" }));
   for (const { metadata } of (await scene.object<Pods>(scene.path("pods")))?.items ?? []) {
@@ -218,7 +221,7 @@ export async function letRun(scene: Scene): Promise<void> {
   }
 }
 
-/** The node has no kubelet, and a finalizer keeps its pod until the test lets it go. */
+/** `kubectl drain` of a node without a kubelet. A finalizer keeps the node's pod until the test removes it. */
 async function drain(kubectl: Kubectl, scene: Scene): Promise<void> {
   const node = { apiVersion: "v1", kind: "Node", metadata: { name: scene.namespace } };
   const nodePath = `/api/v1/nodes/${scene.namespace}`;
@@ -291,7 +294,7 @@ const long: Readonly<Record<string, Act>> = {
   proxy,
 };
 
-/** `acts` as operations of one kubectl. */
+/** Returns an operation of this kubectl for each of `acts`. */
 export function operations(
   client: string,
   program: Program,

@@ -1,4 +1,6 @@
-/** kustomize renders objects and connects to no apiserver: kubectl applies, compares and deletes them. */
+/**
+ * kustomize renders objects and connects to no apiserver. kubectl applies, compares and deletes the rendered objects.
+ */
 import * as assert from "uvu/assert";
 import { byBuild } from "../rig/built.ts";
 import { pathOf } from "../rig/parts.ts";

@@ -1,4 +1,7 @@
-/** One operation of one client, and what one run of it has: a namespace and a folder of its own, and an address. */
+/**
+ * One operation of one client, and the scene in which it runs: a namespace and a folder of its own, and the address of
+ * a server.
+ */
 
 import { createHash } from "node:crypto";
 import { mkdirSync } from "node:fs";
@@ -11,43 +14,52 @@ import type { Cluster } from "../rig/cluster.ts";
 import type { Need } from "../rig/parts.ts";
 
 export type Operation = {
-  /** "kubectl 1.36" */
+  /** Name of the client, such as "kubectl 1.36". */
   readonly client: string;
   readonly name: string;
-  /** Besides a cluster. */
+  /** What the operation needs in addition to a cluster. */
   readonly needs: readonly Need[];
-  /** Builds what only this client needs. Returns what the machine lacks for that, or undefined. */
+  /** Builds programs that only this client needs. Returns what the machine lacks for that build, or undefined. */
   readonly prepare?: () => string | undefined;
-  /** True if it is in the middle of its work while `Scene.hold` lasts. */
+  /** True if the operation calls `Scene.hold` in the middle of its work, so that an apiserver can fail then. */
   readonly isLong: boolean;
-  /** The path, in its namespace, of what lives on one apiserver and ends with it. Default: whatever has to do with a pod. */
+  /**
+   * Path, relative to the namespace, of requests whose stream lives on one apiserver and ends with it. Default: every
+   * request for a pod.
+   */
   readonly tunnel?: string;
-  /** Rejects if its outcome is wrong. Adds what the client showed to the scene. */
+  /** Runs the operation. Rejects if its outcome is wrong. Adds what the client printed to the scene. */
   run(scene: Scene): Promise<void>;
 };
 
 export type Setting = {
   readonly cluster: Cluster;
   readonly namespace: string;
-  /** The apiserver or the proxy, as the client connects to it. */
+  /** The server that the client connects to: an apiserver or the proxy. */
   readonly server: Server & { readonly token: string };
   readonly kubeconfigFile: string;
-  /** Resolves when the operation may continue: at once, unless an apiserver is to fail meanwhile. */
+  /**
+   * Resolves when the operation may continue. That is at once, unless an apiserver is to fail in the middle of the
+   * operation.
+   */
   readonly hold: () => Promise<void>;
 };
 
 export type Run = CallOptions & {
-  /** Default: 0. */
+  /** Exit code that the client must have. Default: 0. */
   readonly exit?: number;
-  /** What of the client's output is compared. Default: all of it. */
+  /** Returns the part of the client's output that is compared. Default: all of the output. */
   readonly shows?: (said: Output) => string;
 };
 
-/** For clients that end after a time: longer than all operations of a round take to begin, five kubectls on two cores. */
+/**
+ * Time limit for clients that have such a flag. It exceeds the time that all operations of a round need to start, with
+ * five kubectls at a time on two cores.
+ */
 export const waitFlag = "--timeout=200s";
 /** A client that still runs after this time hangs. */
 const clientMs = 220_000;
-/** A Java program alone takes 15 s to begin on a busy machine. */
+/** How long to wait for a line of a client. The start of a Java program alone takes 15 s on a busy machine. */
 const saysMs = 60_000;
 
 type Labels = Readonly<Record<string, string>>;
@@ -59,7 +71,7 @@ export class Scene {
   readonly kubeconfigFile: string;
   readonly folder: string;
   readonly hold: () => Promise<void>;
-  /** What the client has shown so far. */
+  /** What the client has printed so far. */
   readonly shown: string[] = [];
   readonly #calls = new Set<Call>();
 
@@ -78,7 +90,7 @@ export class Scene {
     await this.order({ method: "POST", path: "/api/v1/namespaces", body });
   }
 
-  /** HOME keeps caches of clients out of the real one, and out of each other's. */
+  /** HOME is the scene's folder, so that clients share no cache with each other or with the user's own home. */
   start(command: string, args: readonly string[], options: CallOptions = {}): Call {
     const env = { HOME: this.folder, ...options.env };
     const call = new Call(command, args, { timeoutMs: clientMs, saysMs, ...options, env });
@@ -87,14 +99,14 @@ export class Scene {
     return call;
   }
 
-  /** Runs a client to its end. */
+  /** Runs a client and waits until it exits. */
   async run(command: string, args: readonly string[], options: Run = {}): Promise<Output> {
     const call = this.start(command, args, options);
     if (options.input === undefined) call.endInput();
     return this.end(call, args, options);
   }
 
-  /** Waits for the client's end, and adds what it showed. */
+  /** Waits until the client exits, checks its exit code, and adds what it printed. */
   async end(call: Call, args: readonly string[], options: Run = {}): Promise<Output> {
     const said = await call.ended;
     const { exit = 0, shows = ({ out, err }) => `${out}${err}` } = options;
@@ -105,19 +117,19 @@ export class Scene {
     return said;
   }
 
-  /** True if every client ends by itself within this time. */
+  /** True if all clients of the scene exit by themselves within this time. */
   async hasEnded(ms: number): Promise<boolean> {
     const ended = [...this.#calls].map((call) => call.ended);
     return Promise.race([Promise.all(ended).then(() => true), sleep(ms, false)]);
   }
 
-  /** Ends what still runs. */
+  /** Kills the clients that still run. */
   async stop(): Promise<void> {
     for (const call of this.#calls) call.signal("SIGKILL");
     await Promise.all([...this.#calls].map(({ ended }) => ended));
   }
 
-  /** A request of the test itself, to an apiserver that never fails. */
+  /** Sends a request of the test itself to an apiserver that never fails. */
   order(question: Question): Promise<string> {
     return order(this.cluster.admin, question);
   }
@@ -136,7 +148,10 @@ export class Scene {
     return this.create("configmaps", "ConfigMap", name, { data: { key: value } });
   }
 
-  /** Changes of ConfigMaps during a watch that has seen the ConfigMap "first": `watchedEvents` from the second on. */
+  /**
+   * Changes ConfigMaps during a watch that has already delivered the ConfigMap "first". These changes cause the events
+   * of `watchedEvents` from the second one on.
+   */
   async changeConfigMaps(): Promise<void> {
     await this.patch(this.path("configmaps/first"), { data: { key: "two" } });
     await this.order({ method: "DELETE", path: this.path("configmaps/first") });
@@ -147,7 +162,7 @@ export class Scene {
     return this.order({ method: "PATCH", path, body, contentType: "application/merge-patch+json" });
   }
 
-  /** The object as an apiserver has it; undefined if there is none. */
+  /** Returns the object that the apiserver has, or undefined if there is none. */
   async object<T>(path: string): Promise<T | undefined> {
     const { status, text } = await ask(this.cluster.admin, { path });
     if (status === 404) return undefined;
@@ -155,7 +170,7 @@ export class Scene {
     return JSON.parse(text) as T;
   }
 
-  /** Resolves when `isSo` does with true. */
+  /** Calls `isSo` repeatedly and resolves once it returns true. Rejects after `ms`. */
   async until(what: string, isSo: () => Promise<boolean>, ms = 20_000): Promise<void> {
     const deadline = Date.now() + ms;
     while (!(await isSo())) {
@@ -164,7 +179,7 @@ export class Scene {
     }
   }
 
-  /** A running pod, on the node that plays pods. */
+  /** Creates a pod on the node that KWOK simulates, and waits until it runs. */
   async pod(name: string, labels: Labels = {}): Promise<void> {
     const spec = { nodeName: this.cluster.node.name, containers: [{ name: "main", image: "none" }] };
     await this.create("pods", "Pod", name, { metadata: { name, labels }, spec });
@@ -176,7 +191,9 @@ export class Scene {
     );
   }
 
-  /** All pods write one log, so each line names its namespace; other lines are not shown. */
+  /**
+   * All pods write to one log, so each line begins with its namespace. `ownLines` drops the lines of other namespaces.
+   */
   log(line: string): string {
     const marked = `${this.namespace} ${line}`;
     this.cluster.node.log(marked);
@@ -191,10 +208,10 @@ export class Scene {
   }
 }
 
-/** All events of such a watch. */
+/** All events of a watch during which `changeConfigMaps` runs, with the ConfigMap "first" as its initial state. */
 export const watchedEvents = ["ADDED first", "MODIFIED first", "DELETED first", "ADDED last"] as const;
 
-/** Events of a watch in JSON, by its body. */
+/** Returns the events in the body of a JSON watch. */
 export function eventsOf(body: string): readonly string[] {
   type Event = { readonly type: string; readonly object: { readonly metadata: { readonly name: string } } };
   const events = body.split("\n").filter((line) => line !== "");
@@ -208,8 +225,9 @@ function hashOf(bytes: Uint8Array): string {
 }
 
 /**
- * Fails unless all bytes arrived. If only the first of them arrived, the error is that of a session that ended early, which
- * the failure of its apiserver may explain (outcome.ts). Other bytes are wrong data, which nothing explains.
+ * Fails unless all bytes arrived. If only the first part of them arrived, the error says that the session ended early,
+ * which the failure of the session's apiserver may explain (outcome.ts). Other bytes are wrong data, which nothing
+ * explains.
  */
 export function arrivedWhole(arrived: Uint8Array, sent: Uint8Array): void {
   const { length } = arrived;
@@ -218,7 +236,7 @@ export function arrivedWhole(arrived: Uint8Array, sent: Uint8Array): void {
   assert.is(hashOf(arrived), hashOf(sent), `${length} bytes arrived`);
 }
 
-/** What differs between two runs of the same operation although both are right. */
+/** Text that differs between two correct runs of the same operation. */
 const varying: readonly (readonly [pattern: RegExp, name: string])[] = [
   [/\brun-\d{4}\b/g, "<namespace>"],
   [/\/\S*\/<namespace>/g, "<folder>"],

@@ -1,4 +1,4 @@
-/** What counts as a defect of the proxy when clients are compared. */
+/** Which differences between the runs of clients count as defects of the proxy. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
@@ -47,7 +47,7 @@ function failed(error: unknown, more: Partial<Failed> = {}): Failed {
 }
 
 const lost = lostUnanswered("api-0");
-/** As kubectl shows it. */
+/** The error as kubectl prints it. */
 const unknown = new Error(
   `Error from server: ${(JSON.parse(statusBody(lost, false)) as { message: string }).message}`,
 );
@@ -108,7 +108,7 @@ test("a session ends with its apiserver, when this apiserver fails and not other
   assert.is(cost({ tunnels: [{ backend: "api-1", at: 5_000 }] }), undefined);
   assert.is(cost({ tunnels: [{ ...tunnel, endedAt: 9_999 }] }), undefined);
   assert.is(cost({ tunnels: [{ ...tunnel, endedAt: 10_001 }] }), "ended with its apiserver");
-  // kubectl debug follows the log, if it loses what it is attached to.
+  // kubectl debug follows the log if its attach fails.
   assert.is(cost({ tunnels: [tunnel, { backend: "api-1", at: 50_000 }] }), "ended with its apiserver");
   assert.is(cost({ at: 9_999 }), undefined);
   assert.is(cost({ tunnels: [{ backend: "api-0", at: 90_001 }] }), undefined);
@@ -175,7 +175,7 @@ function response(version: string, fields: readonly string[], body: string): str
 test("curl compares the length that a response tells, if it can be the same", () => {
   for (const version of ["HTTP/1.1", "HTTP/2"]) {
     const told = compared(response(version, ["Content-Length: 5"], "a 999"));
-    // Another length, which is right as well.
+    // The length differs, and is correct too.
     const digits = compared(response(version, ["content-length: 6"], "a 1000"));
     assert.is(digits.replace("1000", "999"), told);
     assert.is.not(compared(response(version, [], "a 999")), told);
@@ -185,7 +185,7 @@ test("curl compares the length that a response tells, if it can be the same", ()
   const [kept, closed] = ["Connection: keep-alive", "Connection: close"];
   assert.is(compared(response("HTTP/1.1", [kept], "a")), compared(response("HTTP/1.1", [], "a")));
   assert.is.not(compared(response("HTTP/1.1", [closed], "a")), compared(response("HTTP/1.1", [], "a")));
-  // A HEAD has no body to compare it with.
+  // The response to HEAD has no body with which to compare the length.
   assert.is.not(
     compared(response("HTTP/2", ["content-length: 5"], "")),
     compared(response("HTTP/2", [], "")),

@@ -1,4 +1,4 @@
-/** What came of the runs, how they differ from the direct ones, and the table. */
+/** The outcomes of operations, how they differ from the outcomes of the direct runs, and the table of results. */
 import { Assertion } from "uvu/assert";
 import { isQuoted, isUnknown, isUnknownWrite, type Outage } from "../load/unknown-writes.ts";
 import type { Said } from "../rig/said.ts";
@@ -8,8 +8,8 @@ export const modes = ["direct", "through", "through with faults"] as const;
 export type Mode = (typeof modes)[number];
 
 /**
- * What the failure of an apiserver may cost an operation, as docs/compatibility.md says: a client that is connected to
- * this apiserver alone would lose the same, and more.
+ * What the failure of an apiserver may cost an operation (docs/compatibility.md). A client that is connected only to
+ * this apiserver would lose the same or more.
  */
 const costs = ["ended with its apiserver", "outcome of a write unknown"] as const;
 export type Cost = (typeof costs)[number];
@@ -17,34 +17,40 @@ export type Cost = (typeof costs)[number];
 export type Outcome = {
   readonly mode: Mode;
   readonly operation: Pick<Operation, "client" | "name">;
-  /** "api-0 killed"; "" if no apiserver failed meanwhile. */
+  /** Name of the fault, such as "api-0 killed"; "" if no apiserver failed during the run. */
   readonly fault: string;
-  /** What the client showed, without what varies. */
+  /** What the client printed, without the text that varies between runs. */
   readonly shown: string;
-  /** Why the outcome is wrong; undefined: it is right. */
+  /** Why the outcome is wrong. Undefined if it is right. */
   readonly failure?: string;
   readonly cost?: Cost;
 };
 
-/** A request for what lives on one apiserver. In Unix milliseconds; `endedAt`: undefined if no apiserver logged its end. */
+/**
+ * A request whose stream lives on one apiserver. Times are Unix milliseconds; `endedAt` is undefined if no apiserver
+ * logged its end.
+ */
 type Tunnel = { readonly backend: string; readonly at: number; readonly endedAt?: number };
 
 /** What is known of an operation that failed. */
 export type Failed = {
   readonly error: unknown;
-  /** When the client had failed. */
+  /** When the client failed, in Unix milliseconds. */
   readonly at: number;
-  /** True if the client still ran seconds later. */
+  /** True if the client still ran two seconds after its operation had failed. */
   readonly hangs: boolean;
-  /** By the apiservers' audit logs. */
+  /** Requests whose streams live on one apiserver, from the apiservers' audit logs. */
   readonly tunnels: readonly Tunnel[];
-  /** By the proxy's journal: requests that the proxy answered in the place of an apiserver. */
+  /** Entries of the proxy's log about requests that the proxy answered itself because the apiserver did not. */
   readonly unanswered: readonly Said[];
 };
 
 const anyNamespace = /\brun-\d{4}\b/;
 
-/** The entries about requests in this namespace. A request in no namespace may be one of any operation. */
+/**
+ * Returns the entries about requests in this namespace. A request without a namespace may be from any operation, so its
+ * entry is returned too.
+ */
 export function unansweredIn(journal: readonly Said[], namespace: string): readonly Said[] {
   return journal.filter(({ msg, URI }) => {
     const [named = namespace] = anyNamespace.exec(String(URI)) ?? [];
@@ -52,10 +58,13 @@ export function unansweredIn(journal: readonly Said[], namespace: string): reado
   });
 }
 
-/** As call.ts tells it: the client hung. */
+/** The text of call.ts for a client that hung. */
 const isHung = /killed after \d+ ms/;
 
-/** Returns the cost that explains the failure, or undefined: then it is a defect. Wrong data is never explained. */
+/**
+ * Returns the cost that explains the failure, or undefined if the failure is a defect of the proxy. Wrong data is
+ * always a defect.
+ */
 export function costOf({ error, at, hangs, tunnels, unanswered }: Failed, outage: Outage): Cost | undefined {
   const failure = messageOf(error);
   if (error instanceof Assertion || hangs || isHung.test(failure)) return undefined;
@@ -70,13 +79,13 @@ export function costOf({ error, at, hangs, tunnels, unanswered }: Failed, outage
   return isEnded && at >= outage.since ? "ended with its apiserver" : undefined;
 }
 
-/** An assertion's message is only half of it. */
+/** The message of an assertion does not contain the actual value. */
 export function messageOf(error: unknown): string {
   if (error instanceof Assertion) return `${error.message}: got ${String(error.actual)}`;
   return error instanceof Error ? error.message : String(error);
 }
 
-/** The tunnels of one apiserver whose paths contain `path`, by its log. */
+/** Returns the tunnels of one apiserver whose paths contain `path`, from its audit log. */
 export function tunnelsIn(log: string, backend: string, path: string): readonly Tunnel[] {
   const entries = log
     .split("\n")
@@ -103,7 +112,7 @@ function nameOf({ operation: { client, name } }: Outcome): string {
   return `${client}: ${name}`;
 }
 
-/** Returns the first line that differs. */
+/** Returns a text about the first line that differs. */
 function difference(one: string, other: string): string {
   const [a, b] = [one.split("\n"), other.split("\n")];
   const at = a.findIndex((line, index) => line !== b[index]);
@@ -111,7 +120,10 @@ function difference(one: string, other: string): string {
   return `directly "${a[line] ?? "nothing more"}", here "${b[line] ?? "nothing more"}"`;
 }
 
-/** What is wrong with it; undefined: it is right, and as it is directly, or the failure of an apiserver explains it. */
+/**
+ * Returns what is wrong with the outcome. Undefined if the operation succeeded and printed what it prints directly, or
+ * if the failure of an apiserver explains the difference.
+ */
 export function defectOf(outcome: Outcome, direct: Outcome | undefined): string | undefined {
   const { mode, fault, failure, cost, shown } = outcome;
   if (cost !== undefined) return undefined;
@@ -143,7 +155,10 @@ function cell(outcomes: readonly Outcome[], direct: Direct): string {
   return [`${right} of ${outcomes.length}`, ...told.map(([number, what]) => `${number} ${what}`)].join(", ");
 }
 
-/** Rows are operations of clients; with `byClient`, clients. "5 of 6": five runs were right and as they are directly. */
+/**
+ * Returns a table with a row for each operation of each client; with `byClient`, for each client. "5 of 6" means that
+ * five of six runs were right and printed what the direct run printed.
+ */
 export function table(outcomes: readonly Outcome[], byClient = false): string {
   const direct = directOf(outcomes);
   const rowOf = (one: Outcome): string => (byClient ? one.operation.client : nameOf(one));

@@ -1,4 +1,7 @@
-/** Plays operations directly at an apiserver, through the proxy, and through it while one apiserver in turn fails. */
+/**
+ * Runs operations directly at an apiserver, through the proxy, and through the proxy while one apiserver after the
+ * other fails.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -24,42 +27,52 @@ import {
 
 const auditPolicy = fileURLToPath(new URL("audit-policy.yaml", import.meta.url));
 
-/** Apiservers that fail in turn: the backends of the proxy. */
+/** Number of apiservers that fail in turn. They are the proxy's backends. */
 export const backendCount = 2;
-/** Operations at once, while none waits for a fault. */
+/** Number of operations that run at the same time, not counting those that wait for a fault. */
 const workers = 3;
-/** Some operations of the round are under way when the apiserver fails. */
+/**
+ * Milliseconds from the start of a round's short operations to its fault, so that some of them are in progress when the
+ * apiserver fails.
+ */
 const beforeMs = 500;
-/** Into a fault: some operations continue while the apiserver is away. */
+/**
+ * Milliseconds after the start of the fault at which the long operations continue, in rounds where they continue during
+ * the fault.
+ */
 const earlyMs = 2_000;
 
-/** How soon a client ends after its operation has failed. */
+/** A client that still runs this many milliseconds after its operation has failed hangs. */
 const hangMs = 2_000;
 
-/** Of a failure's text, at its beginning and at its end. */
+/** Characters of a failure's text that are kept at its beginning, and as many at its end. */
 const toldChars = 600;
 
 /** The fault of a round. */
 type Failing = {
-  /** "api-0 killed" */
+  /** Name of the fault, such as "api-0 killed". */
   readonly told: string;
-  /** Each call keeps an outcome that failed: only when the round is over, the logs have all that may explain it. */
+  /**
+   * One callback for each failed operation, which records its outcome. They are called at the end of the round, because
+   * only then do the logs contain all that may explain a failure.
+   */
   readonly failed: ((outage: Outage, journal: readonly Said[]) => void)[];
 };
 
 export type Plan = {
   readonly modes: readonly Mode[];
   readonly operations: readonly Operation[];
-  /** Of the third mode, one after the other. */
+  /** Faults of the mode "through with faults", one after the other. */
   readonly faults: readonly Planned[];
-  /** No fault begins later than so long after the start. */
+  /** No fault begins later than this many milliseconds after the start. */
   readonly maxMs: number;
   readonly say: (line: string) => void;
 };
 
 /**
- * Three apiservers. The last one is no backend of the proxy and never fails: KWOK and the controllers connect to it, and
- * so do the direct clients, and the test itself. So only what the clients do is at stake when an apiserver fails.
+ * A cluster with three apiservers. The last apiserver is no backend of the proxy and never fails. KWOK, the
+ * controllers, the direct clients and the test itself connect to it, so the failure of another apiserver affects only
+ * the clients under test.
  */
 export class Play {
   readonly #plan: Plan;
@@ -75,12 +88,12 @@ export class Play {
     this.#proxy = proxy;
   }
 
-  /** Resolves with all outcomes. */
+  /** Runs the plan and resolves with all outcomes. */
   static async run(plan: Plan): Promise<readonly Outcome[]> {
     const cluster = await startCluster({
       apiservers: backendCount + 1,
       pods: true,
-      // What an apiserver logs tells which tunnels it had.
+      // The audit log of an apiserver shows which tunnels the apiserver had.
       flags: ["--allow-privileged", `--audit-policy-file=${auditPolicy}`, "--audit-log-path=-"],
       etcdFlags: ["--watch-progress-notify-interval=5s"],
     });
@@ -115,7 +128,10 @@ export class Play {
     }
   }
 
-  /** All long operations are in the middle of their work when the apiserver fails; the others run one after the other. */
+  /**
+   * Runs one fault. All long operations are in the middle of their work when the apiserver fails; the short operations
+   * run one after the other until the end of the round.
+   */
   async #round(round: number, { fault, victim: number }: Planned): Promise<void> {
     const victim = this.#cluster.apiserver(number);
     const failing: Failing = { told: `${victim.name} ${fault.name}`, failed: [] };
@@ -128,7 +144,8 @@ export class Play {
     await sleep(beforeMs);
     const since = Date.now();
     const fails = fault.run(victim);
-    // In every other pair of rounds they continue while the apiserver is away, else when it is back.
+    // In two of every four rounds, the long operations continue during the fault. In the other two, they continue after
+    // it.
     if (Math.floor(round / 2) % 2 === 0) await sleep(earlyMs);
     else await fails;
     long.release();
@@ -145,7 +162,7 @@ export class Play {
     this.#plan.say(`round ${round + 1}: ${failing.told}; ${times.join(", ")}; over after ${passed()}`);
   }
 
-  /** Starts all long operations. Resolves when each is in the middle of its work, or has ended too early. */
+  /** Starts all long operations. Resolves when each of them is in the middle of its work or has ended too early. */
   async #hold(
     failing: Failing,
   ): Promise<{ readonly running: readonly Promise<void>[]; readonly release: () => void }> {
@@ -165,7 +182,9 @@ export class Play {
     return { running, release: released.resolve };
   }
 
-  /** Runs the operations that are not long, until the round is over. Each round begins with other ones. */
+  /**
+   * Runs the short operations again and again until the round is over. Each round begins with a different operation.
+   */
   async #loop(round: number, failing: Failing, stop: AbortSignal): Promise<void> {
     const short = this.#plan.operations.filter(({ isLong }) => !isLong);
     let next = round * 7;
@@ -178,7 +197,7 @@ export class Play {
     await Promise.all(Array.from({ length: workers }, work));
   }
 
-  /** Resolves when the operation is over. */
+  /** Runs one operation and records its outcome. Resolves when the operation is over. */
   async #one(
     operation: Operation,
     mode: Mode,
@@ -227,7 +246,7 @@ export class Play {
     this.#outcomes.push({ mode, operation: { client, name }, fault: failing?.told ?? "", shown, ...more });
   }
 
-  /** What the logs of the apiservers and of the proxy tell of the requests in this namespace. */
+  /** Returns what the logs of the apiservers and of the proxy contain about requests in this namespace. */
   #requests(
     namespace: string,
     { tunnel = "pods/" }: Operation,
@@ -242,7 +261,7 @@ export class Play {
   }
 }
 
-/** The controllers that Deployments need, of kube-controller-manager. */
+/** Starts kube-controller-manager with only the controllers that Deployments need. */
 function startControllers(cluster: Cluster): Child {
   return new Child({
     name: "kube-controller-manager",
@@ -269,7 +288,7 @@ async function inParallel<T>(
   await Promise.all(Array.from({ length: count }, work));
 }
 
-/** The text ends with what a client said last. */
+/** Returns the beginning and the end of the error's text. The end is what the client printed last. */
 function told(error: unknown): string {
   const text = messageOf(error);
   const cut = "\n[…]\n";

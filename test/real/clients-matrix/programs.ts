@@ -1,13 +1,16 @@
 /**
- * Clients that are libraries: one program each, `PROGRAM KUBECONFIG NAMESPACE crud|watch|exec|logs`.
+ * Clients that are libraries. Each has one program, `PROGRAM KUBECONFIG NAMESPACE crud|watch|exec|logs`, with these
+ * operations:
  *
- * - crud: creates, reads, replaces, patches, lists and deletes the ConfigMap "a"; one line for each result
- * - watch: lists ConfigMaps and says "listed"; then one line for each event, "ADDED first", until "last" is added
- * - exec: a shell in the pod "shell"; its input, output and exit code are those of the program
+ * - crud: creates, reads, replaces, patches, lists and deletes the ConfigMap "a", and prints one line for each result
+ * - watch: lists ConfigMaps and prints "listed"; then prints one line for each event, such as "ADDED first", until
+ *   "last" is added
+ * - exec: starts a shell in the pod "shell"; the shell's input, output and exit code are those of the program
  * - logs: follows the log of the pod "shell"
- * - websocket-watch: as watch, over a websocket; fabric8 only, whose default it is
+ * - websocket-watch: same as watch, over a websocket; only for fabric8, which uses websockets by default
  *
- * A program says "watch ended" and exits with 1 if a watch ends before it is told to, and never opens it again.
+ * If a watch ends before the program has ended it, the program prints "watch ended" and exits with 1. It never reopens
+ * a watch.
  */
 import { fileURLToPath } from "node:url";
 import * as assert from "uvu/assert";
@@ -44,7 +47,7 @@ const libraries: readonly Library[] = [
   },
   fabric8,
   { client: "Java", needs: [], ...javaProgram("official") },
-  // Last: its watches end after 30 s without an event, also directly.
+  // Last in the list, because its watches end after 30 s without an event, also directly.
   {
     client: "@kubernetes/client-node",
     needs: [],
@@ -90,7 +93,7 @@ async function exec(library: Library, scene: Scene): Promise<void> {
   await running.says(/answer 121/);
   await scene.hold();
   running.write("echo answer $((12 * 12)); echo err >&2; exit 7\n");
-  // A library may warn on stderr that the machine is slow.
+  // Only the standard output is compared: a library may warn on stderr that the machine is slow.
   const { out, err } = await scene.end(running, ["exec"], { exit: 7, shows: (said) => said.out });
   assert.is(out, "answer 121\nanswer 144\n");
   assert.match(err, /^err$/m);
@@ -118,7 +121,7 @@ type Summary = {
   readonly objects: Readonly<Record<string, string>>;
 };
 
-/** An informer of client-go: it must list once. */
+/** An informer of client-go, which must list exactly once. */
 async function informer(scene: Scene, content: string): Promise<void> {
   await scene.configMap("old", "one");
   const args = [

@@ -1,6 +1,7 @@
 /**
- * Clients of Kubernetes, each with all its operations: directly at an apiserver, through the proxy, and through it while
- * one apiserver in turn is dropped, stopped, killed, terminated, rolled over.
+ * Runs clients of Kubernetes with all their operations: directly at an apiserver, through the proxy, and through the
+ * proxy while apiservers fail in turn. A fault drops an apiserver's packets, stops, kills or terminates its process, or
+ * replaces the process in a rolling restart.
  *
  *   npm run test:clients [-- --modes "direct,through" --clients "kubectl 1.36,helm" --only "exec,cp" --rounds 12]
  */
@@ -15,15 +16,15 @@ import { backendCount, Play } from "./play.ts";
 const { values } = parseArgs({
   options: {
     modes: { type: "string", default: modes.join(",") },
-    /** Beginnings of the clients' names, with commas. */
+    /** Beginnings of client names, separated by commas. */
     clients: { type: "string", default: "" },
-    /** Parts of the operations' names. */
+    /** Parts of operation names, separated by commas. */
     only: { type: "string", default: "" },
-    /** Faults in the third mode. */
+    /** Number of faults in the mode "through with faults". */
     rounds: { type: "string", default: "12" },
-    /** No fault begins later. */
+    /** No fault begins later than this many minutes after the start. */
     minutes: { type: "string", default: "60" },
-    /** Writes all outcomes there, as JSON. */
+    /** File for all outcomes, as JSON. */
     json: { type: "string" },
   },
 });

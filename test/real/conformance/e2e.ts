@@ -9,17 +9,17 @@ export type Result = {
   readonly title: string;
   readonly passed: boolean;
   readonly seconds: number;
-  /** Milliseconds since the epoch. */
+  /** Unix milliseconds. */
   readonly startedAt: number;
-  /** When its first failure was met; if it passed, when it ended. */
+  /** When the spec first failed; if it passed, when it ended. Unix milliseconds. */
   readonly failedAt: number;
-  /** What failed; "" if nothing did. */
+  /** Text of the failure; "" if the spec passed. */
   readonly message: string;
-  /** The namespaces that it made, if it failed. */
+  /** The namespaces that the spec created, if it failed. */
   readonly namespaces: readonly string[];
 };
 
-/** Of ginkgo's `SpecReport`, what is read here. */
+/** The fields of ginkgo's `SpecReport` that are read here. */
 type SpecReport = {
   readonly ContainerHierarchyTexts: readonly string[] | null;
   readonly ContainerHierarchyLabels: readonly (readonly string[] | null)[] | null;
@@ -27,7 +27,7 @@ type SpecReport = {
   readonly LeafNodeType: string;
   readonly LeafNodeText: string;
   readonly State: string;
-  /** Nanoseconds. */
+  /** Duration in nanoseconds. */
   readonly RunTime: number;
   readonly StartTime: string;
   readonly EndTime: string;
@@ -39,14 +39,14 @@ type SpecReport = {
 export type Suite = {
   readonly kubeconfigFile: string;
   readonly folder: string;
-  /** Parts of titles: only specs that contain one of them are run. Default: all that can pass. */
+  /** Parts of spec titles: only specs whose title contains one of them run. Default: all specs that can pass. */
   readonly only?: readonly string[];
-  /** Processes that run specs at once. */
+  /** Number of processes that run specs at the same time. */
   readonly processes: number;
   readonly timeoutMinutes: number;
 };
 
-/** ginkgo takes regular expressions. */
+/** Escapes the text, because ginkgo expects regular expressions. */
 function literally(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&");
 }
@@ -68,12 +68,12 @@ function argumentsOf(suite: Suite): string[] {
   return [...filters, ...report, ...limits, pathOf("e2e.test"), "--", ...own];
 }
 
-/** Resolves with one result for each spec that was run. */
+/** Runs the suite. Resolves with one result for each spec that ran. */
 export async function runSuite(suite: Suite): Promise<readonly Result[]> {
   mkdirSync(suite.folder, { recursive: true });
   const logFile = join(suite.folder, "e2e.log");
   const child = new Child({ name: "e2e", command: pathOf("ginkgo"), args: argumentsOf(suite), logFile });
-  // ginkgo exits with 1 if a spec failed: the report says which.
+  // ginkgo exits with 1 if any spec failed. The report contains which ones.
   const outcome = await child.ended;
   const results = readReport(join(suite.folder, "report.json"));
   if (results.length === 0) throw new Error(`No spec was run (${outcome}):\n${child.tail()}`);
@@ -85,7 +85,7 @@ function readReport(file: string): readonly Result[] {
     readonly SpecReports: readonly SpecReport[];
   }[];
   const specs = reports.flatMap((report) => report.SpecReports);
-  // A set-up that failed is told as well: no spec was run then, or not all.
+  // A failed set-up step is reported like a failed spec, because then some or all specs did not run.
   const broken = specs.filter(({ LeafNodeType, Failure }) => LeafNodeType !== "It" && Failure !== undefined);
   const conformance = specs.filter(isConformance);
   const idle = idleExclusions(conformance.map(titleOf));

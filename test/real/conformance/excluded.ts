@@ -1,6 +1,6 @@
 /**
- * Specs of [Conformance] that are not run, because a node without containers cannot pass them. Each text is a part of
- * the full titles of the specs that it excludes. Everything else of [Conformance] is run.
+ * [Conformance] specs that do not run, because a node without containers cannot pass them. All other [Conformance]
+ * specs run. A spec is excluded if its full title contains one of these texts.
  */
 export type Exclusion = { readonly why: string; readonly titles: readonly string[] };
 
@@ -104,7 +104,9 @@ export const excluded: readonly Exclusion[] = [
   },
 ];
 
-/** Texts that exclude nothing: the suite of another version has other titles. */
+/**
+ * Returns the texts that exclude no spec of `titles`. There are some if the suite of another version has other titles.
+ */
 export function idleExclusions(titles: readonly string[]): readonly string[] {
   return excluded
     .flatMap((one) => one.titles)

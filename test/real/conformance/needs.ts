@@ -1,6 +1,6 @@
 import type { Need } from "../rig/parts.ts";
 
-/** Besides what every cluster of the rig needs. */
+/** What the conformance suite needs in addition to `clusterNeeds`. */
 export const conformanceNeeds: readonly Need[] = [
   "kubectl",
   "ginkgo",

@@ -1,4 +1,7 @@
-/** One run of the suite on a cluster of its own: straight at an apiserver, through the proxy, or through it with faults. */
+/**
+ * One run of the suite on a cluster of its own: directly at an apiserver, through the proxy, or through the proxy while
+ * apiservers fail.
+ */
 import { join } from "node:path";
 import { Faults } from "../load/faults.ts";
 import { type Cluster, startCluster } from "../rig/cluster.ts";
@@ -18,7 +21,7 @@ export type Plan = {
   readonly faultEveryMs: number;
 };
 
-/** `cost`: the fault explains why the spec failed. */
+/** `cost`: the accepted cost of a fault (costs.ts) that explains the spec's failure; undefined if none does. */
 export type Judged = Result & { readonly cost?: string | undefined };
 
 export type Played = {
@@ -26,9 +29,12 @@ export type Played = {
   readonly results: readonly Judged[];
   readonly minutes: number;
   readonly faults: readonly string[];
-  /** What went wrong beside the specs: a control plane that ended, a backend that did not come back. */
+  /**
+   * What went wrong apart from the specs, such as a control plane that exited or a backend that did not become ready
+   * again.
+   */
   readonly wrong: readonly string[];
-  /** Of controller-manager and scheduler. */
+  /** Repeated lists and warnings in the logs of kube-controller-manager and kube-scheduler (rig/control-plane.ts). */
   readonly reflectors: Reflectors;
 };
 
@@ -50,7 +56,8 @@ export async function play(mode: Mode, plan: Plan): Promise<Played> {
   const cluster = await startCluster({
     apiservers: 3,
     serviceAccounts: true,
-    // An apiserver compacts etcd when it has run for so long: with the default of five minutes none would, between faults.
+    // An apiserver compacts etcd only after it has run for this interval. With the default of five minutes, no
+    // apiserver would run long enough between two faults.
     flags: ["--allow-privileged", "--etcd-compaction-interval=30s"],
     etcdFlags: ["--watch-progress-notify-interval=5s"], // as kubeadm sets it
   });

@@ -1,6 +1,7 @@
 /**
- * Kubernetes' own conformance suite: straight at an apiserver, through the proxy, and through it while one apiserver in
- * turn is dropped, stopped, killed, terminated, rolled over.
+ * Runs Kubernetes' own conformance suite: directly at an apiserver, through the proxy, and through the proxy while
+ * apiservers fail in turn. A fault drops an apiserver's packets, stops, kills or terminates its process, or replaces
+ * the process in a rolling restart.
  *
  *   npm run test:conformance [-- --modes "straight,through" --only "Watchers,Garbage collector" --processes 4 --every 25]
  */
@@ -14,14 +15,14 @@ import { defects, table } from "./table.ts";
 const { values } = parseArgs({
   options: {
     modes: { type: "string", default: modes.join(",") },
-    /** Parts of titles, with commas; all that can pass unless set. */
+    /** Parts of spec titles, separated by commas. Default: all specs that can pass. */
     only: { type: "string", default: "" },
     processes: { type: "string", default: "4" },
     /** Seconds from one fault to the next. */
     every: { type: "string", default: "25" },
-    /** A run's limit. */
+    /** Time limit of one run. */
     minutes: { type: "string", default: "120" },
-    /** Writes all results there, as JSON. */
+    /** File for all results, as JSON. */
     json: { type: "string" },
   },
 });

@@ -1,6 +1,6 @@
 /**
- * Parts of titles, of what CI has time for: what depends on watches, on lists in chunks, on leases, and on controllers
- * that see each other's writes.
+ * Parts of the titles of the specs that CI has time for. These specs depend on watches, on lists in chunks, on leases,
+ * or on controllers that observe each other's writes.
  */
 export const shortForm: readonly string[] = [
   "[sig-api-machinery] Watchers",
@@ -10,7 +10,8 @@ export const shortForm: readonly string[] = [
   "[sig-api-machinery] OrderedNamespaceDeletion",
   "[sig-api-machinery] ResourceQuota should create a ResourceQuota",
   "[sig-api-machinery] Servers with support for API chunking should return chunks",
-  // By the clock: they keep the suite going for at least two minutes, and see each fault.
+  // These specs wait for real time to pass. They keep the suite running for at least two minutes, so that they are
+  // running during each fault.
   "[sig-apps] CronJob should schedule multiple jobs concurrently",
   "[sig-apps] CronJob should not schedule new jobs when ForbidConcurrent",
   "[sig-apps] Deployment",

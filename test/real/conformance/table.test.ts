@@ -1,4 +1,4 @@
-/** What counts as a defect of the proxy when Kubernetes' own suite is compared. */
+/** Which differences between the runs of Kubernetes' own suite count as defects of the proxy. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
@@ -23,7 +23,7 @@ function passed(title: string): Judged {
   };
 }
 
-/** `journal`: what the proxy logged while apiservers were struck. */
+/** `journal`: what the proxy logged while apiservers failed. */
 function failed(title: string, message: string, journal: readonly Said[] = []): Judged {
   const one = { ...passed(title), passed: false, message };
   return { ...one, cost: costOf(one, journal, outages) };
@@ -35,7 +35,7 @@ function played(mode: Mode, ...results: readonly Judged[]): Played {
 
 const outages = [{ backend: "api-0", since: at - 9_000, until: at }];
 const { code, message: err } = lostUnanswered("api-0");
-/** As clients get it. */
+/** The error as clients get it. */
 const unknown = `creating CR: ${(JSON.parse(statusBody(lostUnanswered("api-0"), false)) as { message: string }).message}`;
 const write: Said = { ts: at - 1_000, msg: "request.failed", code, err, verb: "POST", backend: "api-0" };
 const closed = "Watch closed unexpectedly";
@@ -59,7 +59,7 @@ test("without a straight run each failure is a defect", () => {
   ]);
 });
 
-/** How many defects there are if a spec fails so. */
+/** Returns the number of defects if a spec fails with this message. */
 function defectsOf(message: string, journal: readonly Said[]): number {
   return defects([played("through with faults", failed("a", message, journal))]).length;
 }

@@ -1,4 +1,4 @@
-/** What differs between the runs, as Markdown: a spec that passes straight and not through is a defect. */
+/** The differences between the runs, as Markdown. A spec that passes directly but not through the proxy is a defect. */
 import { markdown } from "../rig/table.ts";
 import type { Judged, Played } from "./play.ts";
 
@@ -8,7 +8,10 @@ function verdict(result: Judged | undefined): string {
   return result.cost ?? "failed";
 }
 
-/** Specs that are not passed in a run through the proxy, though they are straight or were not run there; with messages. */
+/**
+ * Returns the specs that failed in a run through the proxy and did not fail directly, each with its message. A spec
+ * that did not run directly counts too.
+ */
 export function defects(played: readonly Played[]): readonly string[] {
   const straight = played.find(({ mode }) => mode === "straight");
   const failsAnyway = (title: string): boolean =>

@@ -1,6 +1,6 @@
 /**
- * The requests, drawn from a seed. Each kind draws from lists of what clients really send and of what they should not;
- * `{ns}` in path, fields or body becomes the side's namespace.
+ * The requests, drawn at random from a seed. Each kind draws from lists of valid and invalid inputs. `{ns}` in the
+ * path, the header fields or the body becomes the namespace of the side that sends the request.
  */
 import { METHODS } from "node:http";
 import {
@@ -23,11 +23,14 @@ import type { Field, Request } from "./send.ts";
 
 export type Case = Request & {
   readonly kind: string;
-  /** Changes something: sent once a side, in order. What only reads may be asked again when the world moved. */
+  /**
+   * True if the request changes something. Each side then sends it once, in order. A request that only reads may be
+   * repeated if the two responses differ.
+   */
   readonly mutates: boolean;
 };
 
-/** mulberry32: small, and the same on every machine. */
+/** The random number generator mulberry32: small, and the same on every machine. */
 function draws(seed: number): () => number {
   let state = seed;
   return () => {
@@ -105,7 +108,7 @@ const kinds: Record<string, { readonly share: number; readonly draw: Draw }> = {
   method: {
     share: 6,
     draw: (dice) => {
-      // On collections' neighbours only: DELETE of a collection would empty it for the rest.
+      // No path of a collection, because DELETE of a collection would remove its objects for all later requests.
       const path = dice.pick([...documents, `${collection}/missing`, "/api/v1/namespaces/{ns}/nonsense"]);
       return reading(path, acceptFields(dice), dice.pick(methods));
     },
@@ -114,7 +117,7 @@ const kinds: Record<string, { readonly share: number; readonly draw: Draw }> = {
     share: 9,
     draw: (dice, number) => {
       const size = dice.chance(0.25) ? dice.pick(sizes) : dice.below(400);
-      // A generated name would sort anywhere in every later list: it is only rehearsed.
+      // A generated name would have a random position in every later list, so such a request is a dry run.
       const isGenerated = dice.chance(0.1);
       const more = isGenerated ? { name: undefined, generateName: "generated-" } : {};
       const body = configMap(`made-${number % 40}`, { filler: "x".repeat(size) }, more);
@@ -175,7 +178,8 @@ const kinds: Record<string, { readonly share: number; readonly draw: Draw }> = {
       }
       const type = dice.pick(patchTypes);
       const fields: Field[] = [admin, ["content-type", type], ...acceptFields(dice)];
-      // One manager an operation: two of them would be listed by the second in which each came last.
+      // Only one field manager for each operation. Two managers would be listed in the order of the seconds in which
+      // they last wrote, which may differ between the sides.
       const apply = ["", "?fieldManager=differ", "?fieldManager=differ&force=true"];
       const query = dice.pick(type.includes("apply") ? apply : ["", "?dryRun=All"]);
       return {
@@ -290,14 +294,19 @@ const kinds: Record<string, { readonly share: number; readonly draw: Draw }> = {
   },
 };
 
-/** What the proxy cannot pass on for an HTTP/1.1 client: see `refusals` and the list in compare.ts. */
+/**
+ * True for requests that the proxy cannot forward for an HTTP/1.1 client: see `refusals`, and the list in compare.ts.
+ */
 function h2Only({ method, path }: { readonly method: string; readonly path: string }): boolean {
   return !METHODS.includes(method) || path.includes("%zzve");
 }
 
-/** Well-formed enough for an apiserver, refused by the proxy on purpose; with the answer that says so. */
+/**
+ * Requests that an apiserver would accept as well-formed, but which the proxy rejects by design, each with the proxy's
+ * response.
+ */
 export const refusals: readonly { readonly asked: Request; readonly answer: RegExp }[] = [
-  // A path has no fragment (RFC 9113 §8.3.1): it is never cut off, but refused.
+  // A path contains no fragment (RFC 9113 §8.3.1). The proxy rejects the request instead of cutting the fragment off.
   {
     asked: { protocol: "h2", method: "GET", path: "/version#fragment", fields: [admin] },
     answer: /^NaN .*PROTOCOL_ERROR/,
@@ -306,19 +315,20 @@ export const refusals: readonly { readonly asked: Request; readonly answer: RegE
     asked: { protocol: "h1", method: "GET", path: "/version#fragment", fields: [admin] },
     answer: /^400 whole .*"reason":"BadRequest"/,
   },
-  // Go answers this with 400 and text over HTTP/1.1, and resets it over h2, which is how the proxy asks.
+  // Over HTTP/1.1, Go answers this path with 400 and plain text. Over HTTP/2, which the proxy uses to the apiserver, Go
+  // resets the stream.
   {
     asked: { protocol: "h1", method: "GET", path: "/na%zzve", fields: [admin] },
     answer: /^400 whole .*"BadRequest"/,
   },
-  // HTTP/1.1 is parsed by node:http, which knows its methods only (design D8).
+  // The proxy parses HTTP/1.1 with node:http, which accepts only the methods that it knows (design D8).
   {
     asked: { protocol: "h1", method: "FOO", path: "/version", fields: [admin] },
     answer: /^400 whole .*"reason":"BadRequest"/,
   },
 ];
 
-/** `count` requests, the same for the same seed; the kinds take turns by their shares. */
+/** Returns `count` requests, which depend only on the seed. A kind is drawn as often as its share says. */
 export function casesFor(seed: number, count: number): Case[] {
   const dice = new Dice(seed);
   const bag = Object.entries(kinds).flatMap(([kind, { share }]) => Array.from({ length: share }, () => kind));

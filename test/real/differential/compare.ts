@@ -1,24 +1,26 @@
 /**
- * What must be equal about two answers to the same request, and the closed list of what need not be.
+ * What must be equal about two responses to the same request, and the closed list of differences that are allowed.
  *
  * Allowed differences, each with its reason:
- * - `date`: the clock; `audit-id`: the apiserver's name for one request. Both must be there as often on both sides.
- * - Two namespaces of one length, uids, resource versions, times, ages, generated names and continue tokens stand for
- *   themselves: the two requests are two requests.
- * - Over HTTP/1.1 only, since the proxy speaks h2 upstream: the order between fields of different names; `connection`,
- *   `keep-alive` and `transfer-encoding`, which belong to one hop (RFC 9110 §7.6.1); and content-length, which Go's h2
- *   server knows up to 4 KiB of body and its h1 server up to 2, so one side may be chunked. What is there must be true.
- * - A 304 over HTTP/1.1: Go's h1 server takes its content-type away, its h2 server does not.
- * - What a pod saw of the request (the echo): `x-forwarded-for`, which the proxy adds to as every apiserver does, and
- *   `audit-id`, which the proxy gives a request that has none. And `cookie` sent twice, which h2 servers join (RFC 9113
- *   §8.2.3), HTTP/1.1 servers do not.
- * What the proxy refuses itself, or answers in its own words, is not drawn but listed, and tested, as `refusals` in
- * cases.ts.
+ * - `date` depends on the clock, and `audit-id` identifies one request. Each must occur equally often on both sides.
+ * - The names of the two namespaces (of equal length), uids, resource versions, times, ages, generated names and
+ *   continue tokens differ, because the two requests are separate requests.
+ * - Over HTTP/1.1 only, because the proxy uses HTTP/2 upstream: the order of fields with different names. Also
+ *   `connection`, `keep-alive` and `transfer-encoding`, which belong to one hop (RFC 9110 §7.6.1). And content-length:
+ *   Go's HTTP/2 server sets it for bodies up to 4 KiB, its HTTP/1.1 server only up to 2 KiB, so one side may be
+ *   chunked. A content-length that is present must be correct.
+ * - A 304 over HTTP/1.1: Go's HTTP/1.1 server removes its content-type; Go's HTTP/2 server does not.
+ * - In the request that the echo pod receives: `x-forwarded-for`, to which the proxy adds an address as every apiserver
+ *   does; `audit-id`, which the proxy adds to a request without one; and a repeated `cookie`, which HTTP/2 servers join
+ *   (RFC 9113 §8.2.3) and HTTP/1.1 servers do not.
+ *
+ * Requests that the proxy rejects itself, or answers with a text of its own, are not drawn at random. They are listed
+ * and tested as `refusals` in cases.ts.
  */
 import { gunzipSync } from "node:zlib";
 import type { Field, Reply } from "./send.ts";
 
-/** The namespaces of the two sides; equal lengths, so that no content-length differs by them. */
+/** The namespaces of the two sides. Their names are equally long, so that no content-length differs because of them. */
 export const namespaces = { direct: "diff-d", proxied: "diff-p" } as const;
 
 const ownValue = new Set(["date", "audit-id"]);
@@ -36,7 +38,10 @@ const textRules: readonly [RegExp, string][] = [
   [/"(x-forwarded-for|audit-id)",(\n\s*)?"[^"]*",?/gi, ""],
 ];
 
-/** Lengths stay as they are: a uid, a time and (within a run) a version are as long on both sides. */
+/**
+ * The lengths of the enclosing messages are not replaced, because a uid, a time and (within a run) a version have the
+ * same length on both sides.
+ */
 const protobufRules: readonly [RegExp, string][] = [
   ...textRules.slice(0, 2),
   [/\x32[\x01-\x09]\d+/g, "VERSION"], // ObjectMeta field 6
@@ -49,7 +54,10 @@ function valueOf(reply: Reply, name: string): string | undefined {
   return reply.fields.find(([other]) => other === name)?.[1];
 }
 
-/** The body with all that stands for itself replaced; gzip is looked through, since its bytes depend on all of them. */
+/**
+ * Returns the body with placeholders for the values that may differ. A gzip body is decompressed first, because such a
+ * value changes all the bytes after it.
+ */
 function bodyOf(reply: Reply): string {
   const packed = valueOf(reply, "content-encoding") === "gzip" && reply.ended === "whole";
   const body = packed && reply.body.length > 0 ? gunzipSync(reply.body) : reply.body;
@@ -61,7 +69,7 @@ function bodyOf(reply: Reply): string {
 
 const truth = "that of the body";
 
-/** content-length may differ where the body does by rule, but it must tell the truth about its own body. */
+/** content-length may differ between the sides if the body may differ, but it must be the length of its own body. */
 function lengthOf(reply: Reply, method: string, value: string): string {
   if (method === "HEAD" || reply.status === 304) return "of a body unsent";
   return Number(value) === reply.body.length ? truth : `${value}, but ${reply.body.length} bytes came`;
@@ -85,7 +93,7 @@ function fieldsOf(reply: Reply, method: string, isH1: boolean): string[] {
       return `${name}: ${name === "content-length" ? lengthOf(reply, method, value) : plain(value)}`;
     })
     .filter((line) => !(isH1 && line === `content-length: ${truth}`));
-  // Sorting by name alone is stable: the order of a repeated field's values still counts.
+  // The sort is stable and compares only names, so the order of a repeated field's values is still compared.
   const name = (line: string): string => line.slice(0, line.indexOf(":"));
   return isH1 ? lines.toSorted((a, b) => (name(a) < name(b) ? -1 : Number(name(a) > name(b)))) : lines;
 }
@@ -94,7 +102,7 @@ function trailersOf(trailers: readonly Field[]): string[] {
   return trailers.map(([name, value]) => `${name}: ${plain(value)}`);
 }
 
-/** Where two long texts part, with what stands around. */
+/** Returns the first position at which two long texts differ, with the text around it. */
 function parting(direct: string, proxied: string): string {
   let at = 0;
   while (at < direct.length && direct[at] === proxied[at]) at++;
@@ -102,7 +110,7 @@ function parting(direct: string, proxied: string): string {
   return `at ${at}: direct ${around(direct)}, proxied ${around(proxied)}`;
 }
 
-/** One line for each difference that is not on the list; none if the answers are the same. */
+/** Returns one line for each difference that is not allowed; no lines if the responses are equal. */
 export function differences(
   asked: { readonly method: string; readonly protocol: string },
   direct: Reply,

@@ -1,13 +1,14 @@
 /**
- * A pod that tells what reached it and answers in every way a server may. Asked through the apiserver's `pods/proxy`,
- * it shows what a request looked like behind the proxy, which an apiserver itself never says.
+ * A server in a pod that returns the request it received, or responds in one of many other ways. Through the
+ * apiserver's `pods/proxy`, a test sees the request that arrived behind the proxy, which an apiserver itself never
+ * shows.
  */
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
 
 type Answer = (request: IncomingMessage, reply: ServerResponse, argument: string) => void;
 
 const answers: Record<string, Answer> = {
-  /** Method, path, every field as it came, and the body's length and text. */
+  /** Returns the method, the path, every header field as received, and the length and text of the body. */
   echo: (request, reply) => {
     const chunks: Buffer[] = [];
     request.on("data", (chunk: Buffer) => chunks.push(chunk));
@@ -24,7 +25,7 @@ const answers: Record<string, Answer> = {
     reply.end(reply.statusCode === 204 || reply.statusCode === 304 ? undefined : `status ${code}`);
   },
   bytes: (_, reply, count) => reply.end(Buffer.alloc(Number(count), "0123456789abcdef")),
-  /** No content-length, one chunk at a time. */
+  /** Sends no content-length, and one chunk at a time. */
   chunks: (_, reply, count) => {
     let left = Number(count);
     const next = (): void => {
@@ -40,10 +41,10 @@ const answers: Record<string, Answer> = {
   },
   trailers: (request, reply) => {
     if (request.method === "HEAD") {
-      reply.end(); // no body, nothing to come after it
+      reply.end(); // a response to HEAD has neither body nor trailers
       return;
     }
-    // One name only: Go's reverse proxy keeps trailers in a map, so two names come in any order.
+    // Only one name, repeated: Go's reverse proxy keeps trailers in a map, so two names would arrive in random order.
     reply.setHeader("trailer", "x-twice");
     reply.write("before the trailers");
     reply.addTrailers([
@@ -57,7 +58,7 @@ const answers: Record<string, Answer> = {
     reply.writeEarlyHints({ link: "</style.css>; rel=preload; as=style" });
     reply.end("after the hints");
   },
-  /** Answers before it has read the request's body, and never reads it. */
+  /** Responds before it has read the request's body, and never reads it. */
   early: (_, reply) => {
     reply.statusCode = 403;
     reply.end("no need to read on");
@@ -68,7 +69,7 @@ export function startEcho(port: number, address: string): Server {
   return createServer((request, reply) => {
     const [, name = "", argument = ""] = /^\/(\w*)\/?([^?/]*)/.exec(request.url ?? "") ?? [];
     const answer = Object.hasOwn(answers, name) ? answers[name] : answers["echo"];
-    // Without it, Go would guess it from the first bytes that happen to have come.
+    // Without this field, Go would guess the content type from the first bytes that happen to have arrived.
     reply.setHeader("content-type", "text/plain");
     answer?.(request, reply, argument);
   }).listen(port, address);

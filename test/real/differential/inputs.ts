@@ -1,4 +1,7 @@
-/** What the requests are made of: what clients really send, and what they should not. `{ns}` is the side's namespace. */
+/**
+ * The inputs of which the requests are made: valid ones that clients really send, and invalid ones. `{ns}` is the
+ * side's namespace.
+ */
 import type { Field } from "./send.ts";
 
 export const bearer = (token: string): Field => ["authorization", `Bearer ${token}`];
@@ -23,7 +26,7 @@ export const accepts: readonly (readonly string[])[] = [
   ["*/*"],
   ["text/html"],
   ["application/cbor"],
-  ["application/json", "application/yaml"], // twice: the first is what Go's Get sees
+  ["application/json", "application/yaml"], // two fields: Go's Header.Get returns only the first
   ["application/yaml", "application/json"],
   ["application/json;q=0.1, application/yaml;q=0.9"],
   ["", "application/json"],
@@ -105,7 +108,9 @@ export const queries = [
   `?x=${"long".repeat(1_000)}`,
 ];
 
-/** %2f, //, dot segments, trailing slashes, case, escapes that need none, and bytes outside ASCII. */
+/**
+ * Paths with %2f, //, dot segments, trailing slashes, other letter case, unnecessary escapes, and bytes outside ASCII.
+ */
 export const oddPaths = [
   "//api/v1/namespaces/{ns}/configmaps",
   "/api//v1/namespaces/{ns}/configmaps",
@@ -196,7 +201,10 @@ export const patchBodies = [
   "\u0000\u0001",
 ];
 
-/** The apiserver takes 3 MiB of body and etcd half of that; both edges, from both sides. */
+/**
+ * Body sizes in bytes. The apiserver accepts 3 MiB and etcd half of that; the sizes lie just below and above both
+ * limits.
+ */
 export const sizes = [
   0, 1, 100, 16_383, 16_385, 65_535, 200_000, 900_000, 1_048_000, 2_000_000, 3_145_728, 3_145_729,
 ];

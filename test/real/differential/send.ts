@@ -1,6 +1,7 @@
 /**
- * Sends one request and keeps all that came back: every field in its order and as often as it came, 1xx answers,
- * trailers, the body, and how it ended. A client that repairs, merges or hides would hide a difference too.
+ * Sends one request and returns everything that came back: each header field in its order and as often as it came, 1xx
+ * responses, trailers, the body, and how the response ended. An ordinary client would hide differences, because it
+ * repairs, merges or drops parts of a response.
  */
 import { connect as connectSession } from "node:http2";
 import { request } from "node:https";
@@ -16,19 +17,19 @@ export type Request = {
 };
 
 export type Reply = {
-  /** 1xx answers, in order. */
+  /** Status codes of the 1xx responses, in order. */
   readonly early: readonly number[];
   readonly status: number;
   readonly fields: readonly Field[];
   readonly body: Buffer;
   readonly trailers: readonly Field[];
-  /** `whole`, or what cut it short. */
+  /** "whole", or why the response is incomplete. */
   readonly ended: string;
 };
 
 export type Target = { readonly url: string; readonly ca: Buffer };
 
-/** The name every request asks for, so that no answer can differ by it. */
+/** The :authority or Host of every request, so that no response differs because of it. */
 const authority = "kubernetes.default.svc";
 const timeoutMs = 5_000;
 
@@ -46,7 +47,10 @@ function withoutStatus(fields: readonly Field[]): Field[] {
   return fields.filter(([name]) => name !== ":status");
 }
 
-/** Waits for a 100 before it sends the body, as curl does; a final answer instead ends the waiting too. */
+/**
+ * True if the client waits for a 100 response before it sends the body, as curl does. A final response also ends the
+ * wait.
+ */
 function waits(fields: readonly Field[]): boolean {
   return fields.some(([name, value]) => name === "expect" && value === "100-continue");
 }
@@ -57,10 +61,13 @@ export function send(target: Target, asked: Request): Promise<Reply> {
 
 type Raw = readonly string[];
 
-/** A session each: an apiserver says GOAWAY after a 401, and the next request shall not meet it. */
+/**
+ * A new session for each request, because an apiserver sends GOAWAY after a 401 and the next request must not be
+ * affected.
+ */
 function sendH2(target: Target, asked: Request): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>();
-  // Not strict: Authorization twice is a request too.
+  // Not strict, because requests with two Authorization fields are tested too.
   const options = { ca: target.ca, servername: "localhost", strictSingleValueFields: false };
   const session = connectSession(target.url, options);
   const pseudo = [":method", asked.method, ":path", asked.path, ":scheme", "https", ":authority", authority];
@@ -70,7 +77,7 @@ function sendH2(target: Target, asked: Request): Promise<Reply> {
   let ended = "";
   const chunks: Buffer[] = [];
   session.on("error", reject);
-  // Raw fields in, raw fields out: the object form would merge what is repeated.
+  // Fields are passed and returned as flat lists, because Node's object form would merge repeated fields.
   const stream = session.request([...pseudo, ...asked.fields.flat()] as never);
   stream.setTimeout(timeoutMs, () => stream.destroy(new Error(`silent for ${timeoutMs} ms`)));
   stream.on("headers", (_: unknown, __: unknown, raw: Raw) => early.push(statusOf(fieldsOf(raw))));
@@ -85,7 +92,7 @@ function sendH2(target: Target, asked: Request): Promise<Reply> {
   };
   stream.on("error", (error) => conclude(error.message));
   stream.on("close", () => conclude(`reset ${stream.rstCode}`));
-  // Not at the close: an answer that came before the body was taken leaves node's stream open for good.
+  // Not on "close": if the response came before the whole body was sent, Node never closes the stream.
   stream.on("end", () => conclude("whole"));
   if (waits(asked.fields)) {
     stream.on("continue", () => {
@@ -101,7 +108,7 @@ function sendH1(target: Target, asked: Request): Promise<Reply> {
   const { promise, resolve, reject } = Promise.withResolvers<Reply>();
   const early: number[] = [];
   const { hostname, port } = new URL(target.url);
-  // A flat list is written as it is; the object form would add Host and Connection and merge what is repeated.
+  // Node sends a flat list unchanged. From an object, it would merge repeated fields and add Host and Connection.
   const headers = ["Host", authority, ...asked.fields.flat()];
   const length = asked.body?.length ?? 0;
   if (length > 0) headers.push("Content-Length", String(length));
@@ -135,7 +142,7 @@ function sendH1(target: Target, asked: Request): Promise<Reply> {
     });
   });
   sent.on("information", ({ statusCode }) => early.push(statusCode));
-  sent.on("error", reject); // after a reply has come this is a promise kept: nothing changes
+  sent.on("error", reject); // no effect once the promise is resolved
   sent.on("timeout", () => sent.destroy(new Error(`silent for ${timeoutMs} ms`)));
   if (waits(asked.fields)) {
     sent.on("continue", () => sent.end(asked.body));

@@ -1,6 +1,7 @@
 /**
- * A relay before a real apiserver that tells a deletion with the version which the object had while it lived, as apiservers of
- * 2018 did (kubernetes#58545); today's do not. All else passes as it is. HTTP/2 and HTTP/1.1 in, HTTP/1.1 out.
+ * A relay in front of a real apiserver. It sends DELETED events with the version that the object had while it existed,
+ * as apiservers of 2018 did (kubernetes#58545); today's apiservers send the version of the deletion. Everything else
+ * passes unchanged. It accepts HTTP/2 and HTTP/1.1, and uses HTTP/1.1 to the apiserver.
  */
 import http2, { type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import https from "node:https";
@@ -15,11 +16,11 @@ type WatchEvent = {
   readonly object: { readonly metadata?: { readonly uid?: string; resourceVersion?: string } };
 };
 
-/** Of HTTP/1.1 alone, or of one hop. */
+/** Header fields that exist only in HTTP/1.1, or that apply to one hop. */
 const ofOneHop = new Set(["connection", "keep-alive", "transfer-encoding", "host", "upgrade"]);
 
 export class OldVersions {
-  /** Where it is reached, under the apiserver's name. */
+  /** The relay's address, under the apiserver's name. */
   readonly backend: DemoBackend;
   readonly #server: http2.Http2SecureServer;
   readonly #sessions = new Set<http2.ServerHttp2Session>();
@@ -38,7 +39,8 @@ export class OldVersions {
   static async start(order: Order): Promise<OldVersions> {
     const { certificate, key } = order.pair;
     const server = http2.createSecureServer({ cert: certificate, key, allowHTTP1: true });
-    // Of each object the last version at which it lived, by its uid: a watch may begin after that was told.
+    // The last version of each object before its deletion, by uid. The map is shared by all watches, because a watch
+    // may begin after that version was sent.
     const lived = new Map<string, string>();
     server.on("request", (request, response) => pass(order, lived, { request, response }));
     await new Promise<void>((done) => {
@@ -82,11 +84,11 @@ function pass({ backend, ca }: Order, lived: Map<string, string>, { request, res
     else response.stream.close();
   });
   request.pipe(asked);
-  // The client has gone, or was told all.
+  // The client has disconnected, or has received the whole response.
   response.on("close", () => asked.destroy());
 }
 
-/** One event of a watch, in JSON. */
+/** Returns the line of one JSON watch event, with the older version if it is a DELETED event. */
 function aged(line: string, lived: Map<string, string>): string {
   const event = JSON.parse(line) as WatchEvent;
   const { uid, resourceVersion } = event.object.metadata ?? {};

@@ -1,4 +1,4 @@
-/** An incident's story in front of two real kube-apiservers on one etcd, each in a network namespace of its own. */
+/** The setting of an incident's story: two real kube-apiservers on one etcd, each in a network namespace of its own. */
 import { readFileSync } from "node:fs";
 import type { Setting, Settings, Wishes } from "../../../src/demo/incidents/setting.ts";
 import { beatObject } from "../../../src/demo/story/beat.ts";
@@ -14,7 +14,7 @@ export const realSettings: Settings = { about: "two kube-apiservers v1.36.1 on o
 
 async function make(wishes: Wishes, files: DemoFiles): Promise<Setting> {
   const cluster = await startCluster({ apiservers: 2 });
-  // A story needs what no controller makes here.
+  // Creates what a story needs and no controller creates here.
   await order(cluster.admin, {
     method: "POST",
     path: `${core}/kube-public/configmaps`,
@@ -52,7 +52,7 @@ function backendsOf({ apiservers }: Cluster): readonly DemoBackend[] {
   }));
 }
 
-/** One before each apiserver, at a port of loopback. */
+/** Starts one relay in front of each apiserver, on a port of the loopback address. */
 function relaysOf(cluster: Cluster, files: DemoFiles): Promise<readonly OldVersions[]> {
   const ca = readFileSync(cluster.caFile, "utf8");
   return Promise.all(
@@ -60,7 +60,7 @@ function relaysOf(cluster: Cluster, files: DemoFiles): Promise<readonly OldVersi
   );
 }
 
-/** Writes the beat past both proxies, by an apiserver that is not struck. */
+/** Updates the story's counter object directly on an apiserver that has no fault. */
 class Writer {
   readonly #cluster: Cluster;
   #number = 0;
@@ -75,7 +75,7 @@ class Writer {
     return this.#under;
   }
 
-  /** Resolves when nothing of the beat is under way to it. */
+  /** Writes to the other apiserver from now on. Resolves when no write to apiserver `number` is in progress. */
   async leave(number: number): Promise<void> {
     this.#number = number === 0 ? 1 : 0;
     await this.#under;
@@ -85,14 +85,14 @@ class Writer {
     const { url } = this.#cluster.apiserver(this.#number);
     const path = `${core}/kube-public/configmaps/beat`;
     const server = { ...this.#cluster.admin, url };
-    // A write that the end of the story cuts off is no loss; any other shows as an event that is missing.
+    // If the end of the story interrupts a write, nothing is lost. Any other failed write shows as a missing event.
     await ask(server, { method: "PUT", path, body: beatObject(count) }).catch(() => undefined);
   }
 }
 
 /**
- * Of a service account, not of the pod: a token that is bound to a pod dies with it, as an apiserver of today sees it, and
- * the ghosts that are left hold another credential.
+ * Returns a token of a service account that is not bound to a pod. Today's apiservers reject a pod-bound token once its
+ * pod is deleted, so the story's clients that outlive their pod must hold another credential.
  */
 async function accountToken(admin: Server): Promise<string> {
   const post = (path: string, body: object): Promise<string> => order(admin, { method: "POST", path, body });

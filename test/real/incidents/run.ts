@@ -1,12 +1,13 @@
 /**
- * `npm run incident NUMBER`: the story in front of real kube-apiservers where they are built and this machine can run them, in front
- * of embedded ones else, and always with --embedded. What `watchkeeper incident` does wherever it is installed is the latter.
+ * `npm run incident NUMBER` runs a story in front of real kube-apiservers if they are built and this machine can run
+ * them. Otherwise, and always with --embedded, it uses embedded apiservers. `watchkeeper incident`, wherever it is
+ * installed, uses embedded apiservers only.
  */
 import { incident } from "../../../src/cli/serve/incident.ts";
 import { clusterNeeds, lacking } from "../rig/parts.ts";
 import { realSettings } from "./real-setting.ts";
 
-/** Its apiserver would have to run for three years. */
+/** Stories that run only with embedded apiservers. A real apiserver would have to run for three years. */
 const embeddedOnly = new Set(["003"]);
 
 function whyEmbedded(number: string): string | undefined {

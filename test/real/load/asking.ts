@@ -1,4 +1,4 @@
-/** Requests at a steady pace, each on its own: a hanging one delays no other. */
+/** Requests at a fixed rate. Each is independent of the others, so a request that hangs delays no other. */
 import type { Client, Heard, Question } from "./client.ts";
 
 export type Asked<T> = { readonly tag: T; readonly heard: Heard };
@@ -9,7 +9,7 @@ export class Asking<T> {
   readonly #timers: ReturnType<typeof setInterval>[];
   #count = 0;
 
-  /** Every client asks every `intervalMs`, out of step with the others. */
+  /** Every client sends a request every `intervalMs`, out of phase with the other clients. */
   constructor(
     clients: readonly Client[],
     intervalMs: number,
@@ -27,19 +27,19 @@ export class Asking<T> {
     this.heard.push({ tag, heard: await client.ask(question) });
   }
 
-  /** No more questions; resolves when all have their answer. */
+  /** Sends no more requests. Resolves when all requests have a response. */
   async stop(): Promise<void> {
     for (const timer of this.#timers) clearInterval(timer);
     await Promise.all(this.#under);
   }
 }
 
-/** Answers that a client had to be disappointed by. */
+/** True if a client would see the response as a failure. */
 export function isFailure({ status, ending }: Heard): boolean {
   return ending !== "whole" || status >= 500 || status === 429;
 }
 
-/** The failures' reasons, with how often each: "503 ×4, reset 2 ×1". */
+/** Returns the failures' reasons with their counts: "503 ×4, reset 2 ×1". */
 export function reasons(heard: readonly Heard[]): string {
   const counts = new Map<string, number>();
   for (const one of heard) {

@@ -1,4 +1,7 @@
-/** One HTTP/2 client as the measurements need it: it says when the head came, how the answer ended, and dials again. */
+/**
+ * An HTTP/2 client for measurements. It records when the response head came and how the response ended, and it
+ * reconnects.
+ */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
 import type { Server } from "../rig/ask.ts";
@@ -11,8 +14,8 @@ export type Question = {
 };
 
 /**
- * `whole`: END_STREAM, or what Node takes for it: a test that needs certainty checks the body. `headless`: no answer at all.
- * `cut`: it ended after its head, and not by END_STREAM.
+ * `whole`: the response ended with END_STREAM, or Node reports it so; a test that must be certain checks the body.
+ * `headless`: no response head came. `cut`: the response ended after its head, but without END_STREAM.
  */
 export type Ending = "whole" | "headless" | "cut";
 
@@ -20,10 +23,10 @@ export type Heard = {
   readonly status: number;
   readonly body: Buffer;
   readonly ending: Ending;
-  /** Why it is not whole, in Node's words. */
+  /** Why the response is not whole, in Node's words. */
   readonly why: string;
   readonly askedAt: number;
-  /** Until the head, or until it was known that none comes. */
+  /** Milliseconds from the request to the response head, or to the failure if no head came. */
   readonly headMs: number;
   readonly endedAt: number;
 };
@@ -42,14 +45,15 @@ export class Client {
     const held = this.#session;
     if (held !== undefined && !held.closed && !held.destroyed) return held;
     const session = connect(this.#server.url, this.#options);
-    // Windows as large as Go's: the default 64 KB would make a LIST a story of round trips.
+    // The flow-control window is as large as that of Go's client. With the default of 64 KB, the duration of a LIST
+    // would depend mainly on round trips.
     session.on("connect", () => session.setLocalWindowSize(16 * 2 ** 20));
-    session.on("error", () => undefined); // its streams tell
+    session.on("error", () => undefined); // its streams report the error
     this.#session = session;
     return session;
   }
 
-  /** A stream of its own, for what is read piece by piece. It has an error listener already. */
+  /** Opens a stream for a response that is read piece by piece. The stream already has an error listener. */
   open({ method = "GET", path, body, headers = {} }: Question): ClientHttp2Stream {
     const fields: Record<string, string> = { ":method": method, ":path": path };
     if (this.#server.token !== undefined) fields["authorization"] = `Bearer ${this.#server.token}`;
@@ -61,7 +65,7 @@ export class Client {
     return stream;
   }
 
-  /** Never rejects: how it went wrong is what is measured. */
+  /** Sends a request. Never rejects, because a failure is a result to be measured. */
   ask(question: Question, timeoutMs = 30_000): Promise<Heard> {
     const askedAt = Date.now();
     const { promise, resolve } = Promise.withResolvers<Heard>();
@@ -94,7 +98,9 @@ export class Client {
     return promise;
   }
 
-  /** Which apiserver answers this client just now, by its address: each says its own in the root of the API. */
+  /**
+   * Returns the address of the apiserver that now serves this client. Each apiserver returns its own address at /api.
+   */
   async backend(): Promise<string> {
     const { status, body, why } = await this.ask({ path: "/api" });
     const address = /"serverAddress": ?"([^":]+):/.exec(body.toString())?.[1];
@@ -102,7 +108,10 @@ export class Client {
     return address;
   }
 
-  /** A quiet watch under way: a proxy that gives newcomers to who has least to do sees clients only by their streams. */
+  /**
+   * Keeps a watch open. A proxy that sends new clients to the backend with the least load counts only clients with open
+   * streams.
+   */
   hold(): void {
     this.open({ path: "/api/v1/namespaces?watch=true&timeoutSeconds=3600" }).resume();
   }
@@ -113,8 +122,8 @@ export class Client {
 }
 
 /**
- * As many clients as it takes until each of `addresses` serves at least `each` of them; the proxy, not we, says who
- * goes where. At most four times as many as are wanted.
+ * Opens clients until each of `addresses` serves at least `each` of them, because the proxy decides which apiserver
+ * serves a client. Throws after four times the required number of clients.
  */
 export async function spread(
   server: Server,
@@ -133,7 +142,7 @@ export async function spread(
     if (isShort(address)) bound.push({ client, address });
     else bound.push({ client, address: "" });
   }
-  // Those beyond the number were there to fill the other backend up.
+  // Clients beyond the required number only kept the other backend loaded.
   for (const { client, address } of bound) if (address === "") client.close();
   return bound.filter(({ address }) => address !== "");
 }

@@ -1,14 +1,20 @@
-/** Leader election as client-go does it: a Lease that is renewed, let go, and taken by the next. */
+/** Leader election as client-go does it: each leader renews a Lease, releases it, and the next leader takes it. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Server } from "../rig/ask.ts";
 import { Client } from "./client.ts";
 
 const path = "/apis/coordination.k8s.io/v1/namespaces/default/leases";
-/** client-go's own pace is 2 s; a tenth of its turns, so that half a minute sees some. */
+/**
+ * client-go's own renewal interval. A leader renews only `renewals` times, so that several leaders follow each other
+ * within half a minute.
+ */
 const renewMs = 2_000;
 const renewals = 4;
 
-/** What of a Lease is written back; its version is the one that was read: two never take it at once. */
+/**
+ * The part of a Lease that is written back. Its resourceVersion is the one that was read, so two leaders cannot take
+ * the Lease at the same time.
+ */
 type Lease = { readonly metadata: object; readonly spec: Readonly<Record<string, unknown>> };
 
 export class Elections {
@@ -17,9 +23,9 @@ export class Elections {
   #isOver = false;
   turns = 0;
   renewed = 0;
-  /** Reads and writes without a good answer: the next turn tries again, as client-go does. */
+  /** Reads and writes of the Lease that failed. The next attempt follows, as in client-go. */
   failed = 0;
-  /** Between two renewals: a client-go leader that has renewed nothing for 10 s gives up. */
+  /** Longest time between two renewals. A client-go leader that cannot renew for 10 s gives up. */
   longestMs = 0;
   readonly #name: string;
   #renewedAt = 0;
@@ -43,7 +49,7 @@ export class Elections {
     for (; !this.#isOver; this.turns += 1) await this.#lead(`manager-${this.turns}`);
   }
 
-  /** Each leader is a client of its own, and lets go before it leaves. */
+  /** Each leader uses a new client, and releases the Lease at the end. */
   async #lead(holder: string): Promise<void> {
     const client = new Client(this.#server);
     for (let times = 0; times < renewals && !this.#isOver; times += 1) {

@@ -1,4 +1,7 @@
-/** One apiserver in turn is dropped, stopped, killed, terminated, rolled over; all are ready again before the next fault. */
+/**
+ * The faults, each of which affects one apiserver: its packets are dropped, its process is stopped, killed or
+ * terminated, or it is replaced in a rolling restart. All apiservers are ready again before the next fault.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
@@ -11,7 +14,7 @@ const awayMs = 8_000;
 
 export const faults: readonly { readonly name: string; run(victim: Apiserver): Promise<void> }[] = [
   { name: "dropped", run: (victim) => hole(victim, "both", awayMs) },
-  // What it sends still arrives, as with a firewall that has lost the state of one direction.
+  // Packets from the apiserver still arrive, as with a firewall that has lost the connection state of one direction.
   { name: "dropped inbound", run: (victim) => hole(victim, "in", awayMs) },
   { name: "stopped", run: (victim) => freeze(victim, awayMs) },
   {
@@ -33,10 +36,13 @@ export const faults: readonly { readonly name: string; run(victim: Apiserver): P
   { name: "rolled over", run: rollOver },
 ];
 
-/** Of an apiserver, by its number. */
+/** A fault and the number of the apiserver that it affects. */
 export type Planned = { readonly victim: number; readonly fault: (typeof faults)[number] };
 
-/** Each fault of each apiserver once, neighbours at different apiservers; in the order of a seed, if there is one. */
+/**
+ * Returns each fault of each apiserver once. Two consecutive faults affect different apiservers, unless `random`
+ * shuffles the order.
+ */
 export function rounds(apiservers: number, random?: Random): readonly Planned[] {
   const planned = Array.from({ length: apiservers }, (_, round) =>
     faults.map((fault, number) => ({ victim: (number + round) % apiservers, fault })),
@@ -50,12 +56,12 @@ export function rounds(apiservers: number, random?: Random): readonly Planned[] 
 }
 
 export class Faults {
-  /** "api-0 killed", in their order. */
+  /** "api-0 killed", in the order in which the faults ran. */
   readonly played: string[] = [];
   readonly outages: Outage[] = [];
-  /** Times that not all apiservers were ready in the proxy's eyes half a minute after a fault. */
+  /** Faults after which the proxy did not see all apiservers as ready within 30 s. */
   readonly unsettled: string[] = [];
-  /** The apiserver that is not ready now. */
+  /** The apiserver that has a fault now; undefined between two faults. */
   victim: Apiserver | undefined;
   readonly #cluster: Cluster;
   readonly #proxy: Pick<Proxy, "settled">;
@@ -72,7 +78,7 @@ export class Faults {
     this.#over = this.#run();
   }
 
-  /** Resolves when the last fault is over. Rejects if an apiserver could not be mended. */
+  /** Starts no more faults. Resolves when the last fault is over. Rejects if an apiserver did not recover. */
   async stop(): Promise<void> {
     this.#stop.abort();
     await this.#over;

@@ -1,6 +1,6 @@
 /**
- * client-go at work in processes of its own: raw watches of every form (go/informer -watches), each held against the
- * truth as its events come, and informers, whose stores are compared at the end.
+ * client-go in processes of its own. Each raw watch (go/informer -watches, in every form) is compared with etcd's
+ * record when it stops. So is the store of each informer.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { createInterface } from "node:readline";
@@ -13,7 +13,7 @@ type Told = {
   readonly kind: "opened" | "event" | "ended" | "refused";
   readonly watch: number;
   readonly type?: string;
-  /** namespace/name. */
+  /** Key of the object: namespace/name. */
   readonly key?: string;
   readonly version?: string;
   readonly at: number;
@@ -34,11 +34,11 @@ type Held = {
   readonly side: string;
   readonly from: number;
   readonly seen: Seen[];
-  /** After a 410 it lists and begins anew; what lies between is not a watch's to tell. */
+  /** Ranges of versions between a 410 and the list after it. No watch delivers the events within them. */
   readonly gaps: { readonly after: number; readonly until: number }[];
 };
 
-/** An end of a stream, or a refusal; `at`: milliseconds since the epoch. */
+/** The end of a stream, or a rejected request. `at` is in Unix milliseconds. */
 export type StreamEnd = {
   readonly at: number;
   readonly watch: number;
@@ -54,17 +54,17 @@ export type Verdict = {
   readonly missing: number;
   readonly doubled: number;
   readonly reordered: number;
-  /** Told by a watch, and not by etcd. */
+  /** Events that a watch delivered and that etcd does not have. */
   readonly invented: number;
   readonly relists: number;
-  /** How streams ended, and how often. */
+  /** Number of streams by how they ended. */
   readonly ends: ReadonlyMap<string, number>;
   readonly streamEnds: readonly StreamEnd[];
-  /** Milliseconds from etcd's word to the watch's, sorted. */
+  /** Milliseconds from etcd's record of a change to the watch's event, sorted. */
   readonly delays: readonly number[];
-  /** When etcd said what came more than a second later, and how much later. */
+  /** Events that came more than a second after etcd's record: the time of the record (`at`), and the delay (`ms`). */
   readonly late: readonly Late[];
-  /** The first few of what is wrong, in words. */
+  /** Texts about the first few errors. */
   readonly examples: readonly string[];
 };
 
@@ -73,7 +73,7 @@ class Program {
   readonly ended: Promise<void>;
   readonly #leave: () => void;
 
-  /** `features`: client-go's own feature gates, which it reads from the environment. */
+  /** `features` are client-go's feature gates, which it reads from the environment. */
   constructor(args: readonly string[], features: readonly string[], tell: (line: string) => void) {
     const env = Object.fromEntries(features.map((feature) => `KUBE_FEATURE_${feature}`.split("=")));
     this.process = spawn("setpriv", ["--pdeathsig", "KILL", pathOf("informer"), ...args], {
@@ -104,12 +104,14 @@ export class GoWatches {
   readonly #gone: Gone["ask"];
   readonly #held = new Map<number, Held>();
   readonly #ends = new Map<string, number>();
-  /** Of each watch that has told nothing since: how it ended. */
+  /** How the last stream of a watch ended, if the watch has delivered no event since. */
   readonly #ended = new Map<number, string>();
   readonly #streamEnds: StreamEnd[] = [];
   #relists = 0;
 
-  /** `gone` hears of every 410: of which resource, `configmaps/namespace/` say, from which version. */
+  /**
+   * `gone` is called for every 410, with the resource and namespace (such as `configmaps/namespace/`) and the version.
+   */
   constructor(
     kubeconfig: string,
     { namespaces, count, gone }: { namespaces: readonly string[]; count: number; gone: Gone["ask"] },
@@ -147,7 +149,8 @@ export class GoWatches {
     } else {
       const how = `${told.kind}: ${told.how ?? ""}${held?.form === "cbor" ? " (cbor)" : ""}`;
       this.#streamEnds.push({ at: told.at, watch: told.watch, form: held?.form ?? "", how });
-      // Ended so that the client hears of the 410 itself, as it must.
+      // The proxy ended the stream so that the client's own resume request got the 410. That is correct, so it is not
+      // counted as an unexpected EOF.
       if (how.startsWith("ended: error 410")) this.#gone(held?.prefix ?? "", version, `watch ${told.watch}`);
       if (how.startsWith("ended: error 410") && this.#ended.get(told.watch) === "ended: EOF") {
         this.#count("ended: EOF", -1);
@@ -158,7 +161,7 @@ export class GoWatches {
     }
   }
 
-  /** True if each watch has delivered the last version that it should have by now. */
+  /** True if each watch has delivered the last event that it should have delivered by now. */
   hasAll(truth: Truth): boolean {
     return [...this.#held.values()].every(({ prefix, contains, side, from, seen }) => {
       const told = seen.at(-1)?.version ?? 0;
@@ -166,9 +169,9 @@ export class GoWatches {
     });
   }
 
-  /** Ends the watches and holds all that they told against the truth. */
+  /** Ends the watches and compares all their events with etcd's record. */
   async stop(truth: Truth): Promise<Verdict> {
-    // Objects expire at any time: what was written in the last second may be on its way still.
+    // Kubernetes Events expire at any time, so a change of the last second may still be in transit.
     const dueAt = Date.now() - 1_000;
     await this.#program.stop();
     const each = [...this.#held.entries()].map(([number, held]) => judge(number, held, truth, dueAt));
@@ -199,7 +202,7 @@ function word({ type, version }: Fact | Seen, key: string): string {
   return `${type} ${key} at ${version}`;
 }
 
-/** `dueAt`: whatever was written by then must have come. */
+/** Every change that was written before `dueAt` must have been delivered. */
 function judge(number: number, held: Held, truth: Truth, dueAt: number): Judged {
   const { form, prefix, contains, side, from, seen, gaps } = held;
   const resource = prefix.split("/")[0] ?? "";
@@ -245,10 +248,12 @@ export type Summary = {
   readonly objects: Readonly<Record<string, string>>;
 };
 
-/** `watchList`: it requests its initial state as a watch, as client-go does since 1.35, and not as a list. */
+/**
+ * `watchList`: the informer requests its initial state as a watch, as client-go does since 1.35, instead of as a list.
+ */
 export type InformerForm = { readonly content: "json" | "protobuf"; readonly watchList: boolean };
 
-/** One client-go informer on the config maps of a namespace. */
+/** One client-go informer on the ConfigMaps of a namespace. */
 export class Informer {
   readonly namespace: string;
   readonly #program: Program;

@@ -1,7 +1,7 @@
 /**
- * Was a 410 true? Whenever a client gets one, or the proxy ends a watch because no backend knows its version any more,
- * every apiserver is asked directly, past the proxy. One that goes on from that version makes the 410 untrue; one that is
- * out of reach is asked again until it answers, for as long as the proxy itself may wait for it.
+ * Checks whether a 410 was correct. Whenever a client gets a 410, or the proxy ends a watch because no backend has its
+ * version any more, every apiserver is asked directly. If one of them can continue from that version, the 410 was
+ * wrong. An apiserver that cannot be reached is asked again, for as long as the proxy itself may wait for it.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Apiserver } from "../rig/apiserver.ts";
@@ -10,7 +10,7 @@ import { saidSince } from "../rig/said.ts";
 
 export type Inquiry = { readonly what: string; readonly isTrue: boolean };
 
-/** A move's budget (watch.md §5.2), and time to come back in. */
+/** Time limit of a watch migration (watch.md §5.2), plus time for an apiserver to return. */
 const patienceMs = 15_000;
 const pauseMs = 250;
 
@@ -20,11 +20,11 @@ export class Gone {
   readonly #logFile: string;
   readonly #inquiries: Promise<Inquiry>[] = [];
   readonly #timer: ReturnType<typeof setInterval>;
-  /** Why watches ended, in the proxy's words. */
+  /** Number of ended watches by the reason in the proxy's log. */
   readonly reasons = new Map<string, number>();
   #readTo: number;
 
-  /** `logFile`: the proxy's journal. */
+  /** `logFile` is the proxy's log. */
   constructor(apiservers: readonly Apiserver[], token: string, logFile: string) {
     this.#apiservers = apiservers;
     this.#token = token;
@@ -44,7 +44,7 @@ export class Gone {
     }
   }
 
-  /** `prefix`: a resource, with its namespace or without. */
+  /** `prefix` is a resource, with or without a namespace. */
   readonly ask = (prefix: string, version: number, who: string): void => {
     const [resource = "", namespace = ""] = prefix.split("/");
     const scope = namespace === "" ? "" : `namespaces/${namespace}/`;

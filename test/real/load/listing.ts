@@ -1,7 +1,7 @@
-/** A large LIST held in flight: the reader takes the first piece and then waits until it is told to go on. */
+/** A large LIST that stays in progress: the client reads the first piece and pauses until `resume` is called. */
 import type { Client } from "./client.ts";
 
-/** `whole`: every object came. `false`: it ended as if whole and was not, the one outcome that must never be. */
+/** `whole`: every object came. `false`: the response ended normally but is incomplete, which must never happen. */
 export type ListEnd = "whole" | "reset" | "headless" | "refused" | "false";
 
 export class Listing {
@@ -31,7 +31,7 @@ export class Listing {
     });
   }
 
-  /** Also before the first piece has come: a busy apiserver takes seconds for it. */
+  /** May also be called before the first piece has come, because a busy apiserver takes seconds to send it. */
   resume(): void {
     this.#mayGoOn = true;
     this.#stream.resume();
@@ -42,6 +42,6 @@ function isWhole(body: Buffer, count: number): boolean {
   try {
     return (JSON.parse(body.toString()) as { items: unknown[] }).items.length === count;
   } catch {
-    return false; // half an answer is no JSON
+    return false; // an incomplete body is not valid JSON
   }
 }

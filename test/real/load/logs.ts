@@ -1,13 +1,13 @@
-/** `logs -f` of one pod, held idle: whether it lives, and when it ended. */
+/** An idle `logs -f` of one pod: whether it is still open, and when it ended. */
 import type { Client } from "./client.ts";
 
 export class Logs {
-  /** NaN while it lives. */
+  /** Unix milliseconds. NaN while the log is open. */
   endedAt = Number.NaN;
   #heard = "";
   readonly #stream: ReturnType<Client["open"]>;
 
-  /** `pod` is its path in the API. */
+  /** `pod` is the pod's path in the API. */
   constructor(client: Client, pod: string) {
     this.#stream = client.open({ path: `${pod}/log?follow=true` });
     this.#stream.setEncoding("utf8");

@@ -1,4 +1,6 @@
-/** Apiservers that are replaced in turn, and execs meanwhile: one may end with its own apiserver, and with no other. */
+/**
+ * Apiservers are replaced one after the other while execs run. An exec may end only when its own apiserver is replaced.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Apiserver } from "../rig/apiserver.ts";
 import { saidSince } from "../rig/said.ts";
@@ -12,7 +14,7 @@ type Exec = { readonly tunnel: Tunnel; readonly on: unknown };
 export class Rolling {
   readonly #stage: Stage;
   #execs: readonly Exec[] = [];
-  /** What must not happen, and did. */
+  /** Events that must not happen but did. */
   readonly wrong: string[] = [];
 
   private constructor(stage: Stage) {
@@ -33,7 +35,7 @@ export class Rolling {
     return { tunnel, on: said.find((line) => line["audit-ID"] === tunnel.auditId)?.["backend"] };
   }
 
-  /** SIGTERM, and a new process; resolves 3 s after the proxy takes all for ready. */
+  /** Terminates the apiserver and starts a new process. Resolves 3 s after the proxy sees all apiservers as ready. */
   async replace(apiserver: Apiserver): Promise<void> {
     const { proxy, cluster } = this.#stage;
     let goneAt = Infinity;

@@ -1,6 +1,7 @@
 /**
- * What the measurements play on: a cluster, the proxy before it, and the objects they ask for. The last apiserver is
- * the witness: nothing is ever done to it, the rig writes and watches there; the first is the victim.
+ * The environment of the measurements: a cluster, the proxy in front of it, and the objects that clients request. The
+ * first apiserver, the victim, has the faults. The last one, the witness, never has a fault; the rig itself writes and
+ * watches there.
  */
 import { createServer, type Server as NetServer } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -17,10 +18,10 @@ export const places = {
   pod: "/api/v1/namespaces/default/pods/shell",
 } as const;
 
-/** 20 of 1 MB each: an object may have 1 MiB, and the issue's LIST has 20 MB. */
+/** 20 objects of 1 MB each make a LIST of 20 MB. An object may have at most 1 MiB. */
 export const bigCount = 20;
 const bigBytes = 1_000_000;
-/** Objects that the writer changes in turn. */
+/** Number of objects that the writer changes in turn. */
 const watchedCount = 10;
 
 type ProxyConfig = Readonly<Record<string, unknown>>;
@@ -35,7 +36,7 @@ export class Stage {
   #proxy: Proxy;
   readonly #config: ProxyConfig;
   readonly #echo: NetServer;
-  /** Bytes that each watched object has beyond the few that it needs. */
+  /** Bytes of padding in each watched object. */
   padding = 0;
 
   private constructor(cluster: Cluster, proxy: Proxy, config: ProxyConfig, echo: NetServer) {
@@ -49,12 +50,12 @@ export class Stage {
     return this.#proxy;
   }
 
-  /** The proxy, as clients reach it. */
+  /** The proxy's address and the credentials of its clients. */
   get server(): Server {
     return { url: this.#proxy.url, caFile: this.cluster.caFile, token: this.cluster.token };
   }
 
-  /** `config` is merged over the top of the proxy's. */
+  /** The top-level keys of `config` replace those of the proxy's configuration. */
   static async start(options: ClusterOptions = {}, config: ProxyConfig = {}): Promise<Stage> {
     const cluster = await startCluster({ apiservers: 2, ...options, pods: true });
     const proxy = await startProxy(cluster, config);
@@ -68,7 +69,9 @@ export class Stage {
     return stage;
   }
 
-  /** Starts another proxy, which knows of no earlier failure of a backend. No client may be under way. */
+  /**
+   * Replaces the proxy by a new process, which knows of no earlier failure of a backend. No client may be connected.
+   */
   async renew(): Promise<void> {
     await this.#proxy.stop();
     this.#proxy = await startProxy(this.cluster, this.#config);
@@ -102,7 +105,10 @@ export class Stage {
       await sleep(100);
   }
 
-  /** Changes one of the watched objects `perSecond` times a second, at the witness; returns what stops it. */
+  /**
+   * Changes the watched objects in turn, `perSecond` changes a second, through the witness. Returns a function that
+   * stops it.
+   */
   write(perSecond: number): () => void {
     const client = new Client(this.cluster.admin);
     let count = 0;
@@ -117,7 +123,7 @@ export class Stage {
     };
   }
 
-  /** The version to watch the watched objects from. */
+  /** Returns the version from which to watch the watched objects. */
   async version(): Promise<number> {
     const text = await order(this.cluster.admin, { path: `${places.watched}?limit=1` });
     return Number(/"resourceVersion":"(\d+)"/.exec(text)?.[1]);

@@ -1,6 +1,6 @@
 /**
- * Clients of all kinds through the proxy, writes that bypass it, and etcd's own record beside them. The caller
- * does something to the apiservers; the end says what each client saw of it.
+ * Clients of all kinds that connect through the proxy, writes that bypass it, and etcd's own record. The caller causes
+ * faults of the apiservers; `stop` returns what each client received.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Random, seeded } from "../../support/random.ts";
@@ -23,7 +23,7 @@ export type Crowd = {
   readonly informers: number;
   readonly writesPerSecond: number;
   readonly getsPerSecond: number;
-  /** kubectl get -w and a Python client too. */
+  /** True to also run `kubectl get -w` and a Python client. */
   readonly others: boolean;
   readonly namespaces: number;
   readonly seed: number;
@@ -31,12 +31,12 @@ export type Crowd = {
 
 export type Outcome = {
   readonly watches: Verdict;
-  /** Each 410, and each end for want of a backend that knows the version, with whether it was true. */
+  /** Each 410, and each watch that ended because no backend had its version, with whether that was correct. */
   readonly gone: readonly Inquiry[];
-  /** Why the proxy ended watches, in its own words. */
+  /** Number of watches that the proxy ended, by the reason in its log. */
   readonly reasons: ReadonlyMap<string, number>;
   readonly informers: { readonly relists: number; readonly backwards: number; readonly unequal: number };
-  /** Events that they were not told, or -1 where they were not asked. */
+  /** Number of events that the client did not receive. -1 if this client did not run. */
   readonly kubectlMissing: number;
   readonly kubectlLives: boolean;
   readonly pythonMissing: number;
@@ -44,7 +44,7 @@ export type Outcome = {
   readonly writes: { readonly seen: number; readonly failed: number };
 };
 
-/** A cluster and the proxy in front of it: a Stage, or proxies that a test starts and ends itself. */
+/** A cluster and the proxy in front of it: a Stage, or proxies that a test starts and stops itself. */
 export type Scene = {
   readonly cluster: Cluster;
   readonly server: Server;
@@ -111,7 +111,7 @@ export class Storm {
     this.#python = new Call(pythonPath(), [script, kubeconfig, first], { timeoutMs: 2 ** 31 - 1 });
   }
 
-  /** Everybody is there and has begun when it resolves. */
+  /** Resolves when all clients are connected and have received their initial state. */
   static async start(stage: Scene, crowd: Crowd): Promise<Storm> {
     const namespaces = Array.from({ length: crowd.namespaces }, (_, number) => `storm-${number}`);
     const truth = await Truth.start(stage.cluster.etcdUrl);
@@ -131,13 +131,13 @@ export class Storm {
     await sleep(1_000);
   }
 
-  /** Writes go to another one from now on: this one is in for trouble. */
+  /** From now on, writes go to another apiserver than `victim`, which is about to have a fault. */
   spare(victim: Apiserver): void {
     const other = this.#stage.cluster.apiservers.find((one) => one !== victim);
     if (other !== undefined) this.#writer.use({ ...this.#stage.cluster.admin, url: other.url });
   }
 
-  /** etcd forgets all but the last `kept` versions. */
+  /** Compacts etcd, so that it keeps only the last `kept` versions. */
   compact(kept: number): Promise<void> {
     return compact(this.#stage.cluster.etcdUrl, Math.max(1, this.#truth.last - kept));
   }
@@ -167,7 +167,7 @@ export class Storm {
       gets: {
         sent: heard.length,
         slowestMs: Math.max(...heard.map(({ headMs }) => headMs)),
-        // They read objects that are always there: a 404 is a failure too.
+        // These requests read objects that always exist, so a 404 is a failure too.
         failures: reasons(heard.filter((one) => isFailure(one) || one.status !== 200)),
       },
       writes: {
@@ -177,7 +177,7 @@ export class Storm {
     };
   }
 
-  /** A list told as a watch is a list; each informer has one of its own. */
+  /** A streaming list counts as a list. One list for each informer is normal. */
   async #stopInformers(): Promise<Outcome["informers"]> {
     let [relists, backwards, unequal] = [0, 0, 0];
     for (const informer of this.#informers) {
@@ -197,7 +197,9 @@ export class Storm {
     return { relists, backwards, unequal };
   }
 
-  /** Which events of its namespace it missed, by names and versions; and whether it lived till now. */
+  /**
+   * Stops the client. Returns how many events of its namespace it did not receive, and whether it still ran until now.
+   */
   async #stopOther(call: Call | undefined): Promise<[missing: number, lives: boolean]> {
     if (call === undefined) return [-1, true];
     let lives = true;

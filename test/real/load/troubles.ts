@@ -1,4 +1,4 @@
-/** What may happen to an apiserver in a storm: begun, borne for a while, and over when the call resolves. */
+/** The faults that a storm may cause. The call of `run` resolves when the fault is over. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
 import type { Apiserver } from "../rig/apiserver.ts";
@@ -9,28 +9,28 @@ export type Trouble = {
   run(apiserver: Apiserver, random: Random): Promise<void>;
 };
 
-/** What a kubelet waits for before it kills. */
+/** Milliseconds from SIGTERM to SIGKILL, like the grace period of a kubelet. */
 const graceMs = 10_000;
 
 function between(random: Random, least: number, most: number): number {
   return least + random.below(most - least);
 }
 
-/** No packet passes in this direction for `ms`. */
+/** Drops all packets in this direction for `ms`. */
 export async function hole(apiserver: Apiserver, direction: Direction, ms: number): Promise<void> {
   apiserver.blackHole(direction);
   await sleep(ms);
   apiserver.heal();
 }
 
-/** SIGSTOP, and SIGCONT after `ms`. */
+/** Sends SIGSTOP, and SIGCONT after `ms`. */
 export async function freeze(apiserver: Apiserver, ms: number): Promise<void> {
   apiserver.freeze();
   await sleep(ms);
   apiserver.thaw();
 }
 
-/** SIGTERM, SIGKILL after the grace, and a new process. */
+/** Sends SIGTERM, SIGKILL after the grace period, and starts a new process. */
 export async function rollOver(apiserver: Apiserver): Promise<void> {
   await Promise.race([apiserver.terminate(), sleep(graceMs)]);
   await apiserver.restart();

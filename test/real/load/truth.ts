@@ -1,28 +1,32 @@
 /**
- * What etcd did to the objects of some namespaces, in its own order: every watch through the proxy is held against it.
- * An event's version is the version of its change, so the two compare by type, key and version. Objects change sides
- * (a label), and a watch that selects one is told of those that come and go, as of creations and removals.
+ * The changes of the objects in some namespaces, in etcd's order, with which every watch through the proxy is compared.
+ * The version of an event is the version of its change, so events and changes are compared by type, key and version.
+ * The label "side" of an object changes between two values. A watch that selects one of them receives an ADDED or
+ * DELETED event when an object enters or leaves its selection.
  */
 import { follow, stored } from "../rig/etcd.ts";
 
 export type Fact = {
   readonly type: "ADDED" | "MODIFIED" | "DELETED";
-  /** resource/namespace/name. */
+  /** resource/namespace/name */
   readonly key: string;
   readonly version: number;
   readonly at: number;
-  /** On which side the object was before, and is now; "" for none. */
+  /** The object's label "side" before the change, and after it. "" if there is none. */
   readonly was: string;
   readonly is: string;
 };
 
-/** The label as etcd holds it: the second entry of a protobuf map, its key and its value each with its length. */
+/**
+ * Returns the label "side" from etcd's protobuf encoding, in which a map entry is the key and the value, each with its
+ * length.
+ */
 function sideIn(value: Buffer): string {
   const at = value.indexOf("\n\x04side\x12\x01", 0, "latin1");
   return at < 0 ? "" : String.fromCharCode(value[at + 8] ?? 0);
 }
 
-/** What a watch that selects this side is told of the change; undefined: nothing. */
+/** Returns the event of this change for a watch that selects this side. Undefined if that watch gets no event. */
 function seenFrom(side: string, fact: Fact): Fact | undefined {
   const [was, is] = [fact.was === side, fact.is === side];
   if (is) return { ...fact, type: was ? "MODIFIED" : "ADDED" };
@@ -51,12 +55,15 @@ export class Truth {
     return truth;
   }
 
-  /** The last version of anything. */
+  /** The latest version of any object. */
   get last(): number {
     return this.facts.at(-1)?.version ?? 0;
   }
 
-  /** Of the keys that begin so and contain `contains`, after version `from`; seen from one side, if any is named. */
+  /**
+   * Returns the changes after version `from` of keys that begin with `prefix` and contain `contains`. If `side` is
+   * given, returns the events that a watch for this side must deliver.
+   */
   of(prefix: string, contains = "", from = 0, side = ""): Fact[] {
     const facts = this.facts.filter(
       ({ key, version }) => version > from && key.startsWith(prefix) && key.includes(contains),
@@ -64,7 +71,7 @@ export class Truth {
     return side === "" ? facts : facts.flatMap((fact) => seenFrom(side, fact) ?? []);
   }
 
-  /** The names that are there now, from etcd's own table. */
+  /** Returns the names of the objects that now exist in etcd. */
   async names(prefix: string): Promise<string[]> {
     const keys = [...(await stored(this.#etcdUrl, `/registry/${prefix}`)).keys()];
     return keys.map((key) => key.slice(`/registry/${prefix}`.length)).toSorted();

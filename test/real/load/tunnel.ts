@@ -1,4 +1,4 @@
-/** Exec and port-forward over websockets, held idle: whether they live, and when they ended. */
+/** Idle exec and port-forward sessions over websockets: whether they are still open, and when they ended. */
 import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { getCACertificates, setDefaultCACertificates } from "node:tls";
@@ -19,9 +19,9 @@ const forms = {
 
 export class Tunnel {
   readonly kind: TunnelKind;
-  /** By which the proxy's journal names it. */
+  /** Identifies the session in the proxy's log. */
   readonly auditId = randomUUID();
-  /** NaN while it lives. */
+  /** Unix milliseconds. NaN while the session is open. */
   endedAt = Number.NaN;
   readonly #socket: WebSocket;
   readonly #form: (typeof forms)[TunnelKind];
@@ -39,7 +39,7 @@ export class Tunnel {
     this.#socket.addEventListener("close", () => (this.endedAt = Date.now()));
   }
 
-  /** `pod` is its path in the API. Rejects when it is refused. */
+  /** `pod` is the pod's path in the API. Rejects if the session is refused. */
   static async open(server: Server, kind: TunnelKind, pod: string): Promise<Tunnel> {
     trust(server.caFile);
     const tunnel = new Tunnel(server, kind, pod);
@@ -63,7 +63,7 @@ export class Tunnel {
     if (this.isOpen) this.#socket.send(Buffer.concat([Buffer.of(this.#form.inward), Buffer.from(text)]));
   }
 
-  /** True if it carries a line there and back. */
+  /** True if the session carries a line to the pod and back. */
   async answers(timeoutMs = 15_000): Promise<boolean> {
     const line = `${randomUUID()}\n`;
     this.say(line);
@@ -82,7 +82,7 @@ export class Tunnel {
 
 let trusted = "";
 
-/** Node's own WebSocket takes no CA: the process has to trust the rig's. */
+/** Makes the process trust the rig's CA, because Node's WebSocket has no option for one. */
 function trust(caFile: string): void {
   if (trusted === caFile) return;
   trusted = caFile;

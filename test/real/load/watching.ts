@@ -1,4 +1,6 @@
-/** A watch as client-go holds one: it goes on from the last version it saw, and says how each stream ended. */
+/**
+ * A watch as client-go runs it: it resumes from the last version that it received, and records how each stream ended.
+ */
 import type { Client } from "./client.ts";
 
 export type Event = {
@@ -8,7 +10,10 @@ export type Event = {
   readonly at: number;
 };
 
-/** `clean`: END_STREAM between two events. `partial`: END_STREAM inside one. `reset`, `refused`, `error`: what they say. */
+/**
+ * `clean`: END_STREAM between two events. `partial`: END_STREAM within an event. `reset`: the stream was reset.
+ * `refused`: the response had an error status. `error`: an ERROR event came.
+ */
 export type WatchEnd = {
   readonly at: number;
   readonly how: "clean" | "partial" | "reset" | "refused" | "error";
@@ -26,7 +31,7 @@ type Line = {
 export class Watching {
   readonly events: Event[] = [];
   readonly ends: WatchEnd[] = [];
-  /** After a 410 it lists and begins anew: no watch delivers what lies between. */
+  /** Ranges of versions between a 410 and the list after it. No watch delivers the events within them. */
   readonly gaps: { readonly after: number; readonly until: number }[] = [];
   readonly #client: Client;
   readonly #path: string;
@@ -36,7 +41,7 @@ export class Watching {
   #close: () => void = () => {};
   readonly #done: Promise<void>;
 
-  /** `path` is a collection's; `version` the one to go on from; `see` gets the object of each event. */
+  /** `path` is the path of a collection, `version` is the one to start from. `see` gets the object of each event. */
   constructor(client: Client, path: string, version: number, see: (object: unknown) => void = () => {}) {
     this.#client = client;
     this.#path = path;
@@ -53,7 +58,7 @@ export class Watching {
       if (this.#isStopped) return;
       this.ends.push(end);
       if (end.how === "error" && end.detail === "410") await this.#listAnew();
-      // client-go waits only after a stream that was young and said nothing.
+      // client-go waits only after a stream that ended within a second and delivered no event.
       const wasIdle = Date.now() - openedAt < 1_000 && this.events.length === before;
       if (wasIdle) await new Promise((resolve) => setTimeout(resolve, 800));
     }
@@ -99,7 +104,7 @@ export class Watching {
     this.#version = until;
   }
 
-  /** What an ERROR event says, or "". */
+  /** Processes a line. Returns the status code of an ERROR event, or "". */
   #take(line: string): string {
     if (line === "") return "";
     const { type, object } = JSON.parse(line) as Line;
@@ -124,11 +129,13 @@ export type Difference = {
   readonly missing: number;
   readonly doubled: number;
   readonly reordered: number;
-  /** How much later than the other the slowest event came. */
+  /** Largest delay of an event behind the same event of the other watch. */
   readonly worstMs: number;
 };
 
-/** A watch beside one of the same collection that nothing was done to. Each version is one event there. */
+/**
+ * Compares a watch with one of the same collection that had no fault. In that other watch, each version occurs once.
+ */
 export function compare(watch: readonly Event[], direct: readonly Event[]): Difference {
   const seen = new Map<number, number>();
   let doubled = 0;

@@ -1,14 +1,20 @@
-/** Writes of every kind, at a steady pace, to whichever apiserver is well just now. */
+/** Writes of several kinds at a steady rate, to an apiserver that has no fault at the moment. */
 import type { Random } from "../../support/random.ts";
 import type { Server } from "../rig/ask.ts";
 import { Client, type Question } from "./client.ts";
 
-/** Objects of each namespace that are changed, and never removed: some watches are for one of them. */
+/**
+ * Number of objects in each namespace that are changed but never deleted, because some watches select one of them by
+ * name.
+ */
 const steadyCount = 20;
-/** Shards, told by the label and by the name, so that etcd's keys say what a selector takes. */
+/**
+ * Number of shards. An object's shard is in its label and in its name, so that etcd's keys show which objects a label
+ * selector selects.
+ */
 const shards = 4;
 
-/** On which side an object is changes, so that it enters what some watches select, and leaves it. */
+/** The label "side" of an object changes, so that the object enters and leaves the selection of some watches. */
 function body(name: string, count: number, side: "a" | "b" = "a"): object {
   const shard = /-s(\d)$/.exec(name)?.[1] ?? "0";
   const data = { count: String(count), filler: "x".repeat(400) };
@@ -21,7 +27,7 @@ export class Writer {
   #client: Client;
   #timer: ReturnType<typeof setInterval> | undefined;
   #count = 0;
-  /** Made and not yet removed: the oldest goes first. */
+  /** Objects that were created and not yet deleted, the oldest first. It is deleted next. */
   readonly #passing: { readonly namespace: string; readonly name: string }[] = [];
   failed = 0;
 
@@ -31,7 +37,7 @@ export class Writer {
     this.#random = random;
   }
 
-  /** The namespaces, and in each what is changed from then on. */
+  /** Creates the namespaces, and in each the objects that are changed later. */
   async fill(): Promise<void> {
     for (const namespace of this.#namespaces) {
       await this.#must({
@@ -59,7 +65,7 @@ export class Writer {
     this.#timer = setInterval(() => void this.#write(), 1_000 / perSecond);
   }
 
-  /** From now on this one is asked. */
+  /** Sends the writes to this apiserver from now on. */
   use(server: Server): void {
     this.#client.close();
     this.#client = new Client(server);
@@ -70,7 +76,10 @@ export class Writer {
     if (ending !== "whole" || status >= 400) this.failed++;
   }
 
-  /** Six changes, a creation, a removal and two Events of ten writes. */
+  /**
+   * Returns the next write. Of ten writes, six update an object, one creates an object, one deletes one, and two create
+   * Kubernetes Events.
+   */
   #next(): Question {
     const number = this.#count++;
     const namespace = this.#random.pick(this.#namespaces as [string, ...string[]]);
@@ -97,7 +106,10 @@ export class Writer {
   }
 }
 
-/** It goes by its lease, with all others of that lease at one version. */
+/**
+ * Returns a Kubernetes Event. It expires with its etcd lease, and all keys of one lease are deleted at the same
+ * version.
+ */
 function event(namespace: string, number: number): object {
   const involvedObject = { kind: "ConfigMap", namespace, name: "thing-0-s0" };
   return {

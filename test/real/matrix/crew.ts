@@ -1,4 +1,7 @@
-/** All seven kinds of work at once through the proxy, some of each on the victim and some on the witness. */
+/**
+ * Clients that do all seven kinds of work through the proxy at the same time. Some work of each kind is on the victim,
+ * some on the witness (load/stage.ts).
+ */
 import { spawnSync } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Asking } from "../load/asking.ts";
@@ -14,7 +17,7 @@ export type Placed<T> = { readonly work: T; readonly isOnVictim: boolean };
 
 type Bound = Awaited<ReturnType<typeof spread>>;
 
-/** Changes a second that the watches see, and GETs and POSTs a second of each client. */
+/** `writes`: changes a second that the watches receive. `gets` and `posts`: requests a second of each client. */
 const pace = { writes: 20, gets: 10, posts: 5 } as const;
 
 export class Crew {
@@ -25,7 +28,10 @@ export class Crew {
   readonly tunnels: readonly Placed<Tunnel>[];
   readonly direct: Watching;
   lists: readonly Placed<Listing>[] = [];
-  /** Of the proxy's sockets to the victim: upstream connections, and those that came with the tunnels. */
+  /**
+   * Local ports of the proxy's sockets to the victim: of its upstream connections, and of the sockets that it opened
+   * for the tunnels.
+   */
   readonly connectionPorts: readonly number[];
   readonly tunnelPorts: readonly number[];
   readonly #listers: Bound;
@@ -50,12 +56,12 @@ export class Crew {
     this.logs = place(bound.logs, (client) => new Logs(client, places.pod));
     ({ tunnels: this.tunnels, connectionPorts: this.connectionPorts, tunnelPorts: this.tunnelPorts } = reach);
     this.#listers = bound.list;
-    // Without a version: such a GET is read from etcd, and no cache answers for it.
+    // Without a resourceVersion, the apiserver reads such a GET from etcd and not from its watch cache.
     this.gets = new Asking(only(bound.get), 1_000 / pace.gets, (number) => ({
       tag: undefined,
       question: { path: `${places.watched}/thing-${number % 10}` },
     }));
-    // A name the apiserver makes up: sent twice, it is there twice.
+    // The apiserver generates the name, so a POST that is sent twice creates two objects.
     this.posts = new Asking(only(bound.post), 1_000 / pace.posts, (number) => {
       const tag = `${mark}-${number}.`;
       const body = { metadata: { generateName: "posted-" }, data: { tag } };
@@ -64,7 +70,7 @@ export class Crew {
     this.#stopWriting = stage.write(pace.writes);
   }
 
-  /** `mark` tells this run's POSTs from all others. */
+  /** `mark` is in the objects of this run's POSTs and of no others. */
   static async start(stage: Stage, mark: string): Promise<Crew> {
     const { server, victim, witness } = stage;
     const addresses = [victim.address, witness.address];
@@ -76,7 +82,8 @@ export class Crew {
       logs: await spread(server, addresses, 1),
     };
     const version = await stage.version();
-    // The upstream connections for what is long and for what is short are there before the tunnels' sockets are counted.
+    // The proxy must have opened its upstream connections, for watches and for other requests, before the tunnels'
+    // sockets are counted.
     await bound.watch[0]?.client.ask({ path: `${places.watched}?limit=1` });
     const connectionPorts = portsTo(stage);
     const tunnels = [...(await openTunnels(stage, "exec")), ...(await openTunnels(stage, "port-forward"))];
@@ -91,7 +98,10 @@ export class Crew {
     }));
   }
 
-  /** Resolves when every watch has seen what the direct one has, or after `ms`: then something is missing. */
+  /**
+   * Resolves when every watch has received the latest event of the direct watch, or after `ms`. After `ms`, events are
+   * missing.
+   */
   async caughtUp(ms: number): Promise<void> {
     this.#stopWriting();
     await sleep(300);
@@ -110,7 +120,7 @@ export class Crew {
   }
 }
 
-/** One on each apiserver: the journal says which is where. Those beyond are closed again. */
+/** Opens tunnels until there is one on each apiserver, according to the proxy's log. Closes the others. */
 async function openTunnels(stage: Stage, kind: TunnelKind): Promise<Placed<Tunnel>[]> {
   const found = new Map<boolean, Tunnel>();
   for (let count = 0; count < 8 && found.size < 2; count++) {

@@ -1,13 +1,16 @@
-/** A run's result against what its row allows: every miss in a sentence. */
+/** Compares a run's result with what its row allows. Each miss is a sentence. */
 import { isFailure, reasons } from "../load/asking.ts";
 import type { Heard } from "../load/client.ts";
 import type { Fate, Result } from "./play.ts";
 import type { Row, Targets } from "./rows.ts";
 
-/** What happened and must not, and what happened too late: a machine that paused can be to blame for the second only. */
+/**
+ * `wrong`: what must never happen, but did. `late`: what happened too late, which may also be due to a machine that
+ * paused.
+ */
 export type Misses = { readonly wrong: readonly string[]; readonly late: readonly string[] };
 
-/** `patience` multiplies every time that is allowed: 1 for figures, more where others use the machine. */
+/** `patience` multiplies every time limit. 1 for measurements, more on a shared machine. */
 export function misses(row: Row, result: Result, patience = 1): Misses {
   const tunnels = ofTunnels(row, result, patience);
   return {
@@ -38,20 +41,20 @@ function tooLate(what: string, ms: number, most: number): string {
   return `${what} ${ms} ms, not ${most}`;
 }
 
-/** Missed times as well: an apiserver that the machine kept from answering for a second was silent indeed. */
+/** Counted as late, not as wrong: an apiserver that the machine kept from answering for a second was really silent. */
 function unjustVerdicts({ targets }: Row, result: Result): string[] {
   const missed: string[] = [];
   for (const due of ["suspect", "dead", "draining"] as const) {
     if (targets[due] !== undefined && result[due] === undefined) missed.push(`never called ${due}`);
   }
-  // What has gone for good may be called dead, whatever the row says.
+  // The proxy may mark a victim dead once its process has exited, whatever the row says.
   const said = { suspect: result.suspect, dead: result.dead, draining: result.draining };
   for (const [what, ms] of Object.entries(said)) {
     if (targets.never.includes(what) && ms !== undefined && ms < result.gone) {
       missed.push(`${what} after ${ms} ms, while it answered`);
     }
   }
-  // Connections that a dying process closes come a moment before its parent hears of its end.
+  // 300 ms of tolerance: a dying process closes its connections a moment before its parent process learns of the exit.
   const isEarly = result.dead !== undefined && result.dead < result.gone - 300;
   if (targets.tunnels === "own" && isEarly)
     missed.push(`dead after ${result.dead} ms, gone after ${result.gone}`);
@@ -110,7 +113,10 @@ function ofTunnels({ targets }: Row, { tunnels, gone, newExec }: Result, patienc
   return { wrong, late };
 }
 
-/** A tunnel that stays open has to be of use: one that carries nothing, and does not say so, is the incident itself. */
+/**
+ * A tunnel that stays open must still carry data. An open tunnel that silently carries nothing is the failure that this
+ * project prevents.
+ */
 function wrongFate(
   { endedMs, answers }: Fate,
   allowed: Targets["tunnels"],
@@ -118,7 +124,7 @@ function wrongFate(
 ): string | undefined {
   if (endedMs === undefined) return answers ? undefined : "lives and carries nothing";
   if (allowed === "live") return `ended after ${endedMs} ms`;
-  // Sockets that a dying process closes come a moment before its parent hears of its end.
+  // 300 ms of tolerance: a dying process closes its sockets a moment before its parent process learns of the exit.
   const isEarly = allowed === "own" && endedMs < gone - 300;
   return isEarly ? `ended after ${endedMs} ms, its apiserver after ${gone}` : undefined;
 }

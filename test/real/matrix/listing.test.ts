@@ -1,4 +1,4 @@
-/** A LIST in flight waits until it is told to go on, whenever that is. */
+/** A LIST that pauses in the middle continues when `resume` is called, however late. */
 import { PassThrough } from "node:stream";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -8,7 +8,10 @@ import { Listing } from "../load/listing.ts";
 const test = suite("real/matrix/listing");
 const body = JSON.stringify({ items: [{}, {}] });
 
-/** The stream of the answer, and what the list becomes of it; "waits": it is not read to its end within 50 ms. */
+/**
+ * Returns the stream of the response, and a function that resolves with how the list ended; "waits" if it has not ended
+ * within 50 ms.
+ */
 function listed(): { stream: PassThrough; listing: Listing; fate: () => Promise<string> } {
   const stream = Object.assign(new PassThrough(), { rstCode: 0 });
   const listing = new Listing({ open: () => stream } as unknown as Client, "/", 2);

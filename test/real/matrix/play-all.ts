@@ -1,4 +1,4 @@
-/** Rows, runs and seeds: each run of each row has a seed of its own, which is printed with what it missed. */
+/** Runs rows of the matrix. Each run of each row has a seed of its own, which is printed with the run's misses. */
 import { seeded } from "../../support/random.ts";
 import { Stage } from "../load/stage.ts";
 import { misses } from "./judge.ts";
@@ -8,22 +8,22 @@ import { median, type Played } from "./table.ts";
 
 export type Plan = {
   readonly seed: number;
-  /** Of each row. */
+  /** Number of runs of each row. */
   readonly runs: number;
-  /** Words that a row's name has one of; none for all rows. */
+  /** Rows whose name contains one of these words are run; all rows if there is none. */
   readonly words: readonly string[];
-  /** Of the row's times; 1 if not said. */
+  /** Factor for the row's time limits. Default: 1. */
   readonly patience?: number;
 };
 
-/** CI's machine is shared: there a time is missed at three times its bound. `npm run test:matrix` asks for the bound. */
+/** Factor for time limits on CI's shared machine. `npm run test:matrix` uses the limits themselves. */
 const patienceInShort = 3;
 
 export function rowsOf(words: readonly string[]): readonly Row[] {
   return rows.filter(({ name }) => words.length === 0 || words.some((word) => name.includes(word)));
 }
 
-/** One cluster for all: an apiserver takes seconds to start, a proxy none. */
+/** All rows use one cluster, because an apiserver takes seconds to start. The proxy starts quickly. */
 export async function playAll(plan: Plan, tell: (line: string) => void): Promise<Played[]> {
   const stage = await Stage.start();
   const played: Played[] = [];
@@ -61,8 +61,9 @@ export async function playRow(
 }
 
 /**
- * One run; where its bounds were missed, two more that both have to keep them: on a machine that pauses for a second
- * one run's times say nothing. What must never happen is not asked twice.
+ * Runs a row once. If only time limits were missed, runs it twice more, and both of these runs must be within the
+ * limits: on a machine that pauses for a second, the times of a single run prove nothing. What must never happen fails
+ * the row at once.
  */
 export async function playShort(stage: Stage, row: Row, seed: number): Promise<Played> {
   const tell = (line: string): void => console.log(`figure: ${line}`);

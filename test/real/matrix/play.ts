@@ -1,4 +1,4 @@
-/** One run of one row: everything at work, the fault at a moment of its own, and what came of it all. */
+/** One run of one row: all clients are working, the fault begins at a random moment, and the result is collected. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
 import { isFailure } from "../load/asking.ts";
@@ -13,50 +13,54 @@ import { saidSince, verdict } from "../rig/said.ts";
 import { Crew } from "./crew.ts";
 import type { Row } from "./rows.ts";
 
-/** What became of an exec, a port-forward or logs -f. */
+/** What happened to an exec, a port-forward or logs -f. */
 export type Fate = {
   readonly kind: "exec" | "port-forward" | "logs";
   readonly isOnVictim: boolean;
-  /** After the fault; undefined while it lives. */
+  /** When it ended, in milliseconds after the fault; undefined if it is still open. */
   readonly endedMs: number | undefined;
-  /** Asked before the fault is mended: what has to be killed to be mended shall not be charged for it. */
+  /**
+   * True if it carried data before the fault was repaired. It is checked that early because the repair of some faults
+   * kills the apiserver.
+   */
   readonly answers: boolean;
 };
 
-/** All times are milliseconds from the fault. */
+/** The result of a run. All times are milliseconds from the fault. */
 export type Result = {
   readonly suspect: number | undefined;
   readonly dead: number | undefined;
   readonly draining: number | undefined;
-  /** When the victim's process had gone, for the faults that end it. */
+  /** When the victim's process exited, for faults that end it. */
   readonly gone: number;
-  /** GETs asked before, during and after the fault, new clients' first ones among them. */
+  /** GETs before, during and after the fault, including the first GETs of new clients. */
   readonly gets: readonly Heard[];
-  /** The last new client that was sent to the victim, 0 if none was. */
+  /** When the last new client was sent to the victim; 0 if none was. */
   readonly lastOnVictim: number;
   readonly lists: readonly { readonly end: ListEnd; readonly isOnVictim: boolean }[];
   readonly posts: {
     readonly sent: number;
     readonly failed: readonly Heard[];
-    /** Asked once, there more than once. */
+    /** Number of POSTs that were sent once and created more than one object. */
     readonly doubled: number;
-    /** Answered with 201, and not there. */
+    /** Number of POSTs that were answered with 201 and created no object. */
     readonly lost: number;
   };
   readonly watches: readonly { readonly ends: readonly WatchEnd[]; readonly difference: Difference }[];
   readonly tunnels: readonly Fate[];
-  /** True if a new exec in the middle of the fault opened and answered. */
+  /** True if an exec that was opened in the middle of the fault works. */
   readonly newExec: boolean;
 };
 
 export async function play(stage: Stage, row: Row, mark: string, random: Random): Promise<Result> {
   await row.prepare?.(stage);
-  // It remembers falls: of one that fell often it gives new work to a backend late and little by little.
+  // A new proxy for each run: a proxy remembers failures, and sends new requests to a backend that failed often only
+  // late and gradually.
   await stage.renew();
   await stage.proxy.settled(2, 60_000);
   await sleep(500);
   const crew = await Crew.start(stage, mark);
-  // Anywhere between two PINGs, five periods long.
+  // A random time between two PINGs, spread over five PING intervals.
   await sleep(800 + random.below(1_250));
   crew.startLists(stage.victim.address);
   await sleep(100 + random.below(300));
@@ -90,7 +94,7 @@ async function resumeLists(crew: Crew, afterMs: number): Promise<void> {
   for (const { work } of crew.lists) work.resume();
 }
 
-/** From the fault to the moment before it is mended. Times are clock readings. */
+/** Observations from the fault until just before it is repaired. Times are Unix milliseconds. */
 type Suffered = {
   readonly hurtAt: number;
   readonly mendedAt: number;
@@ -108,7 +112,7 @@ async function suffer(stage: Stage, row: Row, crew: Crew, way: Way): Promise<Suf
   let goneAt = Infinity;
   void stage.victim.ended.then(() => (goneAt = Date.now()));
   const hurting = row.hurt(stage, crew, way.random);
-  // With unacknowledged bytes on the tunnels in half of the runs, without any in the others.
+  // In half of the runs, the tunnels have unacknowledged bytes when the fault begins; in the other half they have none.
   if (way.isBusy) for (const { work } of crew.tunnels) work.say("into the hole\n");
   const newExec = sleep(2_500).then(() => opens(stage));
   const hurtAt = (await hurting) ?? calledAt;
@@ -118,7 +122,7 @@ async function suffer(stage: Stage, row: Row, crew: Crew, way: Way): Promise<Suf
   return { hurtAt, mendedAt: Date.now(), goneAt, newcomers, newExec: await newExec, tunnels };
 }
 
-/** What the proxy called the victim while it suffered, each for the first time. */
+/** Returns when the proxy first gave the victim each state during the fault. */
 function verdicts(
   stage: Stage,
   { hurtAt, mendedAt }: Suffered,
@@ -131,7 +135,7 @@ function verdicts(
   return { suspect: since("suspect"), dead: since("dead"), draining: since("draining") };
 }
 
-/** A new client every half second, which asks once who answers it. */
+/** Opens a new client every half second, and asks once which apiserver serves it. */
 class Newcomers {
   readonly heard: Heard[] = [];
   lastOnVictim = 0;
@@ -168,7 +172,10 @@ async function opens(stage: Stage): Promise<boolean> {
   }
 }
 
-/** What lives, and whether it is of use: each tunnel carries a line, each log shows one. */
+/**
+ * Returns which tunnels and logs are still open, and whether they work: each tunnel must carry a line, and each log
+ * must show one.
+ */
 async function ask(crew: Crew, stage: Stage, hurtAt: number, mark: string): Promise<Fate[]> {
   stage.cluster.node.log(mark);
   const endedMs = (at: number): number | undefined => (Number.isNaN(at) ? undefined : at - hurtAt);
@@ -183,7 +190,10 @@ async function ask(crew: Crew, stage: Stage, hurtAt: number, mark: string): Prom
   return Promise.all([...tunnels, ...logs]);
 }
 
-/** etcd is asked, since an apiserver's cache may know less. The run's objects are removed. */
+/**
+ * Counts the objects that the POSTs created, and removes them. It reads etcd, because an apiserver's cache may be
+ * behind.
+ */
 async function countPosts(stage: Stage, { posts }: Crew): Promise<Result["posts"]> {
   const kept = [...(await stored(stage.cluster.etcdUrl, "/registry/configmaps/posted/")).values()];
   const copies = (tag: string): number => kept.filter((value) => value.includes(tag)).length;

@@ -1,36 +1,42 @@
-/** The faults of the matrix, and what the product's promise allows each of them to cost. */
+/** The faults of the matrix, and what each of them may cost clients. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
 import type { Stage } from "../load/stage.ts";
 import { ask } from "../rig/ask.ts";
 import type { Crew } from "./crew.ts";
 
-/** Milliseconds from the fault. */
+/** Time limits in milliseconds from the fault, and states that the victim must not get. */
 export type Targets = {
   readonly suspect?: { readonly median: number; readonly most: number };
   readonly dead?: number;
   readonly draining?: number;
-  /** Never said of the victim: while it still answers, a `dead` would be a lie. */
+  /** States that the proxy must never give the victim. If the victim still answers, "dead" would be false. */
   readonly never: readonly string[];
-  /** The slowest GET without a head that a client waited for. */
+  /** Longest time that a GET may wait for a response head, in milliseconds. */
   readonly get: number;
-  /** A GET that is cut off after its head counts as failed as well. */
+  /** True if a GET that is cut off after its head counts as failed too. */
   readonly isWhole?: boolean;
-  /** Exec, port-forward and logs on the victim: `live`, or end within so long, or only with their apiserver. */
+  /**
+   * What exec, port-forward and logs on the victim may do: `live` (stay open), end within this many milliseconds, or
+   * `own` (end only with their apiserver).
+   */
   readonly tunnels: "live" | "own" | number;
-  /** Logs, where they do not share the fate of exec and port-forward: they travel on an upstream connection. */
+  /** Time limit for logs, if it differs from that of exec and port-forward: logs use a shared upstream connection. */
   readonly logs?: number;
-  /** The last new client that was still sent to the victim. */
+  /** Latest time at which a new client may still be sent to the victim. */
   readonly elsewhere?: number;
 };
 
 export type Row = {
   readonly name: string;
-  /** What the victim needs before: run before the work begins. */
+  /** Prepares the victim before the clients start. */
   prepare?(stage: Stage): Promise<void>;
-  /** Resolves when the fault is complete. Returns when it began, if not at the call. */
+  /**
+   * Causes the fault. Resolves when the fault is complete, with the time at which it began, or undefined if it began at
+   * the call.
+   */
   hurt(stage: Stage, crew: Crew, random: Random): Promise<number | undefined>;
-  /** Makes the victim as it was. */
+  /** Restores the victim. */
   mend(stage: Stage): Promise<void>;
   readonly observeMs: number;
   readonly targets: Targets;
@@ -55,7 +61,7 @@ async function restart({ victim }: Stage): Promise<void> {
   await victim.restart();
 }
 
-/** A fault that is there when the call has returned. */
+/** A fault that is complete when `act` returns, and began at the call. */
 function simple(act: (stage: Stage, crew: Crew, random: Random) => void): Row["hurt"] {
   return async (stage, crew, random) => {
     act(stage, crew, random);
@@ -63,7 +69,7 @@ function simple(act: (stage: Stage, crew: Crew, random: Random) => void): Row["h
   };
 }
 
-/** Nothing reaches either apiserver for so long, as when the proxy's own network is away. */
+/** Neither apiserver is reachable for `ms`, as if the proxy's own network failed. */
 function blip(ms: number): Row {
   return {
     name: `all silent for ${ms / 1_000} s`,
@@ -77,13 +83,14 @@ function blip(ms: number): Row {
       stage.witness.heal();
       await heal(stage);
     },
-    // The kernel sends again what waits on an old connection at the latest as long after the hole as that was long.
+    // The kernel doubles its retransmission timeout each time. So after a hole of `ms`, the next retransmission on an
+    // old connection comes at most `ms` later.
     observeMs: ms + 6_000,
     targets: { never: ["dead"], get: ms + 1_000, tunnels: "live" },
   };
 }
 
-/** Runs for 100 ms of each 800 until it is thawed for good. */
+/** Lets the victim run for 100 ms in every 800 ms, for `forMs`. Then the victim runs normally. */
 async function stutter({ victim }: Stage, forMs: number): Promise<void> {
   for (let ms = 0; ms < forMs; ms += 800) {
     victim.freeze();
@@ -99,7 +106,7 @@ function pick(ports: readonly number[], random: Random): number {
   return port;
 }
 
-/** True if a new connection to the victim fails because of its certificate. */
+/** True if a new connection to the victim fails because the victim's certificate has another name. */
 async function isForeign({ victim, cluster }: Stage): Promise<boolean> {
   const server = { url: victim.url, caFile: cluster.caFile };
   const reason = await ask(server, { path: "/readyz" }, 2_000).then(
@@ -112,7 +119,7 @@ async function isForeign({ victim, cluster }: Stage): Promise<boolean> {
 export const rows: readonly Row[] = [
   ...(["both", "in", "out"] as const).map(
     (direction): Row => ({
-      // As the proxy has it: from a victim that nothing reaches it can still receive.
+      // Names from the proxy's view: it can still receive from a victim that receives nothing ("in").
       name: { both: "drop both ways", in: "receive only", out: "send only" }[direction],
       hurt: simple(({ victim }) => victim.blackHole(direction)),
       mend: heal,
@@ -154,7 +161,7 @@ export const rows: readonly Row[] = [
   {
     name: "SIGTERM",
     hurt: simple(({ victim }) => void victim.terminate()),
-    // It may be waiting for what is open still: its minute of grace is not waited for.
+    // The victim may still be waiting for open requests. The repair does not wait for the victim's minute of grace.
     mend: restart,
     observeMs: 6_000,
     targets: leaving,
@@ -238,7 +245,7 @@ export const rows: readonly Row[] = [
   ).map(
     ([way, bytes]): Row => ({
       name: `mtu: packets above ${bytes} bytes ${way} it are lost`,
-      // An object does not fit into one packet of those that pass.
+      // With this padding, an object is larger than the largest packet that passes.
       async prepare(stage) {
         stage.padding = 2_000;
       },

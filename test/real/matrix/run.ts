@@ -1,5 +1,5 @@
 /**
- * The whole matrix: every fault, several runs each, at random moments.
+ * The whole matrix: every fault in several runs, at random moments.
  *
  *   npm run test:matrix [-- --runs 5 --seed 1 --rows SIGSTOP,etcd]
  */

@@ -1,4 +1,4 @@
-/** Rows as people read them: what was allowed, what was seen, and whether that is one within the other. */
+/** The table of results: what each row allows, what was measured, and whether the measurement is within the limits. */
 import { isFailure } from "../load/asking.ts";
 import { markdown } from "../rig/table.ts";
 import type { Fate, Result } from "./play.ts";
@@ -16,7 +16,7 @@ export function median(values: readonly number[]): number {
   return sorted[Math.floor((sorted.length - 1) / 2)] ?? Number.NaN;
 }
 
-/** "510/780": median and worst; "-" when it was never said, "3 of 5" in front when not always. */
+/** "510/780": median and worst value. "-" if there is no value; "3×" in front if only three runs have one. */
 function spreadOf(values: readonly (number | undefined)[]): string {
   const there = values.filter((value) => value !== undefined);
   if (there.length === 0) return "-";
@@ -28,7 +28,7 @@ function sum<T>(items: readonly T[], of: (item: T) => number): number {
   return items.reduce((total, item) => total + of(item), 0);
 }
 
-/** "lived 3, ended 2 (2100/2400)". */
+/** "3 lived", or "2 of 5 ended 2100/2400" with the median and the worst time in milliseconds. */
 function fateOf(fates: readonly Fate[]): string {
   const ended = fates.map(({ endedMs }) => endedMs).filter((ms) => ms !== undefined);
   if (fates.length === 0) return "-";
@@ -57,7 +57,7 @@ const heads = [
   "",
 ] as const;
 
-/** What the row allows, in few words. */
+/** Returns what the row allows, in a few words. */
 function allowed({ targets }: Row): string {
   const { suspect, dead, draining, never, get, tunnels, logs, elsewhere } = targets;
   const bound = (what: string, most: number | undefined): string[] =>
@@ -108,7 +108,7 @@ function cells({ row, results, wrong, late }: Played): string[] {
   ];
 }
 
-/** Times in ms from the fault, as median/worst; then every miss in words. */
+/** Times are milliseconds from the fault, as median/worst. After the table, one line for each miss. */
 export function table(played: readonly Played[]): string {
   const missed = played.flatMap(({ row, wrong, late }) =>
     [...wrong, ...late].map((miss) => `${row.name}: ${miss}`),

@@ -1,4 +1,4 @@
-/** Which requests of clients count as relists and as closed watches. */
+/** Which requests in an audit log count as repeated lists and as closed watches. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Asked, asked, judge, readAudit, requestsOf, unwatching } from "./audit.ts";
@@ -65,7 +65,8 @@ test("of two equal watches of one client, the one that is due is the one that ha
 
 test("a watch that was over when the faults began does not excuse a closed one", () => {
   const closed = watch(400_000);
-  // Opened again after 10 s, due at 310 s, and opened again then: only the last one is open at 400 s.
+  // The second watch replaces the first one after 10 s. It is due at 310 s, and the third watch replaces it then. So
+  // only the third watch is open at 400 s.
   const all = [watch(0, { isOver: true }), watch(10_000), watch(309_000), closed];
   assert.equal(judge(all, 20_000, 500_000).closed, [closed]);
 });
@@ -83,7 +84,7 @@ test("without a timeout of its own, a watch may end after 30 to 60 minutes", () 
   assert.equal(closed, [1, 0, 0]);
 });
 
-/** A line of the log, `seconds` after its beginning. */
+/** Returns a line of the audit log, `seconds` after the log's beginning. */
 function line(auditID: string, stage: string, seconds: number, verb: "list" | "watch" = "watch"): string {
   const at = new Date(Date.parse("2026-01-01T00:00:00Z") + seconds * 1_000).toISOString();
   const one = entry("/api/v1/pods?timeoutSeconds=300", verb);
@@ -93,7 +94,7 @@ function line(auditID: string, stage: string, seconds: number, verb: "list" | "w
 test("a watch is over if all apiservers that had it have ended it before the faults began", () => {
   const moved = line("moved", "RequestReceived", 1) + line("moved", "RequestReceived", 2);
   const log = moved + line("moved", "ResponseComplete", 2) + line("ended", "RequestReceived", 3);
-  // The proxy's own list, by which it finds out that the initial events are over.
+  // The list that the proxy itself sends to find out whether the initial events are complete.
   const own = line("ended", "RequestReceived", 3.5, "list");
   const requests = requestsOf(
     log + own + line("ended", "ResponseComplete", 4),

@@ -1,6 +1,7 @@
 /**
- * What clients ask for, by the apiservers' audit log: the same judge for each client library and each proxy. watchkeeper
- * sends a request that it repeats or moves with one Audit-ID, so such a request counts once.
+ * Lists and watches of clients, read from the apiservers' audit log, so that every client library and every proxy is
+ * judged in the same way. When watchkeeper repeats a request or moves a watch, it keeps the Audit-ID, so the request
+ * counts once.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,13 +10,13 @@ export type Asked = {
   readonly at: number;
   readonly user: string;
   readonly kind: "list" | "watch";
-  /** Which of the client's informers asks: the path and its selectors. */
+  /** The path and the selectors, which identify the client's informer. */
   readonly what: string;
-  /** Where it begins, as the client says it: a version, or "" for all that there is. */
+  /** The resourceVersion in the client's request; "" if it has none and so asks for all objects. */
   readonly from: string;
-  /** The time after which the apiserver, or the client, ends the watch. 0: it is no watch. */
+  /** Earliest time after which the apiserver or the client ends the watch. 0 if it is no watch. */
   readonly timeoutMs: number;
-  /** The latest such time. */
+  /** Latest time after which the apiserver or the client ends the watch. */
   readonly latestMs: number;
   /** True if the watch had ended before the faults began. */
   readonly isOver: boolean;
@@ -23,17 +24,26 @@ export type Asked = {
 
 /** A watch without a timeout of its own ends after 30 to 60 minutes (--min-request-timeout). */
 const untimedMs = 30 * 60_000;
-/** fabric8's reflector asks for ten minutes, and ends each watch itself after five to ten (io.fabric8…cache.Reflector). */
+/**
+ * fabric8's reflector requests a timeout of ten minutes, and ends each watch itself after five to ten minutes
+ * (io.fabric8…cache.Reflector).
+ */
 const endedByClient = { agent: "fabric8-kubernetes-client/", afterMs: 5 * 60_000 };
-/** A watch that ends so long before its timeout has reached it: the apiserver counts from a later moment. */
+/**
+ * A watch that ends at most this long before its timeout counts as ended by the timeout, because the apiserver starts
+ * its timer a little later.
+ */
 const slackMs = 2_000;
-/** client-go opens a watch again within this time, even if it backs off. Later, no watch takes the place of the one that ended. */
+/**
+ * client-go reopens a watch within this time, even if it backs off. A watch that opens later does not replace an
+ * earlier one.
+ */
 const reopenedMs = 60_000;
 
 const policy = {
   apiVersion: "audit.k8s.io/v1",
   kind: "Policy",
-  // A request counts by its arrival, so that it counts even if its response never comes.
+  // RequestReceived is logged, so that a request counts even if its response never comes.
   omitStages: ["ResponseStarted", "Panic"],
   rules: [
     { level: "None", users: ["system:apiserver", "admin"] },
@@ -43,13 +53,14 @@ const policy = {
   ],
 };
 
-/** Returns an apiserver's flags; all apiservers append to one file. */
+/** Returns the flags of an apiserver, and its audit log. All apiservers append to one file. */
 export function auditFlags(folder: string): { readonly flags: readonly string[]; readonly logFile: string } {
   const policyFile = join(folder, "audit-policy.yaml");
   const logFile = join(folder, "audit.log");
   writeFileSync(policyFile, JSON.stringify(policy));
   const flags = [`--audit-policy-file=${policyFile}`, `--audit-log-path=${logFile}`];
-  // Megabytes. One apiserver must not rename the file under the others: an hour through watchkeeper takes 50.
+  // Maximum size in megabytes, large enough that no apiserver renames the file while the others write to it. An hour
+  // through watchkeeper takes 50 MB.
   return { flags: [...flags, "--audit-log-maxsize=10000"], logFile };
 }
 
@@ -61,11 +72,11 @@ type Entry = {
   readonly user: { readonly username: string };
   readonly userAgent?: string;
   readonly requestReceivedTimestamp: string;
-  /** When it reached the stage. */
+  /** When the request reached the stage. */
   readonly stageTimestamp: string;
 };
 
-/** Not part of what a watch is about. */
+/** Query parameters that do not belong to the identity of an informer. */
 const ownParameters = [
   "resourceVersion",
   "resourceVersionMatch",
@@ -82,7 +93,7 @@ export function asked(entry: Entry, isOver = false): Asked {
   const { pathname, searchParams } = new URL(entry.requestURI, "https://apiserver");
   const { verb, user, userAgent = "" } = entry;
   const timeout = Number(searchParams.get("timeoutSeconds") ?? 0);
-  // A streaming list is a watch that begins with all objects.
+  // A streaming list is a watch that begins with all objects, so it counts as a list.
   const isList = verb === "list" || searchParams.get("sendInitialEvents") === "true";
   const from = searchParams.get("resourceVersion") ?? "";
   for (const name of ownParameters) searchParams.delete(name);
@@ -102,8 +113,8 @@ export function asked(entry: Entry, isOver = false): Asked {
 }
 
 /**
- * In the order of their arrival; requests with one Audit-ID are one. `since`: when the faults began. Throws if there is no
- * log, or if a line of it cannot be read.
+ * Returns the requests in the order of their arrival. Requests with the same Audit-ID are one. `since` is when the
+ * faults began. Throws if there is no log, or if a line cannot be parsed.
  */
 export function readAudit(logFile: string, since: number): readonly Asked[] {
   return requestsOf(readFileSync(logFile, "utf8"), since);
@@ -117,8 +128,8 @@ export function requestsOf(log: string, since: number): readonly Asked[] {
     .toSorted((one, other) => (one.requestReceivedTimestamp < other.requestReceivedTimestamp ? -1 : 1));
   const first = new Map<string, Entry>();
   /**
-   * The proxy can send a watch to several apiservers: it is over when all of them have ended it. Lists with the same Audit-ID
-   * are the proxy's own.
+   * The proxy may send one watch to several apiservers, so the watch is over when all of them have ended it. Lists with
+   * the watch's Audit-ID are the proxy's own.
    */
   const open = new Map<string, number>();
   for (const entry of entries) {
@@ -131,7 +142,7 @@ export function requestsOf(log: string, since: number): readonly Asked[] {
   return [...first].map(([auditID, entry]) => asked(entry, open.get(auditID) === 0));
 }
 
-/** Those of `users` that opened no watch: the log says nothing about them. */
+/** Returns the users that opened no watch. The log proves nothing about their clients. */
 export function unwatching(all: readonly Asked[], users: readonly string[]): readonly string[] {
   const watching = new Set(all.filter(({ timeoutMs }) => timeoutMs > 0).map(({ user }) => user));
   return users.filter((user) => !watching.has(user));
@@ -139,25 +150,26 @@ export function unwatching(all: readonly Asked[], users: readonly string[]): rea
 
 export type Judged = { readonly relists: readonly Asked[]; readonly closed: readonly Asked[] };
 
-/** When a watch reaches its timeout: not before `from`, and not after `to`. */
+/** When a watch reaches its timeout: between `from` and `to`, in Unix milliseconds. */
 type Due = { readonly from: number; readonly to: number };
 
 /**
- * What clients asked for from `since` to `until` although they had it: lists, and watches in the place of one that had not
- * reached its timeout. `closed` has the watches that the clients opened instead. A watch takes the place of the equal one
- * that is due first.
+ * Returns the requests from `since` to `until` that no client should have needed: lists of an informer that had listed
+ * before (`relists`), and watches that replaced a watch whose timeout had not passed (`closed`). A new watch replaces
+ * the open watch with the same user, path and selectors that is due first.
  */
 export function judge(all: readonly Asked[], since: number, until: number): Judged {
   const relists: Asked[] = [];
   const closed: Asked[] = [];
-  /** The open watches of each informer. */
+  /** The open watches of each user's informer. */
   const open = new Map<string, readonly Due[]>();
   for (const one of all) {
     const key = `${one.user} ${one.what}`;
     const known = open.get(key);
     const mine = stillOpen(known ?? [], one.at);
     const isCounted = known !== undefined && one.at >= since && one.at < until;
-    // The first list is none anew: the garbage collector finds a new resource half a minute late.
+    // The first list of an informer does not count, even during the faults: the garbage collector finds a new resource
+    // half a minute late.
     if (isCounted && one.kind === "list") relists.push(one);
     const [first] = mine;
     const isWatch = one.timeoutMs > 0;
@@ -170,7 +182,7 @@ export function judge(all: readonly Asked[], since: number, until: number): Judg
   return { relists, closed };
 }
 
-/** In the order of their timeouts. */
+/** Returns the watches that may still be replaced at this time, in the order of their timeouts. */
 function stillOpen(watches: readonly Due[], at: number): readonly Due[] {
   return watches.filter(({ to }) => to + reopenedMs > at).toSorted((one, other) => one.from - other.from);
 }

@@ -1,4 +1,7 @@
-/** Who holds the Leases of the control plane and of the operators, read every second from an apiserver that is ready. */
+/**
+ * Records which client holds each Lease of the control plane and of the operators. The Leases are read every second
+ * from an apiserver that is ready.
+ */
 import { ask, type Server } from "../rig/ask.ts";
 
 export type Lease = {
@@ -10,27 +13,33 @@ export type Lease = {
   };
 };
 
-/** Names of apiservers and nodes are not of interest. */
+/** Leases of apiservers and nodes are only heartbeats, so they are ignored. */
 const otherNamespaces = ["kube-node-lease"];
 const isOther = /^apiserver-/;
 
 const everyMs = 1_000;
-/** Below the shortest Lease, so that no Lease can change hands twice between two reads. */
+/**
+ * Longest accepted time between two reads. It is shorter than the shortest Lease duration, so that no Lease can change
+ * its holder twice between two reads.
+ */
 const unreadMs = 10_000;
 
 export class Leaders {
-  /** "kube-system/kube-scheduler: a -> b", or that the holder did not renew the Lease in time. */
+  /** "kube-system/kube-scheduler: a -> b", or a text that the holder did not renew the Lease in time. */
   readonly changes: string[] = [];
-  /** Times without a read, during which a change may have been missed. */
+  /** Periods without a successful read, in which a change may have been missed. */
   readonly gaps: string[] = [];
   readonly holders = new Map<string, string>();
-  /** Of all reads. They do not go through the proxy: a slow one shows that the machine or the apiservers are slow. */
+  /**
+   * Duration of the slowest read. Reads do not go through the proxy, so a slow read shows that the machine or the
+   * apiservers are slow.
+   */
   slowestMs = 0;
   readonly #lapsed = new Set<string>();
   readonly #server: () => Server;
   readonly #timer: ReturnType<typeof setInterval>;
   #readAt: number;
-  /** Why the last read failed. */
+  /** Why the last failed read failed; "" if none has failed. */
   #reason = "";
 
   /** `server` returns an apiserver that is ready. */
@@ -53,7 +62,7 @@ export class Leaders {
     this.slowestMs = Math.max(this.slowestMs, Date.now() - at);
   }
 
-  /** `at`: when the read began. */
+  /** Records one read. `at` is when the read began, in Unix milliseconds. */
   take(items: readonly Lease[], at: number): void {
     this.#checkGap(at);
     this.#readAt = Math.max(this.#readAt, at);

@@ -1,11 +1,11 @@
-/** What operators print: one JSON object a line, between the lines of their libraries' own logs. */
+/** The output of operators: one JSON object a line, between log lines of their libraries. */
 import { readFileSync } from "node:fs";
 import { isUnknownWrite, isWithin, type Outage, takeQuoted } from "../load/unknown-writes.ts";
 import type { Said } from "../rig/said.ts";
 
 /**
- * leading, lost: the process became leader, or lost its Lease. error: a request failed in a way that the operator's code or
- * its library noticed. closed: a watch ended, where the library says so.
+ * `leading`, `lost`: the process became leader, or lost its Lease. `error`: a request failed and the operator's code or
+ * its library reported it. `closed`: a watch ended, if the library reports that.
  */
 export type Line = {
   readonly event: "leading" | "lost" | "error" | "closed";
@@ -13,10 +13,10 @@ export type Line = {
   readonly text: string;
 };
 
-/** A line, and the operator that printed it. */
+/** A line, and the name of the operator that printed it. */
 export type Told = Line & { readonly who: string };
 
-/** A library may write into its log between the object and the end of its line. */
+/** The object ends before the end of the line, because a library may write its own log text before the newline. */
 const object = /^\{"event":"[a-z]+","at":\d+,"text":"(?:[^"\\]|\\.)*"\}/;
 
 export function linesOf(log: string): readonly Line[] {
@@ -30,19 +30,24 @@ export function readLines(logFile: string, since: number, until: number): readon
   return linesOf(readFileSync(logFile, "utf8")).filter(({ at }) => at >= since && at < until);
 }
 
-/** The connection ended before an answer: what clients of a proxy see that sends none in the apiserver's place. */
+/**
+ * Error texts for a connection that ended before a response. Clients see them behind a proxy that sends no response of
+ * its own for a lost apiserver.
+ */
 const isBroken =
   /EOF|SendRequest|ECONNRESET|socket hang up|connection (reset|lost|closed|was closed)|prematurely|upstream connect error/i;
 
 export type Explained = {
-  /** Writes that were in flight at an apiserver when it failed: whether they were executed, only it could tell. */
+  /**
+   * Writes that were in progress at an apiserver when it failed. Only that apiserver knows whether they were executed.
+   */
   readonly unknownWrites: readonly Told[];
   readonly errors: readonly Told[];
 };
 
 /**
- * Tells errors of operators from writes of unknown outcome, by watchkeeper's own journal: each entry explains one line. An
- * entry that the fault does not explain, such as a read of any client, is an error itself.
+ * Separates errors of operators from writes of unknown outcome, with the help of watchkeeper's log. Each log entry
+ * explains one line. An entry that no fault explains, such as a failed read of any client, counts as an error itself.
  */
 export function explain(
   lines: readonly Told[],
@@ -60,7 +65,10 @@ export function explain(
   return { unknownWrites, errors: [...lines.filter((line) => !unknownWrites.includes(line)), ...own] };
 }
 
-/** The same through a rival, which has no journal: a write that ended in a broken connection while an apiserver failed. */
+/**
+ * The same for a rival proxy, which has no such log: a write has an unknown outcome if its connection broke during a
+ * fault.
+ */
 export function explainByTime(lines: readonly Told[], outages: readonly Outage[]): Explained {
   const isUnknown = ({ text, at }: Told): boolean =>
     !text.startsWith("GET ") && isBroken.test(text) && isWithin(outages, at);

@@ -1,6 +1,6 @@
 /**
- * An operator on @kubernetes/client-node, which speaks HTTP/1.1 and has no leader election: informers of tasks and of pods.
- * Prints JSON lines in the form that lines.ts reads.
+ * An operator that uses @kubernetes/client-node, which uses HTTP/1.1 and has no leader election. It has informers of
+ * tasks and of pods, and prints JSON lines in the form that lines.ts reads.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import {
@@ -62,7 +62,7 @@ async function reconcile({ metadata, spec, status }: Task): Promise<void> {
 }
 
 for (const [name, informer] of Object.entries({ pods, tasks })) {
-  // The library's own example: an informer that meets an error stops until it is started again.
+  // From the library's own example: an informer that gets an error stops until it is started again.
   informer.on("error", (error: unknown) => {
     say("closed", `${name}: ${String(error)}`);
     setTimeout(() => void informer.start(), 1_000);

@@ -1,4 +1,4 @@
-/** The operators: about 20 processes on the client libraries that operators are written with. */
+/** The operators: about 20 processes that use the common client libraries of operators. */
 import { join } from "node:path";
 import type { Built } from "../rig/built.ts";
 import { type Cluster, tokenOf } from "../rig/cluster.ts";
@@ -7,14 +7,14 @@ import { writeKubeconfig } from "../rig/kubeconfig.ts";
 import { goOperator, javaOperator, nodeOperator, pythonOperator, rustOperator } from "./programs.ts";
 
 export type Operator = {
-  /** Also its namespace, and the name of its Lease. */
+  /** The operator's name. It is also its namespace and the name of its Lease. */
   readonly name: string;
   readonly made: Built;
-  /** Of one Lease. 1: its library has no leader election. */
+  /** Number of processes that share the Lease. 1 if the library has no leader election. */
   readonly replicas: number;
   readonly env?: Readonly<Record<string, string>>;
   readonly flags?: readonly string[];
-  /** True if its watches are WebSockets, which no proxy can continue on another apiserver. */
+  /** True if its watches use WebSockets. No proxy can continue such a watch on another apiserver. */
   readonly hasWebSockets?: boolean;
 };
 
@@ -34,12 +34,12 @@ export const operators: readonly Operator[] = [
   { name: "node-b", made: nodeOperator, replicas: 1 },
 ];
 
-/** The user of a replica: the audit log tells replicas apart by it. */
+/** Returns the user of a replica. The audit log identifies the replica by it. */
 export function userOf({ name }: Operator, replica: number): string {
   return `${name}-${replica}`;
 }
 
-/** For `ClusterOptions.users`. */
+/** Returns the users for `ClusterOptions.users`. */
 export function usersOf(all: readonly Operator[]): Record<string, readonly string[]> {
   const names = all.flatMap((one) =>
     Array.from({ length: one.replicas }, (_, replica) => userOf(one, replica)),
@@ -47,7 +47,7 @@ export function usersOf(all: readonly Operator[]): Record<string, readonly strin
   return Object.fromEntries(names.map((name) => [name, ["system:masters"]]));
 }
 
-/** Starts each replica with -kubeconfig, -name and -replica. */
+/** Starts all replicas of an operator, each with the flags -kubeconfig, -name and -replica. */
 export function startOperator(operator: Operator, cluster: Cluster, url: string): readonly Kept[] {
   const { folder, caFile } = cluster;
   return Array.from({ length: operator.replicas }, (_, replica) => {

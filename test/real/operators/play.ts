@@ -1,4 +1,7 @@
-/** One run: a cluster, a control plane of three replicas and the operators behind one proxy, and faults in turn. */
+/**
+ * One run: a cluster, three replicas of the control plane and the operators behind one proxy, while apiservers fail in
+ * turn.
+ */
 import { setTimeout as sleep } from "node:timers/promises";
 import { seeded } from "../../support/random.ts";
 import { Faults } from "../load/faults.ts";
@@ -19,7 +22,7 @@ import { Workload } from "./workload.ts";
 export type Plan = {
   readonly minutes: number;
   readonly everyMs: number;
-  /** undefined: the faults in their own order. */
+  /** Seed for the order of the faults. Undefined: the order of the list. */
   readonly seed?: number;
   readonly operators: readonly Operator[];
 };
@@ -32,23 +35,29 @@ export type Played = {
   readonly leaderChanges: readonly string[];
   readonly relists: readonly Asked[];
   readonly closed: readonly Asked[];
-  /** Those of operators that watch over WebSockets. */
+  /** Closed watches of operators that watch over WebSockets. */
   readonly closedWebSockets: readonly Asked[];
-  /** Requests that failed, without writes of unknown outcome: of operators, and of any client in the proxy's journal. */
+  /**
+   * Failed requests, without writes of unknown outcome: those that operators report, and those of any client in the
+   * proxy's log.
+   */
   readonly errors: readonly Told[];
   readonly unknownWrites: readonly Told[];
-  /** One name for each restart. */
+  /** The name of the process for each restart. */
   readonly restarts: readonly string[];
   readonly reconciles: number;
-  /** Milliseconds, sorted. */
+  /** Milliseconds from the change of a task to its reconciliation, sorted. */
   readonly latencies: readonly number[];
   /** Tasks that no operator had reconciled ten seconds after the last change. */
   readonly unreconciled: readonly string[];
-  /** The longest read of an apiserver without a fault, beside the proxy: what the machine alone costs. */
+  /** Duration of the longest read that went directly to an apiserver without a fault: what the machine alone costs. */
   readonly slowestDirectMs: number;
-  /** What went wrong with the rig, so that the figures say less than they should. */
+  /** Problems of the test rig, because of which the figures prove less. */
   readonly wrong: readonly string[];
-  /** Watches that ended too early, by the proxy's journal and by the logs of controller-manager and scheduler. */
+  /**
+   * Watches that ended too early, according to the proxy's log and to the logs of kube-controller-manager and
+   * kube-scheduler.
+   */
   readonly ended: readonly string[];
 };
 
@@ -97,7 +106,7 @@ class Run {
     this.#leaders = new Leaders(() => this.#ready());
   }
 
-  /** An apiserver without a fault. */
+  /** Returns an apiserver that has no fault at the moment. */
   #ready(): Server {
     const { apiservers, caFile, token } = this.#cluster;
     const one = apiservers.find((apiserver) => apiserver !== this.#faults?.victim);
@@ -128,7 +137,7 @@ class Run {
     const { reconciled } = this.#workload;
     const what = (): string => `operators to reconcile ${reconciled.waiting.join(", ")}`;
     await until(what, () => reconciled.waiting.length === 0, 180_000);
-    // Followers open their other watches by then as well.
+    // By then, replicas that are not leader have opened their other watches too.
     await sleep(patienceMs);
     const { hasWebSockets, plain } = this.#users();
     let missing: readonly string[] = [];
@@ -203,7 +212,7 @@ class Run {
     };
   }
 
-  /** Of all clients that watch. */
+  /** Returns the users of all clients that watch. */
   #users(): { readonly hasWebSockets: readonly string[]; readonly plain: readonly string[] } {
     const own = (isWanted: boolean): readonly string[] =>
       Object.keys(
@@ -212,7 +221,7 @@ class Run {
     return { hasWebSockets: own(true), plain: [...Object.keys(controlPlaneUsers), ...own(false)] };
   }
 
-  /** Leases that nothing has held, of operators with replicas and of the control plane. */
+  /** Returns the Leases, of operators with replicas and of the control plane, that were never held. */
   #unled(operators: readonly Operator[]): readonly string[] {
     const names = operators.filter(({ replicas }) => replicas > 1).map(({ name }) => `${name}/${name}`);
     return [...names, "kube-system/kube-controller-manager", "kube-system/kube-scheduler"]

@@ -1,4 +1,4 @@
-/** The programs of the operators: built into the cache when a run needs them. */
+/** The programs of the operators. They are built into the cache when a run first needs them. */
 import { fileURLToPath } from "node:url";
 import { type Built, byBuild, inJava, inRust } from "../rig/built.ts";
 import { type Program, pathOf, pythonPath } from "../rig/parts.ts";

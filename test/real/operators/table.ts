@@ -1,4 +1,4 @@
-/** The runs beside each other, as Markdown, and what of watchkeeper's run breaks the promise. */
+/** The runs side by side, as Markdown, and the results of watchkeeper's run that break its promise. */
 import { markdown, quantile } from "../rig/table.ts";
 import type { Played } from "./play.ts";
 
@@ -28,7 +28,7 @@ export function table(played: readonly Played[]): string {
   );
 }
 
-/** One line for each thing that clients noticed. */
+/** Returns one line for each effect that clients noticed. */
 export function noticed(played: Played): readonly string[] {
   const at = (ms: number): string => new Date(ms).toISOString();
   return [

@@ -1,4 +1,4 @@
-/** What stands between the clients and the apiservers: watchkeeper, or a rival. */
+/** The proxy between the clients and the apiservers: watchkeeper, or a rival. */
 import type { Cluster } from "../rig/cluster.ts";
 import { Proxy } from "../rig/proxy.ts";
 import { RunningRival, rivals } from "./rivals.ts";
@@ -9,14 +9,14 @@ export type Kind = (typeof kinds)[number];
 export type Through = {
   readonly url: string;
   readonly isRunning: boolean;
-  /** Its journal; "" if it has none. */
+  /** The proxy's log file; "" if it has none. */
   readonly logFile: string;
-  /** Resolves when it sends requests to `count` apiservers. */
+  /** Resolves when the proxy uses `count` apiservers. */
   settled(count: number, ms?: number): Promise<void>;
   stop(): Promise<void>;
 };
 
-/** What this machine lacks for it. */
+/** Returns what this machine lacks for the proxy; undefined if nothing. */
 export function lackedBy(kind: Kind): string | undefined {
   return kind === "watchkeeper" ? undefined : rivals[kind].missing();
 }

@@ -1,6 +1,6 @@
 /**
- * What keeps controllers and operators busy: tasks that change, Deployments that are scaled, pods that are created and
- * deleted. All of it is written directly to an apiserver that is ready, so that no write depends on the proxy.
+ * Work for the controllers and operators: tasks that change, Deployments that are scaled, and pods that are created and
+ * deleted. All writes go directly to an apiserver that is ready, so that none depends on the proxy.
  */
 import { ask, order, type Server } from "../rig/ask.ts";
 import { follow } from "../rig/etcd.ts";
@@ -10,7 +10,7 @@ const group = "rig.watchkeeper.dev";
 const podsNamespace = "work";
 const tasksEach = 3;
 const deployments = 2;
-/** Of one operator. */
+/** Milliseconds between two changes of an operator's tasks. */
 const taskEveryMs = 2_000;
 const scaleEveryMs = 5_000;
 const podEveryMs = 2_000;
@@ -38,10 +38,16 @@ const definition = {
 
 type Stored = { readonly spec: { readonly turn: number }; readonly status?: { readonly turn?: number } };
 
-/** Milliseconds from the change of each task to the status that answers it, both by etcd's own record. */
+/**
+ * Milliseconds from the change of each task to the status that an operator writes for it. Both times are from etcd's
+ * record.
+ */
 export class Reconciled {
   readonly latencies: { readonly at: number; readonly ms: number }[] = [];
-  /** Turns without their status, by the key of the task: when they were written. */
+  /**
+   * When each turn without a status was written, by the key of the task. A turn is the number in the task's spec that
+   * an operator copies into the status.
+   */
   readonly #waiting = new Map<string, Map<number, number>>();
   #stop: () => void = () => undefined;
 
@@ -63,7 +69,7 @@ export class Reconciled {
     }
   }
 
-  /** "namespace/name" of each task whose last turn waits for its status. */
+  /** "namespace/name" of each task whose latest turn has no status yet. */
   get waiting(): readonly string[] {
     return [...this.#waiting]
       .filter(([, turns]) => turns.size > 0)
@@ -94,7 +100,7 @@ function deployment(name: string): object {
 
 export class Workload {
   readonly reconciled = new Reconciled();
-  /** Writes that an apiserver did not accept: the workload was lighter than it should be. */
+  /** Number of writes that an apiserver rejected. They make the workload lighter than planned. */
   failed = 0;
   written = 0;
   readonly #server: () => Server;
@@ -102,13 +108,13 @@ export class Workload {
   readonly #timers: ReturnType<typeof setInterval>[] = [];
   #turn = 1;
 
-  /** `server` returns an apiserver that is ready; `names`: the operators' namespaces. */
+  /** `server` returns an apiserver that is ready. `names` are the operators' namespaces. */
   constructor(server: () => Server, names: readonly string[]) {
     this.#server = server;
     this.#names = names;
   }
 
-  /** Creates all objects, before operators start. */
+  /** Creates all objects. Called before the operators start. */
   async fill(etcdUrl: string): Promise<void> {
     const create = (path: string, body: object): Promise<string> =>
       order(this.#server(), { method: "POST", path, body });

@@ -1,4 +1,4 @@
-/** One kube-apiserver in its own network namespace, and the ways to hurt it. */
+/** One kube-apiserver in its own network namespace, and the faults that a test can cause. */
 import { copyFileSync } from "node:fs";
 import { join } from "node:path";
 import { ask } from "./ask.ts";
@@ -9,10 +9,13 @@ import type { Pair, Pki } from "./pki.ts";
 
 const port = 6_443;
 const etcdPort = 2_379;
-/** The name clients verify when they come by way of the proxy: every cluster's apiservers carry it. */
+/**
+ * The server name that clients verify when they connect through the proxy. It is in the certificate of every cluster's
+ * apiservers.
+ */
 export const serverName = "kubernetes.default.svc";
 
-/** What all apiservers of a cluster share. */
+/** What all apiservers of a cluster have in common. */
 export type Shared = {
   readonly folder: string;
   readonly pki: Pki;
@@ -23,20 +26,23 @@ export type Shared = {
   readonly serviceAccount: { readonly keyFile: string; readonly publicFile: string };
   readonly frontProxy: Pair;
   readonly kubeletClient: Pair;
-  /** Pods need one, and are given its token. */
+  /** True if each pod must have a service account and gets its token. */
   readonly serviceAccounts: boolean;
-  /** Flags for the test's own purpose, such as `--event-ttl=60s`; later ones win. */
+  /** Flags that a test adds, such as `--event-ttl=60s`. They override earlier flags. */
   readonly flags: readonly string[];
 };
 
 export type ApiserverKind = {
-  /** Of Kubernetes. Default: 1.36. */
+  /** Version of Kubernetes. Default: 1.36. */
   readonly version?: Version;
-  /** Beside those that all apiservers of the cluster have. */
+  /** Flags in addition to those that all apiservers of the cluster have. */
   readonly flags?: readonly string[];
 };
 
-/** kube-apiserver's message (pkg/registry/core/service/ipallocator/storage). */
+/**
+ * Messages of kube-apiserver (pkg/registry/core/service/ipallocator/storage) when another apiserver has created the IP
+ * ranges first.
+ */
 const lostRace = [
   "another caller has already initialized the resource",
   'PostStartHook "start-service-ip-repair-controllers" failed',
@@ -48,10 +54,13 @@ export class Apiserver {
   readonly address: string;
   readonly url: string;
   readonly caFile: string;
-  /** What its next process is: an upgrade sets it before a restart. */
+  /** Version and flags of the next process. An upgrade sets them before a restart. */
   kind: ApiserverKind;
   readonly #shared: Shared;
-  /** What it serves with, and two pairs to put there: it reads the files again when they change. */
+  /**
+   * The files that the apiserver serves with, and two pairs that are copied there. The apiserver reloads the files when
+   * they change.
+   */
   readonly #serving: Pair;
   readonly #names: readonly string[];
   readonly #own: Pair;
@@ -89,7 +98,10 @@ export class Apiserver {
     return this.#child.logFile;
   }
 
-  /** The key first: a certificate without its key is refused, and the next change of the files is waited for. */
+  /**
+   * The key comes first: the apiserver would reject a new certificate with the old key, and would then wait for the
+   * next change of the files.
+   */
   #present(pair: Pair): void {
     copyFileSync(pair.keyFile, this.#serving.keyFile);
     copyFileSync(pair.certFile, this.#serving.certFile);
@@ -133,13 +145,17 @@ export class Apiserver {
       `--service-account-signing-key-file=${serviceAccount.keyFile}`,
       "--service-cluster-ip-range=10.96.0.0/16",
       "--authorization-mode=Node,RBAC",
-      // No controller makes the default service account, and pods are wanted without one, unless a suite says otherwise.
+      // No controller creates the default service account here. So, unless a suite says otherwise, pods are created
+      // without one.
       ...(this.#shared.serviceAccounts ? [] : ["--disable-admission-plugins=ServiceAccount"]),
       "--v=1",
     ];
   }
 
-  /** Resolves when /readyz says ok; the first start waits for etcd's bootstrap, seconds on a small machine. */
+  /**
+   * Resolves when /readyz returns ok. The first start waits for the bootstrap of etcd's data, which takes seconds on a
+   * small machine.
+   */
   async ready(ms = 120_000): Promise<void> {
     const server = { url: this.url, caFile: this.caFile, token: this.#shared.token };
     const isReady = async (): Promise<boolean> =>
@@ -147,7 +163,7 @@ export class Apiserver {
     try {
       await this.#child.ready(ms, isReady);
     } catch (error) {
-      // Of two apiservers that start at once on an empty etcd, the one that creates the IP ranges second may end.
+      // If two apiservers start at the same time on an empty etcd, the one that creates the IP ranges second may exit.
       if (this.#child.isRunning || !lostRace.some((text) => this.#child.tail().includes(text))) throw error;
       this.#child = this.#launch();
       await this.#child.ready(ms, isReady);
@@ -158,43 +174,52 @@ export class Apiserver {
     this.#shared.network.blackHole(this.namespace, port, direction, reach);
   }
 
-  /** A black hole for the one connection that comes from this port. */
+  /** Drops all packets of the connection that comes from this client port. */
   sever(clientPort: number): void {
     this.#shared.network.sever(this.namespace, port, clientPort);
   }
 
-  /** It answers PING and serves what its caches hold, and whatever asks etcd hangs. */
+  /**
+   * Cuts the apiserver off from etcd. It still answers PING and serves from its caches, but every request that needs
+   * etcd hangs.
+   */
   cutEtcd(): void {
     this.#shared.network.cut(this.namespace, etcdPort);
   }
 
-  /** It cannot reach another server of the root namespace, at this port; its packets there are lost or refused. */
+  /**
+   * Cuts the apiserver off from another server of the root namespace, on this port. Its packets to that server are lost
+   * or refused.
+   */
   cutOff(serverPort: number, how: "lost" | "refused"): void {
     if (how === "lost") this.#shared.network.cut(this.namespace, serverPort);
     else this.#shared.network.refuse(this.namespace, serverPort);
   }
 
-  /** This share of its clients' packets is lost. */
+  /** Drops this share (0 to 1) of the packets between the apiserver and its clients. */
   lose(share: number): void {
     this.#shared.network.lose(this.namespace, port, share);
   }
 
-  /** Packets of more than `bytes` are lost on their way from it to its clients, or to it: a path MTU below what both ends assume. */
+  /**
+   * Drops packets of more than `bytes` from the apiserver to its clients, or to the apiserver, as with a path MTU that
+   * is smaller than both ends assume.
+   */
   loseLarge(bytes: number, way: "from" | "to"): void {
     this.#shared.network.loseLarge(this.namespace, port, { bytes, way });
   }
 
-  /** Ends everything that is done to its packets. */
+  /** Ends all network faults of the apiserver. */
   heal(): void {
     this.#shared.network.heal(this.namespace);
   }
 
-  /** From a moment later on, new connections get a certificate of another name; those there are live on. */
+  /** Soon after this call, new connections get a certificate with another name. Existing connections stay open. */
   presentForeign(): void {
     this.#present(this.#foreign);
   }
 
-  /** From a moment later on, its own names signed by another authority. */
+  /** Soon after this call, new connections get a certificate with the right names that another CA has signed. */
   presentSignedBy(issuer: Pair): void {
     this.#present(this.#issue("-renewed", this.#names, issuer));
   }
@@ -203,7 +228,7 @@ export class Apiserver {
     this.#present(this.#own);
   }
 
-  /** SIGSTOP: its kernel goes on acknowledging, it says nothing. */
+  /** Sends SIGSTOP. The kernel still acknowledges packets, but the process sends nothing. */
   freeze(): void {
     this.#child.signal("SIGSTOP");
   }
@@ -212,15 +237,15 @@ export class Apiserver {
     this.#child.signal("SIGCONT");
   }
 
-  /** SIGKILL: its kernel closes every socket. */
+  /** Sends SIGKILL. The kernel closes all sockets of the process. */
   async kill(): Promise<void> {
     this.#child.signal("SIGKILL");
     await this.#child.ended;
   }
 
   /**
-   * SIGTERM: with `--shutdown-delay-duration` it serves on for so long while /readyz says shutdown; then GOAWAY and up
-   * to 60 s of grace for open requests. Resolves when it has gone.
+   * Sends SIGTERM. With `--shutdown-delay-duration`, the apiserver serves for that duration while /readyz reports the
+   * shutdown. Then it sends GOAWAY and gives open requests up to 60 s. Resolves when the process has exited.
    */
   async terminate(): Promise<void> {
     this.#child.signal("SIGTERM");
@@ -231,14 +256,14 @@ export class Apiserver {
     return this.#child.isRunning;
   }
 
-  /** Resolves when the process that runs now has gone. */
+  /** Resolves when the present process has exited. */
   get ended(): Promise<unknown> {
     return this.#child.ended;
   }
 
   /**
-   * Starts it again, ending it first if it still runs. The same address, a new process with an empty watch cache;
-   * `flags` hold for this process only, `etcdUrl` from now on.
+   * Ends the process if it still runs, and starts a new one with the same address and an empty watch cache. `flags`
+   * apply to this process only; `etcdUrl` also applies to later ones.
    */
   async restart(flags: readonly string[] = [], etcdUrl = this.#etcdUrl): Promise<void> {
     this.#etcdUrl = etcdUrl;

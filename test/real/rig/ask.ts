@@ -1,4 +1,4 @@
-/** The rig's own small API client, for arranging and observing. What is under test is never asked through it. */
+/** The rig's own simple API client, for preparation and observation. The requests under test use other clients. */
 import { readFileSync } from "node:fs";
 import { Agent, request } from "node:https";
 
@@ -20,8 +20,8 @@ export type Question = {
 export type Answer = { readonly status: number; readonly text: string };
 
 /**
- * One socket a question: what is asked after a fault must not wait on a socket from before it. And no TLS session
- * taken up again: Node looks at a certificate's name in whole handshakes only.
+ * A new socket for each request, so that a request after a fault does not use a socket from before it. No TLS session
+ * is resumed, because Node checks the name in a certificate only in a full handshake.
  */
 const agent = new Agent({ keepAlive: false, maxCachedSessions: 0 });
 
@@ -51,14 +51,14 @@ export function ask(server: Server, question: Question, timeoutMs = 10_000): Pro
   return promise;
 }
 
-/** `ask`, where anything but success is a mistake of the test. */
+/** Same as `ask`, but rejects unless the request succeeds. */
 export async function order(server: Server, question: Question): Promise<string> {
   const { status, text } = await ask(server, question);
   if (status >= 300) throw new Error(`${question.method ?? "GET"} ${question.path} got ${status}: ${text}`);
   return text;
 }
 
-/** The user that the server takes the client for; the status alone when it refuses. */
+/** Returns the user that the server recognizes, or only the status if it rejects the request. */
 export async function whoIs(server: Server): Promise<{ username: string; groups: string[] } | number> {
   const body = { apiVersion: "authentication.k8s.io/v1", kind: "SelfSubjectReview" };
   const path = "/apis/authentication.k8s.io/v1/selfsubjectreviews";

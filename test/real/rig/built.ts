@@ -1,4 +1,7 @@
-/** Programs built into the cache when they are first needed, with the versions that lock files, poms and go.mod pin. */
+/**
+ * Programs that are built into the cache when they are first needed. Lock files, POM files and go.mod pin their
+ * versions.
+ */
 import { spawnSync } from "node:child_process";
 import { copyFileSync, existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
@@ -6,15 +9,18 @@ import { fileURLToPath } from "node:url";
 import { cacheFolder, goFolder, has, hashOf, lacking, type Program } from "./parts.ts";
 
 export type Built = {
-  /** Builds what is not in the cache. Returns what this machine lacks for it, or undefined. */
+  /** Builds what is not in the cache. Returns what this machine lacks for the build, or undefined. */
   readonly prepare: () => string | undefined;
   readonly command: () => readonly [command: string, ...args: string[]];
 };
 
-/** `name`: the beginning of the folder's name in the cache. `sources`: the folder with the lock file or the pom. */
+/**
+ * `name` is the beginning of the folder's name in the cache. `sources` is the folder with the lock file or the POM
+ * file.
+ */
 export type Sources = { readonly name: string; readonly sources: string };
 
-/** Runs at low priority, and throws an Error if the exit code is not 0. */
+/** Runs a command at low CPU priority. Throws an Error if the exit code is not 0. */
 function runTool(command: string, args: readonly string[], cwd: string): void {
   const { status, error } = spawnSync("nice", ["-n", "10", command, ...args], { cwd, stdio: "inherit" });
   if (status !== 0)
@@ -25,7 +31,10 @@ function folderOf({ name, sources }: Sources): string {
   return join(cacheFolder(), `${name}-${hashOf(sources, "**/*.{toml,lock,rs,xml,java}")}`);
 }
 
-/** `make` builds into a folder that gets its name only when the build is complete. */
+/**
+ * Builds the program if it is not in the cache. `make` builds into a temporary folder, which is renamed when the build
+ * is complete. Returns the first of `tools` that this machine lacks, or undefined.
+ */
 function prepared(
   from: Sources,
   tools: readonly string[],
@@ -70,7 +79,10 @@ export function inJava(from: Sources, main: string): Built {
   };
 }
 
-/** By build.ts, as all Go programs and the Python client are. */
+/**
+ * Builds a Go program or the Python client with build.ts. Returns the tool that this machine lacks for it, or
+ * undefined.
+ */
 export function byBuild(what: Program | "python", tool: string): string | undefined {
   if (lacking(what) === undefined) return undefined;
   if (!has(tool)) return tool;

@@ -1,4 +1,4 @@
-/** Runs a command-line client to its end, bounded. */
+/** Runs a command-line client until it exits or reaches its time limit. */
 import { type ChildProcessWithoutNullStreams, spawn } from "node:child_process";
 import { onLeave } from "./leave.ts";
 
@@ -9,16 +9,16 @@ export type CallOptions = {
   readonly input?: string;
   readonly cwd?: string;
   readonly timeoutMs?: number;
-  /** How long `says` waits unless it is told. */
+  /** Default time limit of `says`, in milliseconds. */
   readonly saysMs?: number;
 };
 
-/** client-go at -v=4 names every feature gate first. */
+/** Removes lines about feature gates, which client-go prints first at -v=4. */
 function withoutGates(text: string): string {
   return text.replace(/^.*Feature gate default state.*\n/gm, "");
 }
 
-/** A client that still runs: what it has said so far, and a way to wait for more. */
+/** A running client, with the output so far and a method to wait for more. */
 export class Call {
   readonly #process: ChildProcessWithoutNullStreams;
   readonly #line: string;
@@ -39,7 +39,7 @@ export class Call {
     }, timeoutMs);
     this.#process.stdout.on("data", (chunk: Buffer) => (this.#out += chunk.toString()));
     this.#process.stderr.on("data", (chunk: Buffer) => (this.#err += chunk.toString()));
-    this.#process.stdin.on("error", () => undefined); // it may end without reading what it was given
+    this.#process.stdin.on("error", () => undefined); // the program may exit without reading its input
     if (options.input !== undefined) this.#process.stdin.end(options.input);
     const { promise, resolve } = Promise.withResolvers<Output>();
     this.ended = promise;
@@ -63,7 +63,7 @@ export class Call {
     this.#process.kill(signal);
   }
 
-  /** Resolves as soon as what it said on either side matches. */
+  /** Resolves with the output as soon as standard output or standard error matches. */
   async says(pattern: RegExp, timeoutMs = this.#saysMs): Promise<string> {
     const deadline = Date.now() + timeoutMs;
     for (;;) {

@@ -1,4 +1,4 @@
-/** One real program, started with its log in a file, watched, and dead when the run is. */
+/** A program that runs with its output in a log file and is killed at the end of the test run. */
 import { type ChildProcess, spawn } from "node:child_process";
 import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { within } from "../../support/within.ts";
@@ -18,7 +18,7 @@ export class Child {
   readonly pid: number;
   readonly logFile: string;
   readonly #process: ChildProcess;
-  /** Resolves with what it ended with: an exit code or a signal's name. */
+  /** Resolves with the exit code or the name of the signal. */
   readonly ended: Promise<number | string>;
   #outcome: number | string | undefined;
   readonly #leave: () => void;
@@ -50,7 +50,10 @@ export class Child {
     this.#process.kill(signal);
   }
 
-  /** Asks, waits `graceMs`, insists. SIGCONT first: a stopped process keeps its SIGTERM for later. */
+  /**
+   * Sends SIGTERM, waits `graceMs`, then sends SIGKILL. SIGCONT comes first, because a stopped process would not handle
+   * SIGTERM.
+   */
   async stop(graceMs = 5_000): Promise<void> {
     this.signal("SIGCONT");
     this.signal("SIGTERM");
@@ -59,13 +62,16 @@ export class Child {
     this.#leave();
   }
 
-  /** The end of its log, for error messages. */
+  /** Returns the last lines of the program's log, for error messages. */
   tail(lines = 25): string {
     if (!existsSync(this.logFile)) return "";
     return readFileSync(this.logFile, "utf8").trimEnd().split("\n").slice(-lines).join("\n");
   }
 
-  /** Asks `isReady` every 100 ms. Fails at once when the program ends, after `ms` otherwise, with its log's end. */
+  /**
+   * Calls `isReady` every 100 ms until it resolves with true. Rejects at once if the program exits, otherwise after
+   * `ms`. The error contains the end of the program's log.
+   */
   async ready(ms: number, isReady: () => Promise<boolean>): Promise<void> {
     const deadline = Date.now() + ms;
     for (;;) {
@@ -78,9 +84,10 @@ export class Child {
 }
 
 /**
- * setpriv makes the kernel kill the program when this process dies, however it dies; each step replaces itself by the
- * next, so the pid is the program's own. In a namespace it is a machine of its own name: an apiserver names its
- * identity Lease after its host, and two of one name would share one Lease and overwrite each other's address.
+ * Returns the command line. setpriv makes the kernel kill the program when this process dies for any reason. Each
+ * command in the chain replaces itself by the next one, so the pid is the program's own. In a network namespace, the
+ * program also gets a host name of its own. An apiserver names its identity Lease after its host name, and two
+ * apiservers with one host name would share a Lease and overwrite each other's address.
  */
 function commandLine({ name, command, args, namespace }: Start): string[] {
   const named = ["unshare", "--uts", "sh", "-c", 'echo "$0" > /proc/sys/kernel/hostname && exec "$@"', name];

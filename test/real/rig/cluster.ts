@@ -1,6 +1,6 @@
 /**
- * A cluster of real parts: etcd, kube-apiservers each in a network namespace of its own, and one node with pods.
- * `const cluster = await startCluster({ apiservers: 2 })`, and `await cluster.stop()` in `test.after`.
+ * A cluster of real components: etcd, kube-apiservers (each in a network namespace of its own), and one simulated node
+ * with pods. Use `const cluster = await startCluster({ apiservers: 2 })`, and `await cluster.stop()` in `test.after`.
  */
 import { cpSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,17 +15,22 @@ import { pathOf } from "./parts.ts";
 import { type Pair, Pki } from "./pki.ts";
 
 export type ClusterOptions = {
-  /** How many, or what each of them is. */
+  /** Number of apiservers, or the version and flags of each. Default: 2. */
   readonly apiservers?: number | readonly ApiserverKind[];
   /** Extra kube-apiserver flags, such as `--event-ttl=60s`. */
   readonly flags?: readonly string[];
-  /** Extra etcd flags. Default: none, so etcd notifies progress every 10 minutes; kubeadm sets 5 s. */
+  /** Extra etcd flags. Default: none. Then etcd sends progress notifications every 10 minutes; kubeadm sets 5 s. */
   readonly etcdFlags?: readonly string[];
-  /** Pods that run (KWOK). It talks to the last apiserver; leave that one alone where faults and new pods meet. */
+  /**
+   * True to run pods with KWOK. KWOK connects to the last apiserver, so a test that creates pods during a fault must
+   * cause the fault on another apiserver.
+   */
   readonly pods?: boolean;
-  /** Admission as clusters have it: a pod's service account must be there. */
+  /**
+   * True to enable the admission plugin ServiceAccount, as in most clusters: a pod's service account must then exist.
+   */
   readonly serviceAccounts?: boolean;
-  /** More users with their groups; `tokenOf` returns their bearer tokens. */
+  /** Additional users with their groups. `tokenOf` returns their bearer tokens. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
 };
 
@@ -33,18 +38,18 @@ function kindsOf({ apiservers = 2 }: ClusterOptions): readonly ApiserverKind[] {
   return typeof apiservers === "number" ? Array.from({ length: apiservers }, () => ({})) : apiservers;
 }
 
-/** Bearer tokens by user: the apiservers' static token file. */
+/** Users with their bearer tokens, in the apiservers' static token file. */
 export const users = {
   admin: { token: "admin-token-of-the-rig", groups: ["system:masters"] },
-  /** May read everything in every namespace, bound by RBAC. */
+  /** May read everything in every namespace, by RBAC. */
   alice: { token: "alice-token-of-the-rig", groups: ["readers"] },
-  /** Known, and allowed nothing. */
+  /** A known user without any permission. */
   bob: { token: "bob-token-of-the-rig", groups: [] },
 } as const;
 
 export type User = keyof typeof users;
 
-/** The bearer token of a user of `ClusterOptions.users`. */
+/** Returns the bearer token of a user of `ClusterOptions.users`. */
 export function tokenOf(user: string): string {
   return `${user.replace(/[^a-z0-9]+/gi, "-")}-token-of-the-rig`;
 }
@@ -54,15 +59,15 @@ export class Cluster {
   readonly apiservers: readonly Apiserver[];
   readonly caFile: string;
   readonly token: string = users.admin.token;
-  /** Signs whatever else the test needs: the proxy's own certificate, clients'. */
+  /** Signs all other certificates that a test needs, such as those of the proxy and of clients. */
   readonly pki: Pki;
   readonly frontProxy: Pair;
-  /** The apiservers sign and verify tokens of service accounts with it. */
+  /** Key with which the apiservers sign and verify tokens of service accounts. */
   readonly serviceAccount: Shared["serviceAccount"];
-  /** etcd itself, for what no apiserver is to be believed in. */
+  /** URL of etcd, for facts that must not depend on an apiserver. */
   readonly etcdUrl: string;
   #etcd: Child;
-  /** Another etcd with another history, once there is one. */
+  /** A second etcd with a different history, after `forkEtcd`. */
   #fork: Child | undefined;
   readonly #etcdFlags: readonly string[];
   readonly #network: Network;
@@ -93,15 +98,16 @@ export class Cluster {
     const args = ["--name=rig", `--data-dir=${join(this.folder, name)}`];
     args.push(`--listen-client-urls=${url}`, `--advertise-client-urls=${url}`);
     args.push(`--listen-peer-urls=${peers}`, `--initial-advertise-peer-urls=${peers}`);
-    // The data is thrown away: a disk that is slow to sync shall not time the tests.
+    // No fsync, so that a slow disk does not affect the tests. The data is deleted at the end.
     args.push(`--initial-cluster=rig=${peers}`, "--unsafe-no-fsync", "--log-level=warn");
     args.push(...this.#etcdFlags, ...flags);
     return new Child({ name, command: pathOf("etcd"), args, logFile: join(this.folder, `${name}.log`) });
   }
 
   /**
-   * Copies etcd as it is now, for an apiserver to be restarted on later (`apiserver.restart([], url)`): there it has
-   * another history from here on. etcd is away for a moment meanwhile. Returns the copy's URL.
+   * Starts a second etcd with a copy of the present data. From then on, the two histories differ. An apiserver can be
+   * restarted on the copy (`apiserver.restart([], url)`). etcd is unavailable for a moment during the copy. Returns the
+   * copy's URL.
    */
   async forkEtcd(): Promise<string> {
     await this.#etcd.stop();
@@ -141,12 +147,12 @@ export class Cluster {
     };
   }
 
-  /** For machines beside the apiservers. */
+  /** The network, for other machines beside the apiservers. */
   get network(): Network {
     return this.#network;
   }
 
-  /** The apiserver numbered `number`, from 0. */
+  /** Returns the apiserver with this number, counted from 0. */
   apiserver(number: number): Apiserver {
     const found = this.apiservers[number];
     if (found === undefined)
@@ -154,7 +160,7 @@ export class Cluster {
     return found;
   }
 
-  /** The last apiserver, asked by the rig itself. */
+  /** The last apiserver, to which the rig's own requests go. */
   get admin(): Server {
     return { url: this.apiserver(this.apiservers.length - 1).url, caFile: this.caFile, token: this.token };
   }
@@ -164,13 +170,13 @@ export class Cluster {
     return this.#node;
   }
 
-  /** Writes a kubeconfig for `url` and returns its path; the admin's, unless a user is named. */
+  /** Writes a kubeconfig for `url` and returns its path. Default user: the admin. */
   kubeconfig(url: string, caFile: string = this.caFile, user: User = "admin"): string {
     const name = `${user}-${url.replace(/[^a-z0-9]+/gi, "-")}.kubeconfig`;
     return writeKubeconfig(join(this.folder, name), { url, caFile, token: users[user].token });
   }
 
-  /** Resolves when every apiserver serves, RBAC is bound and, if wanted, the node is ready. */
+  /** Resolves when every apiserver serves, the RBAC objects exist and, if pods are requested, the node is ready. */
   async ready(options: ClusterOptions): Promise<void> {
     const started = Date.now();
     await Promise.all(
@@ -192,7 +198,7 @@ export class Cluster {
     say(`${this.#node.name} ready after ${Date.now() - started} ms`);
   }
 
-  /** A role of our own: the built-in `view` is filled by a controller, and none runs here. */
+  /** Creates a role of the rig's own: a controller would fill the built-in role `view`, and no controller runs here. */
   async #bindReaders(): Promise<void> {
     const apiGroup = "rbac.authorization.k8s.io";
     const create = (resource: string, kind: string, more: object): Promise<string> => {
@@ -207,7 +213,7 @@ export class Cluster {
     });
   }
 
-  /** Ends everything and leaves nothing behind. */
+  /** Ends all programs, and removes the network and the folder. */
   async stop(): Promise<void> {
     await this.#node?.stop();
     await Promise.all(this.apiservers.map((apiserver) => apiserver.stop()));
@@ -218,7 +224,7 @@ export class Cluster {
   }
 }
 
-/** Progress goes to stderr: a start takes seconds, and a person may be watching. */
+/** Prints progress to stderr, because the start takes seconds. */
 function say(line: string): void {
   process.stderr.write(`rig: ${line}\n`);
 }

@@ -1,6 +1,6 @@
 /**
- * kube-controller-manager, kube-scheduler and nodes without a machine (KWOK), all by one URL: an apiserver's or the
- * proxy's. Each has a client certificate of its own, as kubeadm issues them, or a bearer token.
+ * kube-controller-manager, kube-scheduler and simulated nodes (KWOK). All of them connect to one URL, of an apiserver
+ * or of the proxy. Each has a client certificate of its own, as kubeadm issues them, or a bearer token.
  */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -20,7 +20,7 @@ const subjects = {
 
 type Holder = keyof typeof subjects;
 
-/** Users and groups for `ClusterOptions.users`, if the control plane has bearer tokens. */
+/** Users and groups for `ClusterOptions.users`, for a control plane with bearer tokens. */
 export const controlPlaneUsers = {
   "system:kube-controller-manager": [],
   "system:kube-scheduler": [],
@@ -28,15 +28,15 @@ export const controlPlaneUsers = {
 } as const;
 
 export type ControlPlaneOptions = {
-  /** Of controller-manager and of scheduler. Default: 1. */
+  /** Number of kube-controller-managers, and of kube-schedulers. Default: 1. */
   readonly replicas?: number;
-  /** True: bearer tokens of `controlPlaneUsers`. Default: client certificates. */
+  /** True to use the bearer tokens of `controlPlaneUsers`. Default: false, for client certificates. */
   readonly hasTokens?: boolean;
 };
 
 export type Reflectors = { readonly listedAnew: number; readonly warnings: readonly string[] };
 
-/** DaemonSets, preemption and taints need several. */
+/** Several nodes, because DaemonSets, preemption and taints need them. */
 const nodes = ["node-1", "node-2", "node-3"];
 const resources = { cpu: "8", memory: "16Gi", pods: "110", "ephemeral-storage": "100Gi" };
 const nodesFile = fileURLToPath(new URL("./control-plane.kwok.yaml", import.meta.url));
@@ -70,7 +70,7 @@ export class ControlPlane {
     return plane;
   }
 
-  /** The path of a kubeconfig with this client's own certificate or token. */
+  /** Returns the path of a kubeconfig with this client's own certificate or token. */
   kubeconfig(holder: Holder): string {
     const { folder, caFile, pki } = this.#cluster;
     const subject = subjects[holder];
@@ -90,7 +90,7 @@ export class ControlPlane {
     return kept;
   }
 
-  /** Returns the first replica. */
+  /** Starts the replicas. Returns the first one. */
   #launchReplicas(program: Program & Holder, args: readonly string[]): Kept {
     const first = this.#launch(program, args);
     for (let number = 1; number < (this.#options.replicas ?? 1); number += 1)
@@ -101,7 +101,7 @@ export class ControlPlane {
   async #start(): Promise<void> {
     const { caFile, pki, serviceAccount } = this.#cluster;
     const kwok = this.#launch("kwok", [`--config=${nodesFile}`]);
-    // Port 0: they serve nothing, so that two runs on one machine do not meet.
+    // Port 0: the programs open no port, so that two runs on one machine do not collide.
     const shared = ["--secure-port=0", "--leader-elect=true", "--kube-api-qps=100", "--kube-api-burst=200"];
     shared.push("--vmodule=reflector=3"); // each list is logged
     const manager = this.#launchReplicas("kube-controller-manager", [
@@ -116,7 +116,7 @@ export class ControlPlane {
     for (const name of nodes) await this.#register(name);
     const isReady = async (node: string): Promise<boolean> => {
       const { text } = await ask(this.#cluster.admin, { path: `/api/v1/nodes/${node}` });
-      // The taint "not-ready" is there until the controller-manager has seen the condition.
+      // The taint "not-ready" stays until kube-controller-manager has seen the node's condition Ready.
       return /"type":"Ready","status":"True"/.test(text) && !text.includes('"taints"');
     };
     await kwok.ready(60_000, async () => (await Promise.all(nodes.map(isReady))).every(Boolean));
@@ -126,7 +126,7 @@ export class ControlPlane {
     });
   }
 
-  /** As a kubelet does. KWOK keeps what the status has here. */
+  /** Creates the node as a kubelet does. KWOK keeps the status that is given here. */
   async #register(name: string): Promise<void> {
     const body = {
       apiVersion: "v1",
@@ -144,14 +144,18 @@ export class ControlPlane {
     await order(this.#cluster.admin, { method: "POST", path: "/api/v1/nodes", body });
   }
 
-  /** One name for each end of a process: a controller-manager or scheduler that loses its Lease exits, and is started again. */
+  /**
+   * The name of the program for each restart. A kube-controller-manager or kube-scheduler that loses its Lease exits
+   * and is restarted.
+   */
   get ended(): readonly string[] {
     return this.#children.flatMap(({ name, restarts }) => Array.from({ length: restarts }, () => name));
   }
 
   /**
-   * What the reflectors of controller-manager and scheduler listed although they had a list, and why their watches
-   * ended, by their own logs. Those of custom resources (PartialObjectMetadata) do not count: specs delete the resource.
+   * Returns what the logs of kube-controller-manager and kube-scheduler say about their reflectors: the number of lists
+   * of reflectors that had listed before, and why their watches ended. Reflectors of custom resources
+   * (PartialObjectMetadata) do not count, because specs delete these resources.
    */
   reflectors(): Reflectors {
     const lines = this.#children

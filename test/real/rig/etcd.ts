@@ -1,18 +1,18 @@
 /**
- * etcd asked directly, over the JSON gateway on its client port: the judge of what was written, and of what changed
- * when. No apiserver, cache or proxy stands between.
+ * Reads etcd directly, over the JSON gateway on its client port: what is stored, and what changed when. No apiserver,
+ * cache or proxy is involved, so the tests compare everything else with it.
  */
 import { request } from "node:http";
 
-/** One change as etcd made it. */
+/** One change of a key in etcd. */
 export type Change = {
   readonly kind: "PUT" | "DELETE";
   readonly key: string;
   readonly version: number;
-  /** Its first version: PUT with the two equal is a creation. */
+  /** The version at which the key was created. If it equals `version`, the PUT is the creation. */
   readonly createdAt: number;
   readonly value: Buffer;
-  /** Milliseconds since the epoch, when the watch delivered it. */
+  /** When etcd's watch delivered the change, in Unix milliseconds. */
   readonly at: number;
 };
 
@@ -27,12 +27,12 @@ function base64(text: string): string {
   return Buffer.from(text).toString("base64");
 }
 
-/** The end of the range of all keys that begin so: the last byte one up. */
+/** Returns the end of the range of all keys that begin with `prefix`: the prefix with its last byte incremented. */
 function after(prefix: string): string {
   return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
 }
 
-/** The stored value of every key that begins with `prefix`. */
+/** Returns the stored value of every key that begins with `prefix`. */
 export async function stored(etcdUrl: string, prefix: string): Promise<Map<string, Buffer>> {
   const body = JSON.stringify({ key: base64(prefix), range_end: base64(after(prefix)) });
   const reply = await fetch(`${etcdUrl}/v3/kv/range`, { method: "POST", body });
@@ -43,7 +43,7 @@ export async function stored(etcdUrl: string, prefix: string): Promise<Map<strin
   );
 }
 
-/** Tells every change under `prefix` from now on, in etcd's order; returns what ends it. */
+/** Calls `tell` for every change under `prefix` from now on, in etcd's order. Returns a function that stops it. */
 export async function follow(
   etcdUrl: string,
   prefix: string,
@@ -89,7 +89,7 @@ function tellLine(line: string, at: number, tell: (change: Change) => void): voi
   }
 }
 
-/** Forgets every version before `version`: who wants to go on from one of them gets a 410. */
+/** Compacts every version before `version`. A watch that resumes from one of these versions gets a 410. */
 export async function compact(etcdUrl: string, version: number): Promise<void> {
   const body = JSON.stringify({ revision: String(version) });
   await (await fetch(`${etcdUrl}/v3/kv/compaction`, { method: "POST", body })).text();

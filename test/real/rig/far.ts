@@ -1,11 +1,11 @@
 /**
- * Distance: a relay before an apiserver that holds every piece of a connection for a while, in order, and lets it go
- * on. In user space, since a kernel without netem cannot delay packets; what is lost is lost by iptables behind it.
+ * A relay in front of an apiserver that delays every piece of data of a connection and keeps the order. It runs in user
+ * space, because a kernel without netem cannot delay packets. Packet loss is added by iptables behind the relay.
  */
 import { connect, createServer, type Server, type Socket } from "node:net";
 import type { Random } from "../../support/random.ts";
 
-/** One way. A round trip takes two of them. */
+/** One-way delay, at least and at most, in milliseconds. A round trip has two of these delays. */
 export type Distance = { readonly leastMs: number; readonly mostMs: number };
 
 export class Far {
@@ -46,8 +46,9 @@ export class Far {
 }
 
 /**
- * Nothing overtakes: a piece with a short way waits for the one before it, as TCP would make it. One timer for all of
- * them, since two that are due at once may run in either order.
+ * Forwards data from one socket to the other. As with TCP, no piece overtakes another: a piece with a short delay waits
+ * for the one before it. All pieces share one timer, because two timers that are due at the same time may fire in
+ * either order.
  */
 function carry(from: Socket, to: Socket, { leastMs, mostMs }: Distance, random: Random): void {
   const under: { readonly due: number; readonly act: () => void }[] = [];

@@ -1,4 +1,7 @@
-/** Where one run keeps its keys, logs and data: under the system's temporary folder, named by our pid. */
+/**
+ * Each run has a folder for its keys, logs and data in the system's temporary folder. The folder's name contains the
+ * run's pid.
+ */
 import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -7,8 +10,8 @@ import { onLeave } from "./leave.ts";
 const prefix = "watchkeeper-real-";
 
 /**
- * A new folder that goes with the run, and what removes it sooner. Those of killed runs go first. With
- * WATCHKEEPER_REAL_KEEP it stays until the next run, logs and all.
+ * Creates a folder that is removed at exit, and returns it with a function that removes it earlier. First removes the
+ * folders of runs that were killed. With WATCHKEEPER_REAL_KEEP, the folder is kept until the next run.
  */
 export function runFolder(): { readonly folder: string; readonly remove: () => void } {
   for (const name of readdirSync(tmpdir())) {

@@ -1,8 +1,8 @@
-/** A program that is started again whenever it ends, as a kubelet does it, until it is stopped. */
+/** A program that is restarted whenever it exits, as a kubelet does, until `stop` is called. */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Child, type Start } from "./child.ts";
 
-/** So that a program that cannot start does not fill its log. */
+/** Pause before a restart, so that a program that cannot start does not fill its log. */
 const pauseMs = 1_000;
 
 export class Kept {
@@ -31,14 +31,17 @@ export class Kept {
     }
   }
 
-  /** Resolves when it has ended again. */
+  /** Resolves when the restarted program has exited. */
   async #startAgain(): Promise<void> {
     if (this.#isStopping) return;
     this.#child = new Child(this.#start);
     await this.#child.ended;
   }
 
-  /** Fails at once when the program ends, after `ms` otherwise, with its log's end. */
+  /**
+   * Calls `isReady` repeatedly and resolves once it returns true. Rejects at once if the program exits, otherwise after
+   * `ms`. The error contains the end of the program's log.
+   */
   ready(ms: number, isReady: () => Promise<boolean>): Promise<void> {
     return this.#child.ready(ms, isReady);
   }

@@ -25,7 +25,10 @@ export function kubeconfig(access: Access): string {
   });
 }
 
-/** Aside, and renamed: a client that was started a moment ago may be about to read the one before. */
+/**
+ * The new file replaces the old one by a rename, because a client that has just been started may be reading the old
+ * one.
+ */
 export function writeKubeconfig(file: string, access: Access): string {
   writeFileSync(`${file}.new`, kubeconfig(access), { mode: 0o600 });
   renameSync(`${file}.new`, file);

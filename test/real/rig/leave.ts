@@ -1,7 +1,7 @@
 /**
- * What must not outlive the run. Undone newest first, synchronously, at exit and on SIGINT, SIGTERM and SIGHUP.
- * A killed run cannot clean: its children die with it (child.ts), its namespaces go when the next run starts
- * (network.ts).
+ * Clean-up of everything that must not outlive the run. It runs synchronously at exit and on SIGINT, SIGTERM and
+ * SIGHUP, newest entry first. A run that is killed cannot clean up: the kernel kills its child processes (child.ts),
+ * and the next run removes its namespaces (network.ts).
  */
 type Undo = () => void;
 
@@ -19,7 +19,7 @@ function undoAll(): void {
   }
 }
 
-/** `undo` runs at exit, unless the returned function has run it before. */
+/** Runs `undo` at exit. The returned function runs it earlier and only once. */
 export function onLeave(undo: Undo): Undo {
   if (!watching) {
     watching = true;

@@ -1,19 +1,22 @@
 /**
- * A bridge in the root namespace and, on it, one network namespace a backend: real sockets, real packets, and a
- * firewall of its own for each, so that a black hole is what it is in life.
+ * A bridge in the root namespace and, connected to it, one network namespace for each backend. Sockets and packets are
+ * real, and each namespace has a firewall of its own, so a black hole behaves as in a real network.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { networkInterfaces } from "node:os";
 import { onLeave } from "./leave.ts";
 
-/** Interface names are at most 15 bytes: `wk`, a pid of at most 7 digits, a letter from the second network on, `-`, a number. */
+/**
+ * Interface names have at most 15 bytes: `wk`, a pid of at most 7 digits, a letter from the second network on, `-`, and
+ * a number.
+ */
 const prefix = "wk";
 let networks = 0;
 
-/** Which packets a black hole swallows, seen from the backend. */
+/** Which packets a black hole drops, from the backend's view. */
 export type Direction = "both" | "in" | "out";
-/** `clients`: only what goes to and comes from the API port. `host`: everything, etcd included. */
+/** `clients`: only packets to and from the API port. `host`: all packets, including those to etcd. */
 export type Reach = "clients" | "host";
 
 function attempt(command: string, ...args: string[]): string | undefined {
@@ -26,7 +29,10 @@ function must(command: string, ...args: string[]): void {
   if (status !== 0) throw new Error(`Cannot run ${command} ${args.join(" ")}: ${stderr.trim()}`);
 }
 
-/** All rules at once: between two commands a hole would be open on one side only, for tens of milliseconds. */
+/**
+ * All rules are set with one command. Between two commands, packets would be dropped in one direction only, for tens of
+ * milliseconds.
+ */
 function drop(namespace: string, rules: readonly string[], target = "DROP"): void {
   const table = ["*filter", ...rules.map((rule) => `-A ${rule} -j ${target}`), "COMMIT", ""].join("\n");
   const args = ["netns", "exec", namespace, "iptables-restore", "-w", "--noflush"];
@@ -34,7 +40,10 @@ function drop(namespace: string, rules: readonly string[], target = "DROP"): voi
   if (status !== 0) throw new Error(`Cannot drop ${rules.join("; ")}: ${stderr.trim()}`);
 }
 
-/** Removes what runs that were killed have left: everything named after a process that is no more. */
+/**
+ * Removes the namespaces and bridges of runs that were killed, which are those named after a process that no longer
+ * exists.
+ */
 export function sweep(): void {
   const isStale = (name: string): boolean => {
     const pid = new RegExp(`^${prefix}(\\d+)[a-z]?(-|$)`).exec(name)?.[1];
@@ -66,12 +75,12 @@ export class Network {
     must("ip", "link", "set", this.#bridge, "up");
   }
 
-  /** Where the root namespace is reached from inside the others. */
+  /** The address of the root namespace in the other namespaces. */
   get address(): string {
     return `${this.#subnet}.1`;
   }
 
-  /** A new namespace with one interface; its address and name. */
+  /** Creates a namespace with one interface, and returns its name and address. */
   add(): { readonly namespace: string; readonly address: string } {
     const number = this.#namespaces.length;
     const namespace = `${this.#bridge}-${number}`;
@@ -86,7 +95,7 @@ export class Network {
     return { namespace, address };
   }
 
-  /** Swallows packets without a word, as `iptables -j DROP` on the host does. */
+  /** Drops packets silently, as `iptables -j DROP` on the host does. */
   blackHole(namespace: string, port: number, direction: Direction, reach: Reach): void {
     const only = (side: string): string => (reach === "host" ? "" : ` -p tcp ${side} ${port}`);
     const rules: string[] = [];
@@ -95,7 +104,7 @@ export class Network {
     drop(namespace, rules);
   }
 
-  /** Swallows one connection alone, both ways: the client's port is what tells it from the others. */
+  /** Drops the packets of one connection in both directions. The client's port identifies the connection. */
   sever(namespace: string, port: number, clientPort: number): void {
     drop(namespace, [
       `INPUT -p tcp --dport ${port} --sport ${clientPort}`,
@@ -103,7 +112,7 @@ export class Network {
     ]);
   }
 
-  /** Swallows what passes between a namespace and one port of the root namespace, begun already or not. */
+  /** Drops packets between a namespace and one port of the root namespace, also of existing connections. */
   cut(namespace: string, port: number): void {
     drop(namespace, [
       `OUTPUT -p tcp -d ${this.address} --dport ${port}`,
@@ -111,21 +120,23 @@ export class Network {
     ]);
   }
 
-  /** Answers what a namespace sends to one port of the root namespace with a reset, begun already or not. */
+  /**
+   * Answers packets from a namespace to one port of the root namespace with a TCP reset, also on existing connections.
+   */
   refuse(namespace: string, port: number): void {
     const target = "REJECT --reject-with tcp-reset";
     drop(namespace, [`OUTPUT -p tcp -d ${this.address} --dport ${port}`], target);
   }
 
-  /** Loses this share of the packets to and from `port`, each by its own throw of the dice. */
+  /** Drops this share (0 to 1) of the packets to and from `port`, each at random. */
   lose(namespace: string, port: number, share: number): void {
     const dice = `-m statistic --mode random --probability ${share}`;
     drop(namespace, [`INPUT -p tcp --dport ${port} ${dice}`, `OUTPUT -p tcp --sport ${port} ${dice}`]);
   }
 
   /**
-   * Loses what is larger. Before the segments of one write are cut apart (GSO) they are one large packet here, and each
-   * that is sent again is judged by its own length.
+   * Drops packets that are larger than `bytes`. With segmentation offload (GSO), the segments of one write are still
+   * one large packet here; each retransmitted segment is checked by its own length.
    */
   loseLarge(
     namespace: string,
@@ -147,13 +158,16 @@ export class Network {
   #remove(): void {
     for (const namespace of this.#namespaces) {
       attempt("ip", "netns", "del", namespace);
-      attempt("ip", "link", "del", namespace); // its peer goes with the namespace, but only when the kernel gets to it
+      attempt("ip", "link", "del", namespace); // its peer is deleted with the namespace, but only later
     }
     attempt("ip", "link", "del", this.#bridge);
   }
 }
 
-/** A 10.x.y subnet named by our pid, so that two runs on one machine seldom meet; the next one when they do. */
+/**
+ * Returns a free 10.x.y subnet. The search begins at a subnet derived from the pid, so that two runs on one machine
+ * rarely collide.
+ */
 function freeSubnet(): string {
   const taken = Object.values(networkInterfaces()).flatMap(
     (list) => list?.map(({ address }) => address) ?? [],

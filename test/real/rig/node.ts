@@ -1,4 +1,7 @@
-/** A node whose pods answer logs -f, exec, attach, cp and port-forward: KWOK plays it, go/kubelet has the streams. */
+/**
+ * A node whose pods answer logs -f, exec, attach, cp and port-forward. KWOK simulates the node, and go/kubelet
+ * implements the streams.
+ */
 import { appendFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { ask, order } from "./ask.ts";
@@ -10,10 +13,10 @@ const kubeletPort = 10_250;
 
 export type NodeStart = {
   readonly folder: string;
-  /** Where the apiservers reach the kubelet, and where forwarded ports end. */
+  /** The address at which the apiservers reach the kubelet. Forwarded ports lead to it too. */
   readonly address: string;
   readonly pki: Pki;
-  /** An admin's kubeconfig for the apiserver that KWOK itself talks to. */
+  /** An admin's kubeconfig for the apiserver that KWOK connects to. */
   readonly kubeconfigFile: string;
   readonly url: string;
   readonly token: string;
@@ -21,10 +24,10 @@ export type NodeStart = {
 
 export class PodNode {
   readonly name = "node-1";
-  /** Every forwarded port of every pod leads to this port of the node's address: a test listens there. */
+  /** Every forwarded port of every pod leads to this port of the node's address. A test listens on it. */
   readonly forwardPort = 8_080;
   readonly address: string;
-  /** What `exec` sees as its working directory. */
+  /** Working directory of commands that run with `exec`. */
   readonly podFolder: string;
   readonly #logFile: string;
   readonly #kubelet: Child;
@@ -85,7 +88,7 @@ export class PodNode {
     return node;
   }
 
-  /** One more line on every pod's standard output. */
+  /** Adds a line to the standard output of every pod. */
   log(line: string): void {
     appendFileSync(this.#logFile, `${line}\n`);
   }

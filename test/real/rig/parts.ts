@@ -1,6 +1,6 @@
 /**
- * What the rig is made of: where each built program lies, and what this machine lacks.
- * A program's folder carries the hash of the Go module that pins it, so a new version never meets an old binary.
+ * The programs that the rig uses: where each built program is, and what this machine lacks. The name of a program's
+ * folder contains the hash of the Go module that pins the program, so a new version never uses an old binary.
  */
 import { createHash } from "node:crypto";
 import { accessSync, constants, existsSync, globSync, readFileSync } from "node:fs";
@@ -12,14 +12,17 @@ import type { Test } from "uvu";
 export const goFolder = fileURLToPath(new URL("../go/", import.meta.url));
 export const pythonFolder = fileURLToPath(new URL("../python/", import.meta.url));
 
-/** Versions of Kubernetes that a test can name. 1.36 is the one of the other suites; the others are built only when named. */
+/** Versions of Kubernetes that a test can name. Most suites use 1.36; the others are built only if they are named. */
 export const versions = ["1.33", "1.34", "1.35", "1.36", "1.37"] as const;
 export type Version = (typeof versions)[number];
 
 const apiserverPackage = "k8s.io/kubernetes/cmd/kube-apiserver";
 const kubectlPackage = "k8s.io/kubernetes/cmd/kubectl";
 
-/** program -> the module under go/ that pins it, and the package to build. Cheapest first. */
+/**
+ * For each program: the module under go/ that pins it, and the package to build. In the order of build time, the
+ * shortest first.
+ */
 export const programs = {
   h2spec: { module: "h2spec", package: "github.com/summerwind/h2spec/cmd/h2spec" },
   informer: { module: "informer", package: "." },
@@ -31,16 +34,18 @@ export const programs = {
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
   "kube-apiserver": { module: "kubernetes", package: apiserverPackage },
   kubectl: { module: "kubernetes", package: kubectlPackage },
-  // After kube-apiserver, whose packages it shares: alone it would take a minute, so it is linked in seconds.
+  // After kube-apiserver, because it uses the same packages: then it only has to be linked, which takes seconds.
+  // Without them, its build takes a minute.
   signer: { module: "signer", package: "." },
-  // A module of their own: with them kube-apiserver would be pinned to other dependencies, and built again.
+  // A separate module, because these programs would otherwise change the versions of kube-apiserver's dependencies and
+  // cause it to be rebuilt.
   ginkgo: { module: "conformance", package: "github.com/onsi/ginkgo/v2/ginkgo" },
   "kube-scheduler": { module: "conformance", package: "k8s.io/kubernetes/cmd/kube-scheduler" },
   "kube-controller-manager": {
     module: "conformance",
     package: "k8s.io/kubernetes/cmd/kube-controller-manager",
   },
-  /** The package's tests, compiled. ginkgo runs a file of this ending. */
+  /** The compiled tests of the package. ginkgo runs only a file whose name ends in .test. */
   "e2e.test": { module: "conformance", package: "k8s.io/kubernetes/test/e2e" },
   "kube-apiserver-1.33": { module: "kubernetes-1.33", package: apiserverPackage },
   "kubectl-1.33": { module: "kubernetes-1.33", package: kubectlPackage },
@@ -50,7 +55,7 @@ export const programs = {
   "kubectl-1.35": { module: "kubernetes-1.35", package: kubectlPackage },
   "kube-apiserver-1.37": { module: "kubernetes-1.37", package: apiserverPackage },
   "kubectl-1.37": { module: "kubernetes-1.37", package: kubectlPackage },
-  /** A file of the program's name and ".mod" pins other versions than go.mod does. */
+  /** For these programs, a file with the program's name and ".mod" pins other versions than go.mod does. */
   "client-go": { module: "operator", package: "./client-go" },
   "controller-runtime-0.21": { module: "operator", package: "./controller-runtime" },
   "controller-runtime-0.23": { module: "operator", package: "./controller-runtime" },
@@ -59,13 +64,13 @@ export const programs = {
 
 export type Program = keyof typeof programs;
 
-/** A program that few commands need: `build.ts` builds it only when it is named. */
+/** True for a program that few commands need. `build.ts` builds it only if it is named. */
 export function isOnDemand(program: Program): boolean {
   const { module } = programs[program];
   return ["kustomize", "operator"].includes(module) || module.startsWith("kubernetes-");
 }
 
-/** `program` of that version of Kubernetes. */
+/** Returns the name of `program` for this version of Kubernetes. */
 export function programOf(program: "kube-apiserver" | "kubectl", version: Version): Program {
   return version === "1.36" ? program : `${program}-${version}`;
 }
@@ -76,7 +81,10 @@ export function cacheFolder(): string {
   return join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "watchkeeper");
 }
 
-/** Of the names and contents of the files in `folder` that `pattern` names: what was built from them is kept under it. */
+/**
+ * Returns the hash of the names and contents of the files in `folder` that match `pattern`. It is part of the cache
+ * folder's name for what is built from these files.
+ */
 export function hashOf(folder: string, pattern: string): string {
   const hash = createHash("sha256");
   for (const file of globSync(pattern, { cwd: folder }).toSorted()) {
@@ -85,27 +93,33 @@ export function hashOf(folder: string, pattern: string): string {
   return hash.digest("hex").slice(0, 16);
 }
 
-/** Where `program` is, or will be once `build.ts` has run. */
+/** Returns the path of `program`, which exists once `build.ts` has run. */
 export function pathOf(program: Program): string {
   const { module } = programs[program];
   return join(cacheFolder(), `${module}-${hashOf(join(goFolder, module), "**/*.{mod,sum,go}")}`, program);
 }
 
-/** Kinds of the operator of Prometheus that deploy/ and config/ have objects of: its CRDs, not its program. */
+/**
+ * Kinds of the Prometheus operator of which deploy/ and config/ have objects. Only their CRDs are needed, not the
+ * operator.
+ */
 export const monitoringKinds = ["servicemonitors", "prometheusrules"] as const;
 
-/** Where its CRD is, as its authors publish it: go/prometheus-operator pins the version, go.sum its bytes. */
+/**
+ * Returns the path of the kind's CRD as its authors publish it. go/prometheus-operator pins its version, and go.sum its
+ * content.
+ */
 export function crdPath(kind: (typeof monitoringKinds)[number]): string {
   const module = "prometheus-operator";
   return join(cacheFolder(), `${module}-${hashOf(join(goFolder, module), "**/*.{mod,sum}")}`, `${kind}.yaml`);
 }
 
-/** The interpreter of a virtual environment that holds exactly python/requirements.txt. */
+/** Returns the Python interpreter of a virtual environment that contains exactly python/requirements.txt. */
 export function pythonPath(): string {
   return join(cacheFolder(), `python-${hashOf(pythonFolder, "requirements.txt")}`, "bin", "python");
 }
 
-/** What a suite may need from the machine; commands name the Debian package that brings them. */
+/** Commands that a suite may need on the machine, each with the Debian package that contains it. */
 const commands = {
   ip: "iproute2",
   iptables: "iptables",
@@ -119,7 +133,7 @@ const commands = {
 
 export type Need = "root" | "python" | "crds" | keyof typeof commands | Program;
 
-/** All that `startCluster` needs. */
+/** What `startCluster` needs. */
 export const clusterNeeds: readonly Need[] = [
   "root",
   "ip",
@@ -143,12 +157,12 @@ export function has(command: string): boolean {
       accessSync(join(folder, command), constants.X_OK);
       return true;
     } catch {
-      return false; // not in this folder: the next one may have it
+      return false; // not in this folder; the next folder may contain it
     }
   });
 }
 
-/** What to do for something that this machine has not; undefined: it has it. */
+/** Returns what to install if this machine lacks `need`; undefined if it has it. */
 export function lacking(need: Need): string | undefined {
   if (need === "root") return process.geteuid?.() === 0 ? undefined : "root, for network namespaces";
   if (need === "python") return existsSync(pythonPath()) ? undefined : `the Python client: ${prepare()}`;
@@ -164,15 +178,15 @@ export function lacking(need: Need): string | undefined {
   return has(need) ? undefined : `${need}: apt-get install ${commands[need as keyof typeof commands]}`;
 }
 
-/** Adds one test to a suite; `canRun` tells `before` and `after` whether there is anything to start. */
+/** Adds one test to a suite. `canRun` is false if the tests are skipped, so that `before` and `after` start nothing. */
 export type Case = {
   (title: string, body: () => Promise<void>): void;
   readonly canRun: boolean;
 };
 
 /**
- * The suite's `test`, or its `skip` when the machine lacks something; what is missing is said aloud.
- * In CI nothing is skipped: the suite fails instead, since a suite that never runs proves nothing.
+ * Returns the suite's `test`, or its `skip` if the machine lacks something; then it prints what is missing. In CI it
+ * throws instead, because a suite that never runs proves nothing.
  */
 export function testWith(test: Test, needs: readonly Need[]): Case {
   const missing = needs.map(lacking).filter((what) => what !== undefined);
@@ -188,5 +202,5 @@ export function testWith(test: Test, needs: readonly Need[]): Case {
   return Object.assign(add, { canRun });
 }
 
-/** A result worth reading when all went well; the runner repeats such lines. */
+/** Prints a measured result. The test runner repeats such lines at the end. */
 export { figure } from "../../support/figure.ts";

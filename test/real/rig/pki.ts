@@ -1,4 +1,7 @@
-/** The cluster's keys and certificates, made with the openssl command: what kubeadm would lay under pki/. */
+/**
+ * The cluster's keys and certificates, created with the openssl command. They are those that kubeadm would create in
+ * pki/.
+ */
 import { spawnSync } from "node:child_process";
 import { generateKeyPairSync } from "node:crypto";
 import { writeFileSync } from "node:fs";
@@ -8,16 +11,16 @@ export type Pair = { readonly certFile: string; readonly keyFile: string };
 
 export type Leaf = {
   readonly name: string;
-  /** openssl's form: `/O=system:masters/CN=admin`. */
+  /** In openssl's form: `/O=system:masters/CN=admin`. */
   readonly subject: string;
-  /** openssl's form: `DNS:a,IP:1.2.3.4`; a certificate without any is a client's. */
+  /** In openssl's form: `DNS:a,IP:1.2.3.4`. A certificate without names is a client certificate. */
   readonly names?: readonly string[];
 };
 
-/** An empty request section: openssl's own default would make every certificate a CA. */
+/** An almost empty openssl configuration, because openssl's default would make every certificate a CA. */
 const emptyConfig = "[req]\ndistinguished_name = dn\n[dn]\n";
 
-/** openssl's words for a new key without a passphrase. */
+/** Returns openssl's arguments for a new key without a passphrase. */
 function newKey({ keyFile }: Pair): string[] {
   return ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", keyFile];
 }
@@ -64,7 +67,10 @@ export class Pki {
     return this.#openssl(name, subject, extensions, issuer);
   }
 
-  /** A client's certificate that ends in so many seconds: `openssl req` knows days only, `openssl ca` any date. */
+  /**
+   * Issues a client certificate that expires after this many seconds. It uses `openssl ca`, because `openssl req`
+   * supports only whole days.
+   */
   issueFor(seconds: number, { name, subject }: Leaf, issuer: Pair = this.ca): Pair {
     const pair = { certFile: join(this.folder, `${name}.crt`), keyFile: join(this.folder, `${name}.key`) };
     const request = join(this.folder, `${name}.csr`);
@@ -104,7 +110,9 @@ export class Pki {
     if (status !== 0) throw new Error(`Cannot make the certificate "${name}": ${stderr}`);
   }
 
-  /** What service account tokens are signed with: the private key's file, and the public one's. */
+  /**
+   * Creates the key pair for service account tokens, and returns the files of the private key and of the public key.
+   */
   serviceAccountKey(): { readonly keyFile: string; readonly publicFile: string } {
     const { privateKey, publicKey } = generateKeyPairSync("rsa", {
       modulusLength: 2048,
@@ -118,7 +126,7 @@ export class Pki {
   }
 }
 
-/** "20261122060000Z"; whole seconds. */
+/** Returns a time as "20261122060000Z", in whole seconds. */
 function asn1Date(ms: number): string {
   return `${new Date(ms).toISOString().replace(/\D/g, "").slice(0, 14)}Z`;
 }

@@ -1,6 +1,6 @@
 /**
- * A pod without a kubelet: the volumes that `watchkeeper manifest sidecar` asks for, laid out as the kubelet lays them
- * out, and processes that see them where containers would, in mount namespaces of their own.
+ * A pod without a kubelet. It has the volumes that `watchkeeper manifest sidecar` specifies, with the kubelet's file
+ * layout. Its processes see them at the containers' paths, because they run in mount namespaces of their own.
  */
 import { existsSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -13,7 +13,7 @@ import type { Cluster } from "./cluster.ts";
 
 const bin = fileURLToPath(new URL("../../../bin/watchkeeper.js", import.meta.url));
 
-/** What the kubelet projects. */
+/** The contents of the files that a kubelet projects into the volume. */
 export type Projected = { readonly token: string; readonly ca: string };
 
 type Ports = { readonly port: number; readonly metrics: number };
@@ -21,7 +21,7 @@ type Ports = { readonly port: number; readonly metrics: number };
 export class Pod {
   readonly #cluster: Cluster;
   readonly #namespace: string;
-  /** Seen as /run, and so as /var/run. */
+  /** The folder that processes of the pod see as /run, and so as /var/run. */
   readonly #run: string;
   readonly #ports: Ports;
   #round = 0;
@@ -40,7 +40,7 @@ export class Pod {
     return new Pod(cluster, namespace, { port: await freePort(), metrics: await freePort() });
   }
 
-  /** As the kubelet's atomic writer has it: a directory of files, and one link that is swapped. */
+  /** Replaces the files as the kubelet's atomic writer does: it writes a new directory, and then replaces one link. */
   project({ token, ca }: Projected): void {
     const directory = join(this.#run, "secrets/watchkeeper");
     const [before, now] = [`..round-${this.#round}`, `..round-${this.#round + 1}`];
@@ -56,7 +56,10 @@ export class Pod {
     rmSync(join(directory, before), { recursive: true, force: true });
   }
 
-  /** `watchkeeper sidecar` with nothing but ports of the test's own; the service is the first apiserver. */
+  /**
+   * Starts `watchkeeper sidecar` with no flags except ports of the test. The address of the Kubernetes service is that
+   * of the first apiserver.
+   */
   async startSidecar(): Promise<void> {
     const { address } = this.#cluster.apiserver(0);
     const { port, metrics } = this.#ports;
@@ -69,7 +72,7 @@ export class Pod {
       logFile: this.logFile,
       env: { ...process.env, KUBERNETES_SERVICE_HOST: address, KUBERNETES_SERVICE_PORT: "6443" },
     });
-    // The startup probe.
+    // As the startup probe in the manifest.
     await this.#sidecar.ready(20_000, async () => (await fetch(`${this.metricsUrl}/readyz`)).status === 200);
   }
 
@@ -85,7 +88,7 @@ export class Pod {
     return this.#sidecar?.pid ?? -1;
   }
 
-  /** The container's end, as an out-of-memory kill makes it. */
+  /** Kills the sidecar container, as the out-of-memory killer does. */
   async killSidecar(): Promise<void> {
     this.#sidecar?.signal("SIGKILL");
     await this.#sidecar?.ended;
@@ -95,7 +98,9 @@ export class Pod {
     await this.#sidecar?.stop();
   }
 
-  /** The application: it has the two variables of its manifest, and nothing else of the proxy. */
+  /**
+   * Starts the application. It has the two environment variables of its manifest and knows nothing else of the proxy.
+   */
   start(command: string, args: readonly string[], timeoutMs = 60_000): Call {
     const [program, ...rest] = this.#inside(command, args);
     const env = { KUBERNETES_SERVICE_HOST: "127.0.0.1", KUBERNETES_SERVICE_PORT: String(this.#ports.port) };
@@ -112,7 +117,7 @@ export class Pod {
   }
 }
 
-/** A token of `account` that is good for as long as the Secret `until` is there. */
+/** Returns a token of `account` that is valid as long as the Secret `until` exists. */
 export async function boundToken(
   cluster: Cluster,
   {

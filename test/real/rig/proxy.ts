@@ -1,8 +1,8 @@
 /**
- * The proxy as a user runs it: its own process, its own config file, its own certificate.
+ * The proxy as a user runs it: a process with its own configuration file and its own certificate.
  *
- * WATCHKEEPER_REAL_PEER puts something else in its place: `nghttpx`, to see whether a difference is ours alone and
- * whether a suite can fail at all; `none`, no proxy: what a suite finds then, it finds in itself.
+ * WATCHKEEPER_REAL_PEER replaces the proxy. `nghttpx` shows whether another proxy causes the same difference, and
+ * whether a suite can fail at all. `none` uses no proxy: whatever a suite then reports is an error of the suite itself.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -18,17 +18,17 @@ const bin = fileURLToPath(new URL("../../../bin/watchkeeper.js", import.meta.url
 
 export type ProxyOptions = {
   readonly folder: string;
-  /** Signs the proxy's certificate, and has signed the backends'. */
+  /** Signs the proxy's certificate. It has also signed the certificates of the backends. */
   readonly pki: Pki;
   readonly backends: readonly { readonly name: string; readonly url: string }[];
-  /** Tells its files from those of another proxy of the same cluster. */
+  /** Name of the proxy's files, if several proxies of a cluster run. */
   readonly name?: string;
-  /** "http" unless said otherwise. */
+  /** Default: "HTTP". */
   readonly mode?: "HTTP" | "Passthrough";
-  /** More of its listener, and of that one's tls. */
+  /** More keys of the proxy's listener, and of the listener's tls. */
   readonly listener?: Readonly<Record<string, unknown>>;
   readonly listenerTls?: Readonly<Record<string, unknown>>;
-  /** Merged over the top of the config: the keys a suite is about. */
+  /** Keys that replace top-level keys of the configuration. */
   readonly config?: Readonly<Record<string, unknown>>;
 };
 
@@ -79,7 +79,7 @@ function nghttpx(options: ProxyOptions, pair: Pair, ports: Ports): Start {
   return { name: "nghttpx", command: "nghttpx", args, logFile: join(options.folder, "nghttpx.log") };
 }
 
-/** One TLS handshake, ended politely: the listener is there. */
+/** Resolves with true if the listener accepts a TLS connection. Closes the connection properly. */
 function accepts(port: number, caFile: string): Promise<boolean> {
   const { promise, resolve } = Promise.withResolvers<boolean>();
   const options = {
@@ -137,7 +137,10 @@ export class Proxy {
     return this.#child?.isRunning ?? true;
   }
 
-  /** Resolves when the proxy itself takes `count` backends for ready: it learns of a mended one later than the rig. */
+  /**
+   * Resolves when exactly `count` backends are ready from the proxy's view. The proxy notices later than the rig that a
+   * backend works again.
+   */
   async settled(count: number, ms = 20_000): Promise<void> {
     let ready = -1;
     const isSettled = async (): Promise<boolean> => {
@@ -152,7 +155,7 @@ export class Proxy {
     return this.#child?.pid ?? process.pid;
   }
 
-  /** Its journal, one JSON object a line; "" where there is no proxy. */
+  /** The proxy's log file, with one JSON object a line; "" if there is no proxy. */
   get logFile(): string {
     return this.#child?.logFile ?? "";
   }
@@ -161,7 +164,7 @@ export class Proxy {
     this.#child?.signal(signal);
   }
 
-  /** The end of its log, for a failed assertion's message. */
+  /** The end of the proxy's log, for the message of a failed assertion. */
   tail(): string {
     return this.#child?.tail() ?? "";
   }

@@ -1,9 +1,9 @@
-/** What the proxy itself said, and when: its journal, read from its log. */
+/** Reads the proxy's log. */
 import { readFileSync } from "node:fs";
 
 export type Said = { readonly ts: number; readonly msg: string } & Readonly<Record<string, unknown>>;
 
-/** Every entry written since `at` (milliseconds since the epoch). */
+/** Returns every log entry since `at`, in Unix milliseconds. */
 export function saidSince(logFile: string, at: number): Said[] {
   if (logFile === "") return [];
   return readFileSync(logFile, "utf8")
@@ -13,7 +13,7 @@ export function saidSince(logFile: string, at: number): Said[] {
     .filter(({ ts }) => ts >= at);
 }
 
-/** The first change of this backend's verdict to `to`, or undefined. */
+/** Returns the first entry that says that this backend changed to the state `to`, or undefined. */
 export function verdict(said: readonly Said[], backend: string, to: string): Said | undefined {
   return said.find((one) => one.msg === "backend.changed" && one["backend"] === backend && one["to"] === to);
 }

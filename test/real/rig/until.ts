@@ -1,6 +1,9 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-/** Asks `isSo` every 50 ms until it is true, and fails after `ms`. A function as `what` is called only then. */
+/**
+ * Calls `isSo` every 50 ms until it returns true. Throws after `ms`, with `what` in the message. If `what` is a
+ * function, it is called only for that message.
+ */
 export async function until(
   what: string | (() => string),
   isSo: () => boolean | Promise<boolean>,

@@ -1,7 +1,8 @@
 /**
- * Thousands of clients list at once at an apiserver that has just started, with the shield and without: its peak memory,
- * the time to the last list, and how long a leader's renewals take meanwhile. `npm run test:shield`; SHIELD_CLIENTS asks
- * for another number of clients, SHIELD_OBJECTS and SHIELD_BYTES for other objects.
+ * Thousands of clients list at the same time from an apiserver that has just started, with and without the shield. The
+ * results are the apiserver's peak memory, the time until the last client has its list, and how long a leader's
+ * renewals take in the meantime. `npm run test:shield`; SHIELD_CLIENTS sets the number of clients, SHIELD_OBJECTS and
+ * SHIELD_BYTES the number and size of objects.
  */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
@@ -15,9 +16,12 @@ import { markdown, quantile } from "../rig/table.ts";
 const clients = Number(process.env["SHIELD_CLIENTS"] ?? 2000);
 const objects = Number(process.env["SHIELD_OBJECTS"] ?? 1000);
 const bytes = Number(process.env["SHIELD_BYTES"] ?? 1000);
-/** Clients on one connection, as behind a gateway: 2,000 TLS handshakes would measure the handshakes. */
+/**
+ * Clients on each connection, as behind a gateway. With a connection for each of 2,000 clients, TLS handshakes would
+ * dominate the result.
+ */
 const perConnection = 20;
-/** A round ends after this time, whatever is missing then. */
+/** A round ends after this many milliseconds, even if some clients have no list yet. */
 const mostMs = 150_000;
 const renewEveryMs = 250;
 const leasePath = "/apis/coordination.k8s.io/v1/namespaces/default/leases/leader";
@@ -52,7 +56,7 @@ function ask(session: ClientHttp2Session, token: string, path: string, body?: st
   return promise;
 }
 
-/** Lists until it has the list, as client-go does, and returns when it had it and how often it was refused. */
+/** Sends lists until one succeeds, as client-go does. Returns when it succeeded, and how many were rejected before. */
 async function listing(session: ClientHttp2Session, token: string, until: number): Promise<Listed> {
   let [refused, failed] = [0, 0];
   while (performance.now() < until) {
@@ -68,7 +72,7 @@ async function listing(session: ClientHttp2Session, token: string, until: number
 
 type Listed = { readonly at: number; readonly refused: number; readonly failed: number };
 
-/** A leader that renews its lease; stops with `stop`, which returns the milliseconds of each renewal. */
+/** Starts a leader that renews its Lease. `stop` ends it and returns the duration of each renewal in milliseconds. */
 function leading(session: ClientHttp2Session): { stop(): Promise<readonly number[]> } {
   const times: number[] = [];
   const state = { isOver: false };
@@ -117,7 +121,7 @@ async function round(cluster: Cluster, isEnabled: boolean): Promise<readonly str
   const sessionOf = (number: number): ClientHttp2Session => sessions[number % sessions.length] ?? leader;
   try {
     await proxy.settled(1);
-    // Clients that were there before the restart: an apiserver has accepted their tokens.
+    // The clients connect before the restart, so that an apiserver has already accepted their tokens.
     for (let at = 0; at < clients; at += 100)
       await Promise.all(
         Array.from({ length: Math.min(100, clients - at) }, (_, more) =>

@@ -1,7 +1,7 @@
 /**
- * What the requests of clients cost a kube-apiserver in CPU time, directly and without a proxy: the weights of
+ * Measures the CPU time that requests of clients cost a kube-apiserver without a proxy. The weights in
  * src/proxy/request/limits.ts and src/proxy/balance/limits.ts come from these figures. `node test/real/skew/costs.ts`,
- * two minutes.
+ * which takes two minutes.
  */
 import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
@@ -30,7 +30,7 @@ for (let number = 0; number < objects; number += 1)
 const session = connect(apiserver.url, { ca: readFileSync(cluster.caFile) });
 session.on("error", () => {});
 
-/** Resolves with the bytes of the body once the response has ended. */
+/** Sends a GET. Resolves with the number of bytes in the body when the response has ended. */
 function get(path: string, onData = (_bytes: number): void => {}): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const stream = session.request({ ":path": path, authorization: `Bearer ${tokenOf("reader")}` });
@@ -44,7 +44,7 @@ function get(path: string, onData = (_bytes: number): void => {}): Promise<numbe
   return promise;
 }
 
-/** CPU seconds of the apiserver while `work` runs, less those of an idle apiserver. */
+/** Returns the CPU seconds that the apiserver uses while `work` runs, minus those that it uses when idle. */
 async function cost(
   work: (until: number) => Promise<number>,
   idle: number,

@@ -1,4 +1,4 @@
-/** The CPU of processes: what they have used, and a group that halves what one may use. */
+/** CPU usage of processes, and a control group that limits processes to half a core. */
 import { existsSync, mkdirSync, readFileSync, rmdirSync, writeFileSync } from "node:fs";
 import { onLeave } from "../rig/leave.ts";
 
@@ -11,7 +11,10 @@ export function cpuSeconds(pid: number): number {
   return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 }
 
-/** A control group whose processes together may use half a core. Undefined if this machine does not allow one. */
+/**
+ * A control group whose processes may use half a core together. `make` returns undefined if this machine does not allow
+ * one.
+ */
 export class HalfCore {
   readonly #folder: string;
   readonly remove: () => void;
@@ -34,7 +37,7 @@ export class HalfCore {
     }
   }
 
-  /** Adds a process with all of its threads. */
+  /** Moves a process with all of its threads into the group. */
   add(pid: number): void {
     writeFileSync(`${this.#folder}/cgroup.procs`, String(pid));
   }

@@ -1,6 +1,7 @@
 /**
- * 300 clients of mixed weight, each with a connection of its own: nodes, applications that list now and then, one
- * controller with sixty watches, and one client that lists in a loop. A client connects again when its connection ends.
+ * 300 clients that cause different amounts of load, each with a connection of its own: nodes, applications that list
+ * now and then, a controller with sixty watches, and a client that lists in a loop. A client reconnects when its
+ * connection ends.
  */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
@@ -24,9 +25,9 @@ export class Crowd {
   readonly #url: string;
   #isOver = false;
   readonly #sessions = new Set<ClientHttp2Session>();
-  /** Connections that ended, requests that failed, and watches that ended without their client. */
+  /** Connections that ended, requests that failed, and watches that ended although the client had not ended them. */
   readonly breaks = { connections: 0, requests: 0, watches: 0 };
-  /** Milliseconds of each GET of a node since the last `take`. */
+  /** Durations of the nodes' GETs since the last call of `take`, in milliseconds. */
   #times: number[] = [];
   #events = 0;
 
@@ -36,7 +37,7 @@ export class Crowd {
     for (let number = 0; number < clientCount; number += 1) void this.#run(number);
   }
 
-  /** Returns the sorted milliseconds of the GETs, and the number of events, since the last call. */
+  /** Returns the sorted durations of the GETs in milliseconds, and the number of events, since the last call. */
   take(): { readonly times: readonly number[]; readonly events: number } {
     const taken = { times: this.#times.toSorted((a, b) => a - b), events: this.#events };
     this.#times = [];
@@ -49,12 +50,12 @@ export class Crowd {
     for (const session of this.#sessions) session.destroy();
   }
 
-  /** A method, because the value changes while its caller waits. */
+  /** A method instead of a property, because TypeScript would assume that the value does not change during an await. */
   #goesOn(): boolean {
     return !this.#isOver;
   }
 
-  /** Lives on one connection after the other, and begins within two seconds. */
+  /** Runs a client, which uses one connection after the other. It starts at a random time within two seconds. */
   async #run(number: number): Promise<void> {
     await pause(2000 * Math.random());
     while (this.#goesOn()) {
@@ -62,7 +63,7 @@ export class Crowd {
       this.#sessions.add(session);
       const closed = new Promise<void>((resolve) => session.once("close", () => resolve()));
       session.on("error", () => {});
-      // Like client-go, a client leaves a connection that takes no new requests.
+      // After a GOAWAY, a client changes to a new connection, as client-go does.
       session.on("goaway", () => session.close());
       await Promise.race([closed, this.#live(number, session)]);
       this.#sessions.delete(session);
@@ -125,7 +126,7 @@ class Asker {
     this.#token = token;
   }
 
-  /** Returns 0 if there was no whole response. */
+  /** Sends a GET. Resolves with the status, or with 0 if the response is incomplete. */
   get(path: string): Promise<number> {
     return this.#send(path, () => {});
   }

@@ -1,6 +1,7 @@
 /**
- * How evenly three apiservers work while each of them is restarted in turn, through watchkeeper, HAProxy and Envoy. The
- * last apiserver may use half a core. `npm run test:skew [-- --only watchkeeper]`; 8 minutes for each of the three.
+ * How evenly three apiservers are loaded while each of them is restarted in turn, through watchkeeper, HAProxy and
+ * Envoy. The last apiserver may use half a core only. `npm run test:skew [-- --only watchkeeper]`; it takes 8 minutes
+ * for each proxy.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
@@ -15,14 +16,14 @@ import { Crowd, clientCount, objects, userOf } from "./crowd.ts";
 const { values } = parseArgs({
   options: {
     only: { type: "string", default: kinds.join(",") },
-    /** Seconds after each restart at which the measurement begins, and which it takes. */
+    /** Seconds after each restart until the measurement begins, and the duration of the measurement in seconds. */
     settle: { type: "string", default: "60" },
     measure: { type: "string", default: "60" },
   },
 });
 const [settleMs, measureMs] = [1000 * Number(values.settle), 1000 * Number(values.measure)];
 const wanted = kinds.filter((kind) => values.only.split(",").includes(kind));
-/** The largest quotient of two apiservers' CPU that is even enough. */
+/** The load counts as even if no apiserver uses more than this multiple of another one's CPU time. */
 const evenSkew = 1.25;
 
 async function cpuOver(cluster: Cluster, ms: number): Promise<readonly number[]> {
@@ -32,7 +33,7 @@ async function cpuOver(cluster: Cluster, ms: number): Promise<readonly number[]>
   return read().map((now, at) => now - (before[at] ?? 0));
 }
 
-/** Ten writes a second through the proxy, which is to see all load of the apiservers. */
+/** Sends ten writes a second through the proxy, so that the proxy knows of all load on the apiservers. */
 async function write(cluster: Cluster, url: string, signal: AbortSignal): Promise<void> {
   const through = { ...cluster.admin, url };
   for (let number = 0; !signal.aborted; number += 1) {
@@ -49,7 +50,7 @@ async function write(cluster: Cluster, url: string, signal: AbortSignal): Promis
   }
 }
 
-/** A process that is in the group already stays there. */
+/** Adding a process that is already in the group changes nothing. */
 function limitLast({ apiservers }: Cluster, half: HalfCore | undefined): void {
   const last = apiservers.at(-1);
   if (last !== undefined) half?.add(last.pid);

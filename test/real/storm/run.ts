@@ -1,5 +1,6 @@
 /**
- * Random trouble every 5 to 15 s under clients of all kinds, for as long as is asked, etcd's record as the judge.
+ * Random faults every 5 to 15 s while clients of all kinds run. What the clients receive is compared with etcd's
+ * record.
  *
  *   npm run test:storm [-- --minutes 30 --seed 1 --apiservers 2 --watches 200 --informers 20 --writes 50 --only "killed,rolled over"]
  */
@@ -19,7 +20,7 @@ const { values } = parseArgs({
     watches: { type: "string", default: "200" },
     informers: { type: "string", default: "20" },
     writes: { type: "string", default: "50" },
-    /** Names of troubles, with commas; all unless said otherwise. */
+    /** Names of faults, separated by commas. Default: all. */
     only: { type: "string", default: "" },
   },
 });
@@ -27,7 +28,7 @@ const wanted = values.only.split(",").filter((name) => name !== "");
 const drawn = troubles.filter(({ name }) => wanted.length === 0 || wanted.includes(name));
 if (drawn.length === 0) throw new Error(`Cannot draw troubles: ${values.only} names none`);
 
-/** One trouble at a time: with both apiservers impaired, no backend would be left to continue on. */
+/** One fault at a time, because with faults of both apiservers no backend would be left to continue on. */
 async function trouble(stage: Stage, storm: Storm, until: number): Promise<Trouble[]> {
   const played: Trouble[] = [];
   let compactedAt = Date.now();
@@ -50,7 +51,7 @@ async function trouble(stage: Stage, storm: Storm, until: number): Promise<Troub
   return played;
 }
 
-/** Why the proxy does not take all for ready half a minute after the last one was mended, or "". */
+/** Returns why the proxy does not see all apiservers as ready half a minute after the last repair, or "". */
 async function unsettled({ proxy, cluster }: Stage): Promise<string> {
   const from = Date.now() - 15_000;
   return proxy.settled(cluster.apiservers.length, 30_000).then(

@@ -1,14 +1,17 @@
-/** A storm's outcome in words, and what of it breaks the promise. */
+/** The results of a storm as text, and which of them break watchkeeper's promise. */
 import type { Outcome } from "../load/storm.ts";
 import { quantile } from "../rig/table.ts";
 
-/** What a client asked for itself, or what only it can answer for (watch.md §5.1). */
+/**
+ * Ends of watches that are not the proxy's fault: the client requested the timeout, or the version was compacted, so
+ * that only the client can list again (watch.md §5.1).
+ */
 const gone = /^ended: error 410 /;
 const own = /^ended: (own time-out|for a true 410|error 410 .*)$/;
 
 /**
- * `mostDelayMs`: the promise is a second; more where others use the machine. `mayEnd`: ends of watches that the proxy cannot
- * decode.
+ * Returns the results that break the promise. `mostDelayMs`: the promised delay is a second; on a shared machine, a
+ * test allows more. `mayEnd` matches ends of watches that the proxy cannot decode.
  */
 export function misses(outcome: Outcome, mostDelayMs = 1_000, mayEnd = /^never$/): string[] {
   const { watches, gone: inquiries, informers, kubectlMissing, kubectlLives, pythonMissing, gets } = outcome;
@@ -41,7 +44,7 @@ export function misses(outcome: Outcome, mostDelayMs = 1_000, mayEnd = /^never$/
 
 export type Trouble = { readonly at: number; readonly name: string };
 
-/** Under which trouble, or in its wake, events came more than a second late: how many, and the latest. */
+/** For each fault, returns how many events were more than a second late during or after it, and the longest delay. */
 export function lateness({ watches }: Outcome, troubles: readonly Trouble[]): string[] {
   const found = new Map<Trouble | undefined, number[]>();
   for (const { at, ms } of watches.late) {

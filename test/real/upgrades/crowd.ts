@@ -1,6 +1,6 @@
 /**
- * Clients during upgrades of watchkeeper: client-go watches, informers and leaders elected by Leases, GETs on open connections,
- * GETs on new connections, and execs. What it counts is what clients saw before their libraries tried again.
+ * Clients during upgrades of watchkeeper: client-go watches and informers, leaders elected with Leases, GETs on open
+ * connections, GETs on new connections, and execs. Failures are counted even if the client library would retry.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
@@ -29,19 +29,19 @@ export type Counts = {
   readonly connections: number;
   readonly refused: number;
   readonly reset: number;
-  /** GETs on new connections with another failure, in words. */
+  /** Texts of the other failures of GETs on new connections, with their counts. */
   readonly otherwise: string;
   readonly slowestMs: number;
   readonly leasesLost: number;
-  /** Requests of the leaders that failed; client-go tries them again. */
+  /** Failed requests of the leaders, which client-go retries. */
   readonly leaseFailures: readonly string[];
   readonly execs: number;
-  /** Execs that ended before the end of the drain. */
+  /** Number of execs that ended before the end of the drain. */
   readonly execsCut: number;
   readonly storm: Outcome;
 };
 
-/** client-go's leader election in a process of its own. */
+/** A process of its own that takes part in client-go's leader election. */
 class Leader {
   readonly #process: ChildProcess;
   readonly #leave: () => void;
@@ -69,7 +69,7 @@ class Leader {
   }
 }
 
-/** GETs, each on a connection of its own. */
+/** GETs, each on a new connection. */
 class NewConnections {
   readonly heard: Heard[] = [];
   readonly #under = new Set<Promise<void>>();
@@ -129,7 +129,10 @@ export class Crowd {
     return new Crowd(scene, await Storm.start(scene, { ...crowd, seed: 19 }));
   }
 
-  /** Plays one upgrade, with an exec open. The drain lets it go on for `drain.timeout`, so an earlier end is a failure. */
+  /**
+   * Runs one upgrade while an exec is open. The drain lets the exec continue for `drain.timeout`, so an earlier end is
+   * a failure.
+   */
   async during(upgrade: () => Promise<void>): Promise<void> {
     const exec = await Tunnel.open(this.#server, "exec", places.pod);
     this.#execs += 1;

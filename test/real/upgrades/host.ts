@@ -1,6 +1,6 @@
 /**
- * A machine on which watchkeeper runs: a network namespace with the files of a control-plane node, or the root namespace.
- * Its configuration is one of deploy/, with the addresses and certificates of this cluster.
+ * A machine on which watchkeeper runs: a network namespace with the files of a control-plane node, or the root
+ * namespace. Its configuration is a file of deploy/ with the addresses and certificates of this cluster.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
@@ -11,19 +11,22 @@ import type { Cluster } from "../rig/cluster.ts";
 
 export const root = fileURLToPath(new URL("../../../", import.meta.url));
 
-/** Short, so that many upgrades take minutes: three seconds of shutdownDelay are longer than the check of keepalived. */
+/**
+ * Drain times that are short enough to run many upgrades in minutes. The shutdownDelay of three seconds is still longer
+ * than keepalived's check takes to fail.
+ */
 export const drain = { shutdownDelayMs: 3_000, timeoutMs: 4_000 } as const;
 
 export type Settings = {
-  /** Below the repository. */
+  /** Path of the configuration file, relative to the repository. */
   readonly config: string;
-  /** More addresses that clients use. */
+  /** Additional addresses that clients use. */
   readonly names?: readonly string[];
   /** Port of the listener. Default: 8443. */
   readonly port?: number;
-  /** False: without the `reusePort` of the file. */
+  /** False to remove `reusePort` from the file. */
   readonly reusesPort?: boolean;
-  /** Replaced in the file. Default: the port of the shipped pods. */
+  /** Port that replaces the metrics port in the file. Default: the port of the shipped pods. */
   readonly metricsPort?: number;
 };
 
@@ -37,7 +40,7 @@ export class Host {
   readonly metricsPort: number;
   #programs = 0;
 
-  /** `isRoot`: the root namespace, whose ports other processes use as well. */
+  /** `isRoot`: the machine is the root namespace, where other processes use ports too. */
   constructor(cluster: Cluster, name: string, settings: Settings, isRoot = false) {
     this.name = name;
     const added = isRoot ? undefined : cluster.network.add();
@@ -73,7 +76,7 @@ export class Host {
       )
       .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`);
     const times = `shutdownDelay: ${drain.shutdownDelayMs}ms, timeout: ${drain.timeoutMs}ms`;
-    // deploy/node-local passes sockets through a directory of the machine.
+    // In deploy/node-local, processes pass sockets to each other through a directory of the machine.
     const handover = join(cluster.folder, `handover-${this.name}`);
     mkdirSync(handover, { mode: 0o700 });
     const passing = text.replace(/^drain:\n {2}handoverDirectory: .*\n/m, "");
@@ -86,7 +89,7 @@ export class Host {
     return `https://${this.address}:${this.port}`;
   }
 
-  /** Starts a program on this machine. All programs write into one log, in which tests look for what watchkeeper said. */
+  /** Starts a program on this machine. All programs write to one log, in which the tests find watchkeeper's entries. */
   start(command: string, args: readonly string[]): Child {
     const { logFile, namespace } = this;
     const name = `${this.name}-${this.#programs++}`;

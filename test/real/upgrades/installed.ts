@@ -1,6 +1,6 @@
 /**
- * watchkeeper as a package installs it: the built program without its source. The built program starts in half of the time,
- * and clients of a restart wait for this start.
+ * watchkeeper as a package installs it: the built program without its source. It starts in half the time of the source,
+ * and during a restart clients wait for this start.
  */
 import { cpSync, globSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -16,7 +16,7 @@ onLeave(() => rmSync(folder, { recursive: true, force: true }));
 for (const name of globSync("*", { cwd: root, exclude: ["src", "dist", "bin"] }))
   symlinkSync(join(root, name), join(folder, name));
 mkdirSync(join(folder, "bin"));
-// Node resolves links, and then the source would be beside the program.
+// A copy instead of a link: Node resolves links, and would then find the source beside the program and run it.
 cpSync(join(root, "bin/watchkeeper.js"), join(folder, "bin/watchkeeper.js"));
 await bundle(join(folder, "dist"));
 

@@ -1,4 +1,4 @@
-/** Debian's keepalived with the files of deploy/keepalived, and who has the VIP. */
+/** Runs Debian's keepalived with the files of deploy/keepalived, and records which machine has the VIP. */
 import { spawnSync } from "node:child_process";
 import { chmodSync, copyFileSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ export class Keepalived {
   readonly #children: readonly Child[];
   readonly #timer: ReturnType<typeof setInterval>;
   #holder = "";
-  /** How often another machine had the VIP than before. */
+  /** How often the VIP has moved to another machine. */
   moves = 0;
 
   constructor(cluster: Cluster, hosts: readonly Host[], vip: string) {
@@ -25,7 +25,10 @@ export class Keepalived {
     this.#timer = setInterval(() => this.#look(), lookMs);
   }
 
-  /** /etc/keepalived is this run's own folder in the mount namespace of the process: the paths in the files are the shipped ones. */
+  /**
+   * The process has a mount namespace in which /etc/keepalived is this run's own folder. So the shipped files can keep
+   * their paths.
+   */
   #start(cluster: Cluster, host: Host, priority: number): Child {
     const folder = join(cluster.folder, `keepalived-${host.name}`);
     mkdirSync(folder);

@@ -1,4 +1,4 @@
-/** Upgrades one shape so many times under load, and says what clients saw of it. */
+/** Runs upgrades of one deployment shape under load, and returns what clients noticed. */
 
 import { setTimeout as sleep } from "node:timers/promises";
 import { places } from "../load/stage.ts";
@@ -15,7 +15,7 @@ export type Played = {
   readonly counts: Counts;
 };
 
-/** At most `most` upgrades, of which none begins after `seconds`. */
+/** At most `most` upgrades; none begins later than `seconds` after the start. */
 export type Length = { readonly most: number; readonly seconds: number };
 
 export async function play(shape: Shape, { most, seconds: mostSeconds }: Length): Promise<Played> {
@@ -45,7 +45,10 @@ export async function play(shape: Shape, { most, seconds: mostSeconds }: Length)
   }
 }
 
-/** How watches ended other than between two events. client-go opens such a watch again; it does not list. */
+/**
+ * Returns the number of watches that did not end between two events. client-go opens such a watch again and does not
+ * list.
+ */
 export function brokenWatches({ storm }: Counts): number {
   const broken = [...storm.watches.ends].filter(
     ([how]) => !how.startsWith("ended: EOF") && how !== "ended: own time-out",
@@ -53,7 +56,7 @@ export function brokenWatches({ storm }: Counts): number {
   return broken.reduce((sum, [, count]) => sum + count, 0);
 }
 
-/** What a client noticed, in sentences. */
+/** Returns a sentence for each effect that clients noticed. */
 export function noticed({ counts, moves = 0 }: Played): string[] {
   const { storm } = counts;
   const { watches, informers } = storm;

@@ -1,5 +1,5 @@
 /**
- * Upgrades of watchkeeper in every shape under load.
+ * Upgrades of watchkeeper under load, in every shape in which it can be deployed.
  *
  *   npm run test:upgrades [-- --upgrades 50 --seconds 600 --only "two static pods,Deployment" --json FILE]
  *
@@ -15,7 +15,7 @@ import { heads, lineOf } from "./table.ts";
 const { values } = parseArgs({
   options: {
     upgrades: { type: "string", default: "50" },
-    /** Per shape: no upgrade begins later. */
+    /** No upgrade of a shape begins later than this many seconds after the shape's start. */
     seconds: { type: "string", default: "3600" },
     only: { type: "string", default: "" },
     json: { type: "string" },

@@ -1,4 +1,4 @@
-/** The ways to deploy watchkeeper, each with what an upgrade of it does. An upgrade replaces one process. */
+/** The shapes in which watchkeeper can be deployed, each with its way to upgrade. An upgrade replaces one process. */
 import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
@@ -17,13 +17,13 @@ export type Running = {
   readonly logFile: string;
   readonly upgrade: () => Promise<void>;
   readonly stop: () => Promise<void>;
-  /** Moves of the VIP; undefined: there is none. */
+  /** How often the VIP has moved. Undefined if the shape has no VIP. */
   readonly moves?: () => number;
 };
 
 export type Shape = {
   readonly name: string;
-  /** True if no client may notice an upgrade. The other shapes are there for comparison. */
+  /** True if no client may notice an upgrade. The other shapes are measured for comparison. */
   readonly isSeamless: boolean;
   readonly start: (cluster: Cluster) => Promise<Running>;
 };
@@ -32,12 +32,12 @@ const staticConfig = "deploy/static-pod/config.yaml";
 const migrate =
   /^net\.\S+ = 1$/m.exec(readFileSync(join(root, "deploy/static-pod/sysctl.conf"), "utf8"))?.[0] ?? "";
 
-/** An address of the bridge that no machine has. */
+/** Returns an address in the bridge's subnet that no machine has. */
 function vipOf(cluster: Cluster): string {
   return cluster.network.address.replace(/\.1$/, ".240");
 }
 
-/** Upgrades the pods in turn. */
+/** Returns a function that upgrades the next pod, in turn. */
 function inTurn(pods: readonly StaticPod[]): () => Promise<void> {
   let count = 0;
   return async () => {
@@ -64,7 +64,10 @@ function staticPods(manifests: readonly string[], isMigrated = true): Shape["sta
   };
 }
 
-/** Two machines with the VIP between them. The machine that has the VIP is upgraded, because no client uses the other one. */
+/**
+ * Two machines that share a VIP. An upgrade replaces watchkeeper on the machine that has the VIP, because no client
+ * uses the other one.
+ */
 function behindKeepalived(manifests: readonly string[]): Shape["start"] {
   return async (cluster) => {
     const vip = vipOf(cluster);
@@ -90,7 +93,7 @@ function behindKeepalived(manifests: readonly string[]): Shape["start"] {
   };
 }
 
-/** The pods of deploy/node-local, which listen on loopback: in the root namespace, on ports of their own. */
+/** The pods of deploy/node-local. They listen on loopback, so they run in the root namespace, on free ports. */
 async function nodeLocal(cluster: Cluster): Promise<Running> {
   const settings = {
     config: "deploy/node-local/config.yaml",
@@ -103,7 +106,7 @@ async function nodeLocal(cluster: Cluster): Promise<Running> {
   return { url: host.url, logFile: host.logFile, upgrade: inTurn(pods), stop };
 }
 
-/** The arguments of the unit's ExecStart=, with the files of this machine. */
+/** Returns the arguments of the unit's ExecStart=, with this machine's files. */
 function unitArgs(host: Host, pidFile: string): readonly string[] {
   const unit = readFileSync(join(root, "config/systemd/watchkeeper.service"), "utf8");
   const [, line = ""] = /^ExecStart=watchkeeper (.+)$/m.exec(unit) ?? [];
@@ -130,7 +133,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The process of a pid file, which is no child of the test. */
+/** The process whose pid is in a pid file. It is not a child process of the test. */
 class Served {
   readonly #pidFile: string;
   readonly #leave: () => void;
@@ -144,7 +147,7 @@ class Served {
     return Number(readFileSync(this.#pidFile, "utf8"));
   }
 
-  /** Sends a signal, and waits until another process serves and this one has ended. */
+  /** Sends the signal, and waits until this process has exited and another one is ready. */
   async replace(signal: NodeJS.Signals, host: Host): Promise<void> {
     const before = this.pid;
     process.kill(before, signal);
@@ -167,7 +170,7 @@ class Served {
   }
 }
 
-/** `systemctl reload`: SIGUSR2. */
+/** The shape for `systemctl reload`, which sends SIGUSR2. */
 async function systemdReload(cluster: Cluster): Promise<Running> {
   const host = new Host(cluster, "unit", { config: staticConfig, reusesPort: false });
   const pidFile = join(cluster.folder, "unit.pid");
@@ -181,14 +184,18 @@ async function systemdReload(cluster: Cluster): Promise<Running> {
   return { url: host.url, logFile: host.logFile, upgrade: () => served.replace("SIGUSR2", host), stop };
 }
 
-/** `systemctl restart` with the socket unit: a shell keeps the socket that systemd's own tool has opened, as systemd would. */
+/**
+ * The shape for `systemctl restart` with the socket unit. systemd-socket-activate opens the socket, and a shell keeps
+ * it open as systemd would.
+ */
 async function systemdRestart(cluster: Cluster): Promise<Running> {
   const host = new Host(cluster, "socket", { config: staticConfig, reusesPort: false });
   const pidFile = join(cluster.folder, "socket.pid");
   const unit = readFileSync(join(root, "config/systemd/watchkeeper.socket"), "utf8");
   const valueOf = (key: string): string => new RegExp(`^${key}=(.+)$`, "m").exec(unit)?.[1] ?? "";
   const own = [process.execPath, bin, ...unitArgs(host, pidFile)];
-  // systemd sets LISTEN_PID to the process that it starts; the tool sets it to the shell.
+  // LISTEN_PID must be the pid of the process that uses the socket, but systemd-socket-activate sets it to the shell's
+  // pid.
   const loop = `while :; do sh -c 'LISTEN_PID=$$ exec "$@"' sh "$@"; done`;
   const child = host.start("systemd-socket-activate", [
     "--listen",
@@ -200,7 +207,7 @@ async function systemdRestart(cluster: Cluster): Promise<Running> {
     "sh",
     ...own,
   ]);
-  // The tool starts the program for the first connection.
+  // systemd-socket-activate starts the program at the first connection.
   const knock = (): Promise<unknown> => fetch(host.url).catch(() => undefined);
   await child.ready(60_000, async () => (await knock(), host.isReady()));
   const served = new Served(pidFile);
@@ -212,10 +219,13 @@ async function systemdRestart(cluster: Cluster): Promise<Running> {
   return { url: host.url, logFile: host.logFile, upgrade: () => served.replace("SIGTERM", host), stop };
 }
 
-/** Milliseconds from the deletion of a pod until every node has removed it from the Service. Assumed: there is no kube-proxy. */
+/**
+ * Assumed time in milliseconds from the deletion of a pod until every node has removed it from the Service. There is no
+ * kube-proxy here.
+ */
 const endpointsMs = 1_000;
 
-/** As kube-proxy has it: new connections to the VIP go to one of the endpoints by chance, and keep it. */
+/** Does what kube-proxy does: a new connection to the VIP goes to a random endpoint and stays there. */
 class Service {
   readonly #vip: string;
   readonly #leave: () => void;
@@ -233,7 +243,8 @@ class Service {
       const dice = share === 1 ? "" : `-m statistic --mode random --probability ${share} `;
       return `OUTPUT -d ${this.#vip} -p tcp --dport 8443 ${dice}-j DNAT --to-destination ${address}:${port}`;
     });
-    // The new rules come before the old ones, so that the last of them leaves nothing for the old ones.
+    // The new rules are inserted before the old ones are removed. The last new rule matches every connection, so the
+    // old rules no longer match any.
     for (const rule of this.#rules.toReversed()) iptables("-I", rule);
     for (const rule of before) iptables("-D", rule);
   }

@@ -1,4 +1,7 @@
-/** A static pod of deploy/, replaced as the kubelet replaces it: stopped, waited for, and only then started. */
+/**
+ * A static pod of deploy/, replaced as the kubelet replaces it: the old one is stopped, and the new one starts after
+ * the old one has exited.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -7,7 +10,10 @@ import type { Child } from "../rig/child.ts";
 import { type Host, root } from "./host.ts";
 import { bin } from "./installed.ts";
 
-/** From the exit of a pod to the start of the next pod's container. Assumed: there is no kubelet here. */
+/**
+ * Assumed time in milliseconds from the exit of a pod to the start of the next pod's container. There is no kubelet
+ * here.
+ */
 const kubeletMs = 1_000;
 
 type Manifest = {
@@ -29,13 +35,13 @@ export class StaticPod {
   readonly #graceMs: number;
   #child: Child | undefined;
 
-  /** `manifest` is a file below deploy/. `portShift` is added to the port of its probes. */
+  /** `manifest` is a file below deploy/. */
   constructor(host: Host, manifest: string) {
     this.#host = host;
     const { spec } = parse(readFileSync(join(root, "deploy", manifest), "utf8")) as Manifest;
     const [{ args, readinessProbe }] = spec.containers;
     const { port } = readinessProbe.httpGet;
-    // Where the root namespace is used, the first pod's port is free, and the second pod's is the next one.
+    // In the root namespace, the first pod uses a free port for its probes, and the second pod uses the port after it.
     this.#metricsPort = host.metricsPort + port - 7_481;
     this.#graceMs = spec.terminationGracePeriodSeconds * 1_000;
     this.#args = args.map((arg) =>

@@ -1,4 +1,4 @@
-/** What an apiserver serves, as its discovery says. */
+/** Reads which resources an apiserver serves, from its discovery documents. */
 import { ask, order, type Server } from "../rig/ask.ts";
 
 type Groups = {
@@ -8,7 +8,7 @@ type Resources = {
   readonly resources: readonly { readonly name: string; readonly verbs: readonly string[] }[];
 };
 
-/** The path of every resource that can be listed and watched. */
+/** Returns the path of every resource that can be listed and watched. */
 export async function pathsOf(server: Server): Promise<ReadonlySet<string>> {
   const { groups } = JSON.parse(await order(server, { path: "/apis" })) as Groups;
   const roots = groups.flatMap(({ versions }) => versions.map(({ groupVersion }) => `/apis/${groupVersion}`));

@@ -1,6 +1,6 @@
 /**
- * Watches that are encoded in CBOR. watchkeeper does not decode them, so such a watch may end when its own apiserver fails,
- * and must live through the failure of any other.
+ * Watches that are encoded in CBOR, which watchkeeper does not decode. So such a watch may end when its own apiserver
+ * fails, but must survive the failure of any other apiserver.
  */
 import type { ClientHttp2Stream } from "node:http2";
 import { Client } from "../load/client.ts";
@@ -10,25 +10,25 @@ import type { Server } from "../rig/ask.ts";
 
 const count = 6;
 const path = "/api/v1/namespaces/storm-0/configmaps?watch=true&resourceVersion=0";
-/** An end that reaches a client later than the fault that caused it is over. */
+/** How long after the end of a fault an end of a watch still counts as caused by it. */
 const graceMs = 2_000;
 
 type Open = { readonly client: Client; readonly stream: ClientHttp2Stream; readonly address: string };
 
-/** An apiserver's fault, until the proxy takes all apiservers for ready again. Milliseconds since the epoch. */
+/** An apiserver's fault, until the proxy sees all apiservers as ready again. Unix milliseconds. */
 export type Fault = { readonly name: string; readonly from: number; readonly until: number };
 
 export class CborWatches {
   readonly #server: Server;
   readonly #open: Open[] = [];
-  /** That ended with their own apiserver. */
+  /** Number of watches that ended when their own apiserver failed. */
   ended = 0;
 
   constructor(server: Server) {
     this.#server = server;
   }
 
-  /** Opens as many as are missing, each with the apiserver that serves it. */
+  /** Opens as many watches as are missing, and records which apiserver serves each. */
   async fill(): Promise<void> {
     while (this.#open.length < count) {
       const client = new Client(this.#server);
@@ -39,12 +39,12 @@ export class CborWatches {
       });
       if (!type.startsWith("application/cbor")) throw new Error(`A watch got ${type}, not CBOR`);
       stream.resume();
-      // The same client's requests go to the same apiserver.
+      // The proxy sends all requests of a client to the same apiserver, so this one also serves the watch.
       this.#open.push({ client, stream, address: await client.backend() });
     }
   }
 
-  /** Called after a fault of this apiserver. Returns what is wrong. */
+  /** Called after a fault of this apiserver. Returns an error text if a watch of the other apiserver ended. */
   judge({ name, address }: Apiserver): string[] {
     const ended = this.#open.filter(({ stream }) => stream.closed || stream.readableEnded);
     for (const one of ended) {
@@ -61,7 +61,10 @@ export class CborWatches {
   }
 }
 
-/** Ends of client-go's CBOR watches that no fault explains: outside of faults, and more than one of a watch at a fault. */
+/**
+ * Returns the ends of client-go's CBOR watches that no fault explains: ends outside of faults, and each end after the
+ * first one of a watch during the same fault.
+ */
 export function unexplained(ends: readonly StreamEnd[], faults: readonly Fault[]): string[] {
   const seen = new Set<string>();
   return ends

@@ -1,12 +1,13 @@
 /**
- * CBOR as a text that is the same for equal values: the apiserver writes the keys of a map in random order (FastShuffle of
- * fxamacker/cbor), and the order of arrays counts. RFC 8949, without floats of half length, which the apiserver does not write.
+ * Converts CBOR (RFC 8949) to a text that is equal for equal values. The apiserver writes the keys of a map in random
+ * order (FastShuffle of fxamacker/cbor), so the text has them sorted; the order of arrays is kept. Half-precision
+ * floats are not supported, because the apiserver does not write them.
  */
 
 /** Major types of RFC 8949 §3.1. */
 const major = { unsigned: 0, negative: 1, bytes: 2, text: 3, array: 4, map: 5, tag: 6, simple: 7 } as const;
 const breakByte = 0xff;
-/** The additional information that announces an indefinite length. */
+/** The additional information that means an indefinite length. */
 const indefinite = 31;
 
 class Reader {
@@ -39,7 +40,7 @@ class Reader {
     return taken;
   }
 
-  /** The value that additional information up to 27 stands for. */
+  /** Returns the argument of a data item whose additional information is at most 27. */
   argument(info: number): bigint {
     if (info < 24) return BigInt(info);
     if (info > 27) throw new Error(`CBOR with additional information ${info} at ${this.at}`);
@@ -66,7 +67,7 @@ function item(reader: Reader): string {
   }
   const argument = reader.argument(info);
   if (type === major.tag) return `${argument}(${item(reader)})`;
-  // The length of an integer's encoding does not matter; that of a float or a simple value says what it is.
+  // The encoded length of an integer does not matter. For floats and simple values, it is part of the value's type.
   return type === major.simple ? `${type}.${info}:${argument}` : `${type}:${argument}`;
 }
 

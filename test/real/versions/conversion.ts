@@ -1,4 +1,4 @@
-/** A CRD with two versions, and the webhook that converts between them: v1 has `size: "3"`, v2 has `count: 3`. */
+/** A CRD with two versions, and the webhook that converts between them: `size: "3"` in v1 is `count: 3` in v2. */
 import { readFileSync } from "node:fs";
 import { createServer, type Server as HttpsServer } from "node:https";
 import { freePort } from "../../support/free-port.ts";
@@ -22,7 +22,7 @@ type Review = {
   };
 };
 
-/** True if the object has the fields of its version, and no others. */
+/** True if the object has exactly the fields of this version. */
 export function isOf({ apiVersion, spec }: Thing, version: CrdVersion): boolean {
   const keys = Object.keys(spec).join();
   return apiVersion === `${group}/${version}` && keys === (version === "v1" ? "size" : "count");
@@ -42,7 +42,7 @@ export class Webhook {
   readonly url: string;
   readonly caBundle: string;
   readonly #server: HttpsServer;
-  /** Objects that it has converted. */
+  /** Number of objects that the webhook has converted. */
   converted = 0;
 
   private constructor(url: string, caFile: string, server: HttpsServer) {
@@ -57,7 +57,7 @@ export class Webhook {
     });
   }
 
-  /** On the bridge, where the apiservers' network namespaces reach it. */
+  /** Listens on the bridge, where the apiservers' network namespaces can reach it. */
   static async start({ etcdUrl, pki, caFile }: Cluster): Promise<Webhook> {
     const { hostname } = new URL(etcdUrl);
     const pair = pki.issue({ name: "webhook", subject: "/CN=webhook", names: [`IP:${hostname}`] });

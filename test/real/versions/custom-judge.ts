@@ -1,22 +1,28 @@
-/** What counts against watches of a custom resource, and against a run that has tested nothing. */
+/** Rules by which watches of a custom resource fail a test, and by which a run that tested nothing fails. */
 import type { Event, WatchEnd, Watching } from "../load/watching.ts";
 
-/** A fault of an apiserver, or an edit of the CRD: what was written meanwhile, in etcd's record and in the writer's. */
+/**
+ * A fault of an apiserver or an edit of the CRD, with the writes during it according to the writer and according to
+ * etcd.
+ */
 export type Step = {
   readonly name: string;
   readonly isEdit: boolean;
-  /** Milliseconds since the epoch. */
+  /** Unix milliseconds. */
   readonly from: number;
   readonly until: number;
-  /** Writes sent, at an apiserver to which nothing is done. */
+  /** Number of writes that were sent to the apiserver without a fault. */
   readonly sent: number;
-  /** Changes of objects in etcd. */
+  /** Number of changes of objects in etcd. */
   readonly changed: number;
-  /** Of writes that failed, with how often each; "" for none. */
+  /** Reasons of failed writes with their counts; "" if none failed. */
   readonly failures: string;
 };
 
-/** A step proves something only if events were due throughout: `perSecond` writes, of which half allow for a slow machine. */
+/**
+ * Returns the steps that prove nothing, because too few events were due. A step needs at least half of `perSecond`
+ * writes in each second; the other half is a margin for a slow machine.
+ */
 export function idle(steps: readonly Step[], perSecond: number): string[] {
   return steps.flatMap(({ name, from, until, sent, changed, failures }) => {
     const due = Math.floor((perSecond * (until - from)) / 2_000);
@@ -30,7 +36,10 @@ export function idle(steps: readonly Step[], perSecond: number): string[] {
 
 export type Watched = Pick<Watching, "events" | "ends" | "gaps">;
 
-/** A watch against etcd's record: `changes` are the versions that were written, `from` the one that the watch began at. */
+/**
+ * Compares a watch with etcd's record. `changes` are the versions that were written, and `from` is the version at which
+ * the watch began. Returns what is wrong.
+ */
 export function untrue(watch: Watched, from: number, changes: readonly number[]): string[] {
   const due = changes.filter((at) => at > from);
   const isInGap = (at: number): boolean => watch.gaps.some(({ after, until }) => at > after && at <= until);
@@ -46,7 +55,7 @@ export function untrue(watch: Watched, from: number, changes: readonly number[])
   ];
 }
 
-/** The ways in which watches end at an edit of a CRD, with how often each: of one edit, and all watches of one kind. */
+/** Returns how watches ended during this step, and how many in each way. */
 export function waysOf(
   ends: readonly WatchEnd[],
   { from, until }: Pick<Step, "from" | "until">,
@@ -59,13 +68,13 @@ export function waysOf(
   return ways;
 }
 
-/** The same number of watches in each, over the same edits. */
+/** Ends of the watches through the proxy, and of equally many direct watches, at the same edits. */
 export type Compared = {
   readonly through: ReadonlyMap<string, number>;
   readonly direct: ReadonlyMap<string, number>;
 };
 
-/** After an edit, no end may be more frequent through the proxy than directly at the apiservers. */
+/** Returns the ways in which more watches ended through the proxy than directly at the apiservers. */
 export function worse({ through, direct }: Compared): string[] {
   return [...through].flatMap(([way, count]) => {
     const directly = direct.get(way) ?? 0;
@@ -75,7 +84,7 @@ export function worse({ through, direct }: Compared): string[] {
   });
 }
 
-/** Outside of edits, no watch may end. */
+/** Returns the ends of watches outside of edits. There should be none. */
 export function unprovoked(ends: readonly WatchEnd[], steps: readonly Step[]): string[] {
   const isDue = ({ at }: WatchEnd): boolean =>
     steps.some(({ isEdit, from, until }) => isEdit && at >= from && at < until);

@@ -1,7 +1,7 @@
 /**
- * Watches of a custom resource that has two versions and a conversion webhook, while its apiservers, of different
- * versions of Kubernetes themselves, fail in turn, and while its storage version changes there and back. At each of these
- * edits of the CRD, an apiserver ends its watches of the resource, so they are compared with watches directly at the apiservers.
+ * Watches of a custom resource that has two versions and a conversion webhook. Meanwhile its apiservers, which run
+ * different versions of Kubernetes, fail in turn, and its storage version changes to v2 and back. At each such edit of
+ * the CRD, an apiserver ends its watches of the resource, so these ends are compared with those of direct watches.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Asking, isFailure, reasons } from "../load/asking.ts";
@@ -32,9 +32,14 @@ const crdVersionsAll: readonly CrdVersion[] = ["v1", "v2"];
 const merge = "application/merge-patch+json";
 const count = 10;
 const perSecond = 10;
-/** After an edit of the CRD each apiserver begins the cache of its objects anew, a second later or more. */
+/**
+ * How long to wait after an edit of the CRD. A second or more after the edit, each apiserver rebuilds its watch cache
+ * of the resource.
+ */
 const anewMs = 10_000;
-/** The apiservers' watches of etcd and this process' own report a write within this time. */
+/**
+ * Within this many milliseconds, the apiservers' watches of etcd and this process's own watch of etcd deliver a write.
+ */
 const reportedMs = 1_000;
 
 export type Converted = {
@@ -44,7 +49,10 @@ export type Converted = {
   readonly events: number;
   readonly faults: number;
   readonly edits: number;
-  /** After edits of the CRD: "clean ×8, refused 429 ×4"; of as many watches directly as through the proxy. */
+  /**
+   * How watches ended after edits of the CRD, such as "clean ×8, refused 429 ×4": those through the proxy (`ends`) and
+   * as many direct ones (`directEnds`).
+   */
   readonly ends: string;
   readonly directEnds: string;
   readonly reasons: readonly string[];
@@ -56,7 +64,7 @@ function pathOf(version: CrdVersion): string {
   return `/apis/${group}/${version}/namespaces/default/things`;
 }
 
-/** A watch of a client of its own, and the version that it began at. */
+/** A watch with a client of its own, and the version at which the watch began. */
 type Held = {
   readonly version: CrdVersion;
   readonly from: number;
@@ -97,7 +105,10 @@ class Scene {
   readonly #direct = new Map<string, number>();
   readonly #wrong: string[] = [];
   readonly #began = Date.now();
-  /** The first write of an object differs from what it was created with, or etcd would not change. */
+  /**
+   * Starts at `count`, so that the first write of each object differs from its initial value. Otherwise, etcd would not
+   * change.
+   */
   #written = count;
 
   constructor(cluster: Cluster, proxy: Proxy, webhook: Webhook) {
@@ -144,7 +155,10 @@ class Scene {
     await order(this.cluster.admin, { method: "POST", path: pathOf(version), body });
   }
 
-  /** Changes one object after the other, in both versions, at an apiserver to which nothing is done, while `run` runs. */
+  /**
+   * While `run` runs, changes one object after the other, in both versions, through the apiserver `writeTo`, which has
+   * no fault.
+   */
   async #step(name: string, isEdit: boolean, writeTo: Apiserver, run: () => Promise<void>): Promise<void> {
     const client = new Client(this.#at(writeTo));
     const [from, before] = [Date.now(), this.#changes.length];
@@ -182,7 +196,10 @@ class Scene {
     });
   }
 
-  /** Beside the watches through the proxy, as many are open directly: of each version at each apiserver. */
+  /**
+   * Changes the storage version. As many direct watches as there are watches through the proxy are open during it: one
+   * for each version at each apiserver.
+   */
   async store(version: CrdVersion): Promise<void> {
     const direct: Held[] = [];
     for (const apiserver of this.cluster.apiservers)

@@ -1,6 +1,7 @@
 /**
- * Watches of every form while each of two apiservers fails in turn, with the defaults of each version and under settings in
- * which versions differ: WatchList, CBOR, and how lists are encoded. etcd's own record is the judge of each watch.
+ * Watches of every form while each of two apiservers fails in turn. They run with the defaults of each version of
+ * Kubernetes, and with settings in which versions differ: WatchList, CBOR, and the encoding of lists. Each watch is
+ * compared with etcd's record.
  */
 import { Stage } from "../load/stage.ts";
 import { Storm } from "../load/storm.ts";
@@ -15,15 +16,21 @@ import { kindsOf, nameOf, unordered } from "./mixes.ts";
 export type Setting = {
   readonly name: string;
   readonly apiservers: readonly ApiserverKind[];
-  /** True if an apiserver encodes watches in CBOR: those end with it, because watchkeeper cannot decode them. */
+  /**
+   * True if an apiserver encodes watches in CBOR. Such a watch ends with its apiserver, because watchkeeper cannot
+   * decode it.
+   */
   readonly hasCbor?: boolean;
 };
 
 const crowd = { watches: 28, informers: 8, writesPerSecond: 20, getsPerSecond: 10, others: false };
-/** Generous: others use the machine too. The figure itself is printed. */
+/**
+ * Longest accepted delay of an event, in milliseconds. It is generous, because the machine may be shared; the measured
+ * delay is printed.
+ */
 const mostDelayMs = 5_000;
 const drawn = ["killed", "frozen", "rolled over", "hole (both)"].map((name) => troubleNamed(name));
-/** The proxy resets the stream, because it may be inside an event; client-go tells that so. */
+/** The proxy resets the stream, because its last event may be incomplete. client-go reports that with these texts. */
 const cborEnds = /^ended: (EOF|error 500 .*stream error.*INTERNAL_ERROR.*) \(cbor\)$/;
 
 export function troubleNamed(name: string): Trouble {
@@ -39,7 +46,7 @@ function gate(version: Version, ...gates: readonly string[]): ApiserverKind {
 const cbor = "CBORServingAndStorage=true";
 const unstreamed = ["StreamingCollectionEncodingToJSON=false", "StreamingCollectionEncodingToProtobuf=false"];
 
-/** From one version to the next, defaults differ: 1.34 turns WatchList on, and 1.37 compresses such a watch. */
+/** Defaults differ between consecutive versions: 1.34 enables WatchList, and 1.37 compresses such a watch. */
 export const settings: readonly Setting[] = [
   ...unordered.map((mix) => ({ name: nameOf(mix), apiservers: kindsOf(mix) })),
   {
@@ -78,10 +85,11 @@ export async function playSetting(setting: Setting): Promise<Formed> {
 async function playOn(stage: Stage, { name, apiservers, hasCbor = false }: Setting): Promise<Formed> {
   const began = Date.now();
   await fillLists(stage);
-  // Before the faults: an apiserver that has failed more than once gets no new clients for a while.
+  // Lists are compared before the faults, because an apiserver that has failed more than once gets no new clients for a
+  // while.
   const lists = await compareLists(stage);
   const storm = await Storm.start(stage, { ...crowd, namespaces: 2, seed: 33 });
-  // Of two apiservers with CBOR: a client cannot choose the one that has it.
+  // Only if both apiservers have CBOR, because a client cannot choose the apiserver that has it.
   const own = apiservers.every(({ flags }) => flags?.some((flag) => flag.includes(cbor)) === true)
     ? new CborWatches(stage.server)
     : undefined;

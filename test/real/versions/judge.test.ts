@@ -1,4 +1,4 @@
-/** What makes a run of `npm run test:versions` fail. */
+/** Results that make a run of `npm run test:versions` fail. */
 
 import { gzipSync } from "node:zlib";
 import { suite } from "uvu";
@@ -92,10 +92,10 @@ test("a CBOR watch of client-go ends at a fault, once", () => {
 
 test("CBOR is compared without the order of the keys of a map, and with the order of an array", () => {
   const hex = (text: string): string => canonical(Buffer.from(text, "hex"));
-  // {"a": 1, "b": [2, 3]}, then with the keys the other way round, then with the array the other way round.
+  // {"a": 1, "b": [2, 3]}; then with the keys in the other order; then with the array in the other order.
   assert.is(hex("a2416101416282 0203".replace(" ", "")), hex("a24162820203416101"));
   assert.is.not(hex("a24161014162820203"), hex("a24161014162820302"));
-  // Of definite and of indefinite length, they are the same value.
+  // The same values with definite and with indefinite length are equal.
   assert.is(hex("bf41610141629f0203ffff"), hex("a24161014162820203"));
   assert.is(hex("5f41614162ff"), hex("426162"));
   // A tag, integers of each length, true, and null.

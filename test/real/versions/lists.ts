@@ -1,4 +1,7 @@
-/** Lists through the proxy, of the size from which apiservers compress, compared with lists directly from the apiservers. */
+/**
+ * Lists through the proxy that are large enough for apiservers to compress, compared with lists directly from the
+ * apiservers.
+ */
 import { gunzipSync } from "node:zlib";
 import { Client, spread } from "../load/client.ts";
 import type { Stage } from "../load/stage.ts";
@@ -6,11 +9,14 @@ import { order } from "../rig/ask.ts";
 import { canonical } from "./cbor.ts";
 
 const place = "/api/v1/namespaces/lists/configmaps";
-/** Each object has this in an annotation, which a Table and a PartialObjectMetadataList contain too. */
+/** Size in bytes of an annotation of each object. A Table and a PartialObjectMetadataList contain annotations too. */
 const annotationBytes = 4_096;
-/** An apiserver compresses from 128 KiB on (endpoints/handlers/responsewriters, defaultGzipThresholdBytes). */
+/**
+ * Number of objects, enough for a list of more than 128 KiB. From that size on, an apiserver compresses
+ * (endpoints/handlers/responsewriters, defaultGzipThresholdBytes).
+ */
 const objects = 64;
-/** Clients of each apiserver. */
+/** Number of clients bound to each apiserver. */
 const each = 2;
 
 type Form = { readonly accept: string; readonly textOf: (body: Buffer) => string };
@@ -25,12 +31,12 @@ const listForms: readonly Form[] = [
   { accept: "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io", textOf: latin },
 ];
 
-/** An apiserver without CBOR answers JSON. */
+/** Returns the text of a list in CBOR, or in JSON if the apiserver does not have CBOR. */
 function cborOrJson(body: Buffer): string {
   return body[0] === 0x7b ? latin(body) : canonical(body);
 }
 
-/** The last cell of a row is the age, by the second. */
+/** Replaces the age, which is the last cell of a row and changes each second. */
 export function withoutAges(body: Buffer): string {
   return latin(body).replaceAll(/("cells":\[[^\]]*,)"[^"]*"\]/g, '$1"age"]');
 }
@@ -39,14 +45,14 @@ export function isCompressed(body: Buffer): boolean {
   return body[0] === 0x1f && body[1] === 0x8b;
 }
 
-/** A body without its compression: two versions of Go may compress differently. */
+/** Returns the decompressed body, because two versions of Go may compress differently. */
 export function inflated(body: Buffer): Buffer {
   return isCompressed(body) ? gunzipSync(body) : body;
 }
 
 type Pair = { readonly through: Buffer; readonly direct: Buffer };
 
-/** What is wrong with a list through the proxy, beside the one directly from the same apiserver. */
+/** Returns what is wrong with a list through the proxy, compared with the one directly from the same apiserver. */
 export function differences({ through, direct }: Pair, textOf: Form["textOf"], isGzip: boolean): string[] {
   const both = [
     ["through the proxy", through],
@@ -68,7 +74,7 @@ export async function fillLists({ cluster: { admin } }: Stage): Promise<void> {
   }
 }
 
-/** Of one version, so that all are the same list. */
+/** Compares lists of one resource version, so that all of them must be equal. */
 export async function compareLists({
   cluster,
   server,

@@ -1,22 +1,25 @@
-/** Which versions of Kubernetes stand behind one proxy. */
+/** Combinations of versions of Kubernetes behind one proxy. */
 import type { ApiserverKind } from "../rig/apiserver.ts";
 import { type Version, versions } from "../rig/parts.ts";
 
-/** The first apiserver is the one that fails in the matrix; the last is never touched there. */
+/** In the matrix, the first apiserver fails, and the last one never does. */
 export type Mix = readonly [Version, Version];
 
 const alone: readonly Mix[] = versions.map((version) => [version, version]);
 
-/** Of two versions, the older first: with the next version, and with the one after it. */
+/** Two versions, the older one first: with the next version, and with the one after it. */
 export const skewed: readonly Mix[] = [...pairs(1), ...pairs(2)];
 
-/** Each version alone; two versions, of which either fails if one follows the other. */
+/**
+ * Each version alone, and two different versions. For two consecutive versions, both orders are included, so that
+ * either can be the one that fails.
+ */
 export const mixes: readonly Mix[] = [...alone, ...skewed, ...pairs(1).map(([old, now]): Mix => [now, old])];
 
-/** Where each apiserver fails in turn, the order is of no account. */
+/** Combinations for tests in which each apiserver fails in turn, so that the order does not matter. */
 export const unordered: readonly Mix[] = [...alone, ...skewed];
 
-/** Each version, and the one `step` later. */
+/** Returns each version with the version `step` later. */
 export function pairs(step: number): readonly Mix[] {
   return versions.flatMap((old, at): Mix[] => {
     const now = versions[at + step];
@@ -32,12 +35,15 @@ export function kindsOf(mix: Mix, flags: readonly string[] = []): readonly Apise
   return mix.map((version) => ({ version, flags }));
 }
 
-/** The names that `--only` selects: "1.35+1.36" of any part, or "1.36: CBOR on" of one. */
+/**
+ * The names that `--only` selects: "1.35+1.36" selects this mix in every part, "1.36: CBOR on" selects one row of a
+ * part.
+ */
 export class Selection {
   readonly #names: readonly string[];
   readonly #matched = new Set<string>();
 
-  /** Separated by commas; "": everything is selected. */
+  /** `only` has names separated by commas. "" selects everything. */
   constructor(only: string) {
     this.#names = only.split(",").filter((name) => name !== "");
   }
@@ -48,14 +54,14 @@ export class Selection {
     return this.#names.length === 0 || matching.length > 0;
   }
 
-  /** The versions that are needed for it. */
+  /** The versions that the selection needs. */
   get versions(): readonly Version[] {
     return versions.filter(
       (version) => this.#names.length === 0 || this.#names.some((name) => name.includes(version)),
     );
   }
 
-  /** Names that selected nothing. */
+  /** The names that have selected nothing. */
   get unmatched(): readonly string[] {
     return this.#names.filter((name) => !this.#matched.has(name));
   }

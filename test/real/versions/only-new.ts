@@ -1,6 +1,7 @@
 /**
- * A watch of a resource that only the newer of two apiservers serves, when that apiserver dies: no other can continue it,
- * so it ends between two events, and the proxy tells why. With its apiserver it comes back.
+ * A watch of a resource that only the newer of two apiservers serves, when that apiserver dies. No other apiserver can
+ * continue the watch, so it ends between two events, and the proxy logs why. When its apiserver is back, a new watch
+ * works.
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { Client } from "../load/client.ts";
@@ -21,7 +22,7 @@ export type OnlyNew = {
   readonly wrong: readonly string[];
 };
 
-/** More than a resume takes before it gives up (watch.md §5.2). */
+/** Longer than the proxy tries to resume a watch before it ends it (watch.md §5.2). */
 const mostMs = 20_000;
 
 async function until(what: string, isSo: () => boolean | Promise<boolean>): Promise<string[]> {
@@ -30,7 +31,7 @@ async function until(what: string, isSo: () => boolean | Promise<boolean>): Prom
   return [];
 }
 
-/** Undefined if the newer version serves nothing that the older does not. */
+/** Runs the test. Resolves with undefined if the newer version serves no resource that the older one lacks. */
 export async function playOnlyNew([old, now]: Mix): Promise<OnlyNew | undefined> {
   const cluster = await startCluster({ apiservers: kindsOf([now, old]) });
   const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));

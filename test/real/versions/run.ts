@@ -1,6 +1,7 @@
 /**
- * Versions of Kubernetes: each alone and two behind one proxy, with the faults of the matrix; watches of every form; a CRD
- * with two versions; and a rolling upgrade from each version to the next. Builds the kube-apiservers that it needs.
+ * Tests with other versions of Kubernetes, each alone and two behind one proxy: the faults of the matrix, watches of
+ * every form, a CRD with two versions, and a rolling upgrade from each version to the next. Builds the kube-apiservers
+ * that it needs.
  *
  *   npm run test:versions [-- --parts "upgrade,matrix,forms,custom,only-new" --only "1.35+1.36,1.37" --seed 1]
  */
@@ -19,7 +20,7 @@ import { upgrade } from "./upgrade.ts";
 const { values } = parseArgs({
   options: {
     parts: { type: "string", default: "upgrade,matrix,forms,custom,only-new" },
-    /** Versions as the tables have them: "1.35+1.36"; of `forms`, the whole name of a row. All unless set. */
+    /** Versions as in the tables, such as "1.35+1.36", or the whole name of a row of `forms`. Default: all. */
     only: { type: "string", default: "" },
     seed: { type: "string", default: "1" },
   },
@@ -30,7 +31,7 @@ const rows = rowsOf(faults);
 if (rows.length !== faults.length)
   throw new Error(`Not all of these are rows of the matrix: ${faults.join(", ")}`);
 
-/** A table's row. */
+/** A row of a table. */
 type Line = readonly (string | number)[];
 
 const missed: string[] = [];
@@ -184,7 +185,7 @@ async function onlyNew(): Promise<void> {
   add(["versions", "only the newer serves", "the watch ended", "reason", ""], lines);
 }
 
-/** By name. */
+/** The parts by the names that `--parts` uses. */
 const parts: Readonly<Record<string, () => Promise<void>>> = {
   upgrade: upgrades,
   matrix,

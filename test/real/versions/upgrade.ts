@@ -1,6 +1,7 @@
 /**
- * A rolling upgrade of three apiservers from one version of Kubernetes to another, under the load of a cluster: client-go
- * watches of every form, informers, GETs, execs, leases, and reads of the APIs that only one of the two versions serves.
+ * A rolling upgrade of three apiservers from one version of Kubernetes to another, under the load of a cluster:
+ * client-go watches of every form, informers, GETs, execs, Leases, and reads of APIs that only one of the two versions
+ * serves.
  */
 import { type Asked, Asking } from "../load/asking.ts";
 import { Client, type Heard } from "../load/client.ts";
@@ -18,25 +19,28 @@ export type Upgraded = {
   readonly from: Version;
   readonly to: Version;
   readonly seconds: number;
-  /** Every miss in a sentence. */
+  /** One sentence for each miss. */
   readonly wrong: readonly string[];
   readonly figures: readonly string[];
-  /** Of the table: what clients saw. */
+  /** Columns of the table: what the clients did and measured. */
   readonly watches: number;
   readonly events: number;
   readonly gets: number;
   readonly renewals: number;
   readonly longestRenewalMs: number;
-  /** Reads of APIs that one of the two versions lacks. */
+  /** Number of reads of APIs that one of the two versions lacks. */
   readonly differing: number;
 };
 
 const crowd = { watches: 28, informers: 6, writesPerSecond: 20, getsPerSecond: 20, others: false };
-/** Generous: others use the machine too. The figure itself is printed. */
+/**
+ * Longest accepted delay of an event, in milliseconds. It is generous, because the machine may be shared; the measured
+ * delay is printed.
+ */
 const mostDelayMs = 5_000;
 const renewDeadlineMs = 10_000;
 
-/** Reads of every path in turn, by clients of their own. */
+/** Clients that read each of `paths` in turn. */
 class Reads {
   readonly #clients: readonly Client[];
   readonly #asking: Asking<string>;
@@ -63,7 +67,10 @@ function unless200(what: string, asked: readonly Asked<string>[]): string[] {
     .map(({ tag, heard }) => `${what} ${tag} got ${heard.status} ${heard.why}`.trim());
 }
 
-/** Reads and watches of what only the new version serves, and reads of what only the old one does. */
+/**
+ * Reads and watches of resources that only the new version serves, and reads of resources that only the old version
+ * serves.
+ */
 class Differing {
   readonly added: readonly string[];
   readonly removed: readonly string[];
@@ -83,7 +90,7 @@ class Differing {
     this.#watches = this.added.map((path) => new Watching(this.#client, path, version));
   }
 
-  /** Before the last apiserver of the old version goes. */
+  /** Called before the last apiserver of the old version is replaced. */
   async stopRemoved(): Promise<void> {
     const asked = await this.#ofRemoved.stop();
     this.reads += asked.length;
@@ -160,7 +167,10 @@ async function upgradeOn(stage: Stage, from: Version, to: Version): Promise<Upgr
   };
 }
 
-/** The proxy asks each apiserver for its version every ten seconds. */
+/**
+ * Returns an error text unless the proxy reports the new version for all apiservers within 15 s. The proxy asks each
+ * apiserver for its version every ten seconds.
+ */
 async function versionsMissed({ proxy, cluster }: Stage, to: Version): Promise<string[]> {
   const deadline = Date.now() + 15_000;
   for (;;) {

@@ -1,4 +1,7 @@
-/** Operations of @kubernetes/client-node, as programs.ts describes them: `program.ts KUBECONFIG NAMESPACE crud|watch|exec|logs` */
+/**
+ * Operations of @kubernetes/client-node, as programs.ts describes them: `program.ts KUBECONFIG NAMESPACE
+ * crud|watch|exec|logs`
+ */
 import { PassThrough } from "node:stream";
 import {
   ApiException,

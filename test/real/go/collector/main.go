@@ -60,7 +60,7 @@ func main() {
 			return otelcol.Factories{}, err
 		}
 		exporters, err := otelcol.MakeFactoryMap[exporter.Factory](newLines())
-		// Without telemetry of its own: what it reports of itself is of no interest here.
+		// Without telemetry about the Collector itself, which the tests do not use.
 		own := telemetry.NewFactory(func() component.Config { return &struct{}{} })
 		return otelcol.Factories{Receivers: receivers, Exporters: exporters, Telemetry: own}, err
 	}

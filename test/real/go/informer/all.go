@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// all runs an informer on every built-in resource that can be listed and watched, as kube-controller-manager does; most of
-// them are quiet. Each list after the first is told as it is sent.
+// all runs an informer on every built-in resource that can be listed and watched, as kube-controller-manager does. Most
+// of these resources rarely change. Each list after the first one of its resource is printed as soon as it is sent.
 func all(ctx context.Context, config *rest.Config) {
 	var synced atomic.Bool
 	var relists, watches atomic.Int64

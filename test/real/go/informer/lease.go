@@ -12,7 +12,7 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 )
 
-// noted prints each request that failed, which client-go's leader election only retries.
+// noted prints each failed request, because client-go's leader election only retries it.
 type noted struct{ next http.RoundTripper }
 
 func (n noted) RoundTrip(request *http.Request) (*http.Response, error) {
@@ -26,7 +26,8 @@ func (n noted) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// lease leads by a Lease, with the durations of kube-controller-manager, and prints when it leads and when it has lost the Lease.
+// lease takes part in leader election with the durations of kube-controller-manager. It prints when it becomes leader
+// and when it loses the Lease.
 func lease(ctx context.Context, config *rest.Config, namespace, name string) {
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return noted{next} })
 	lock, err := resourcelock.NewFromKubeconfig(

@@ -1,10 +1,10 @@
-// informer runs real client-go informers on one namespace and says in JSON lines what they saw; with -watches it
-// holds as many raw watches instead, of every form there is, over several namespaces (watches.go), and with -all informers
-// on every built-in resource (all.go), and with -lease a leader elected by a Lease (lease.go).
+// informer runs client-go informers on one namespace and prints what they received as JSON lines. With -watches it
+// opens that number of raw watches instead, in every form, over several namespaces (watches.go). With -all it runs
+// informers on every built-in resource (all.go). With -lease it takes part in leader election (lease.go).
 //
-// It ends by itself after -for, so a killed test leaves nothing behind, and its last line is the summary: every
-// object as the store knows it, how many events came, how often it listed and how often it watched. A watch that
-// breaks in a way client-go cannot mend shows as a second list.
+// It exits by itself after -for, so that a killed test leaves no process behind. Its last line is a summary: every
+// object in the store, the number of events, the number of lists and the number of watches. A watch that breaks in a
+// way from which client-go cannot resume shows as a second list.
 package main
 
 import (
@@ -33,7 +33,7 @@ var contentTypes = map[string]string{
 	"protobuf": "application/vnd.kubernetes.protobuf,application/json",
 }
 
-// calls counts requests by what they are for the reflector.
+// calls counts requests by their purpose for client-go's reflector: lists, streaming lists and watches.
 type calls struct {
 	next                            http.RoundTripper
 	lists, streamed, watches, fails atomic.Int64
@@ -46,7 +46,7 @@ func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
 	isStreamed := isWatch && query.Get("sendInitialEvents") == "true"
 	switch {
 	case isStreamed:
-		c.streamed.Add(1) // a list told as a watch: what a relist is since 1.35
+		c.streamed.Add(1) // a streaming list, which client-go sends instead of a list since 1.35
 	case isWatch:
 		c.watches.Add(1)
 	default:
@@ -56,7 +56,7 @@ func (c *calls) RoundTrip(request *http.Request) (*http.Response, error) {
 	if err != nil || response.StatusCode >= 400 {
 		c.fails.Add(1)
 		if err == nil && isStreamed && response.StatusCode == http.StatusUnprocessableEntity {
-			c.streamed.Add(-1) // the server has no WatchList: client-go lists instead, which is counted
+			c.streamed.Add(-1) // the server does not support WatchList: client-go sends a list instead, which is counted as a list
 		}
 	} else if isWatch {
 		c.contentType.Store(response.Header.Get("Content-Type"))

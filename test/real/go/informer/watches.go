@@ -26,7 +26,7 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// form is one way to watch: what is watched, how it is written, and what is asked for beside it.
+// form is one way to watch: the resource, the encoding of the events, and the options of the request.
 type form struct {
 	name      string
 	resource  string
@@ -63,7 +63,7 @@ func partial(config *rest.Config, namespace, resource string) (opener, error) {
 	return client.Resource(schema.GroupVersionResource{Version: "v1", Resource: resource}).Namespace(namespace).Watch, nil
 }
 
-// accepting sets what the dynamic client has no option for.
+// accepting sets the Accept header, for which the dynamic client has no option.
 type accepting struct {
 	next   http.RoundTripper
 	accept string
@@ -95,7 +95,8 @@ var forms = []form{
 	{name: "protobuf, side", resource: "configmaps", bookmarks: true, side: "a", open: typed(contentTypes["protobuf"])},
 	{name: "json, side", resource: "configmaps", side: "b", open: typed(contentTypes["json"])},
 	{name: "json, field", resource: "configmaps", bookmarks: true, field: true, open: typed(contentTypes["json"])},
-	// From apiservers without CBOR, or with it off, this is JSON. client-go decodes it with KUBE_FEATURE_ClientsAllowCBOR=true.
+	// An apiserver that does not support CBOR, or has it disabled, answers in JSON. client-go can decode CBOR with
+	// KUBE_FEATURE_ClientsAllowCBOR=true.
 	{name: "cbor", resource: "configmaps", bookmarks: true, open: typed("application/cbor,application/json")},
 	{name: "partial metadata", resource: "configmaps", bookmarks: true, open: partial},
 	{name: "table", resource: "configmaps", open: table},
@@ -104,7 +105,7 @@ var forms = []form{
 	{name: "protobuf, own time-out", resource: "configmaps", bookmarks: true, timeout: 45, open: typed(contentTypes["protobuf"])},
 }
 
-// listened tells how the body of the last answer ended: client-go hides most of it.
+// listened records how the body of the last response ended, because client-go hides most of that.
 type listened struct {
 	next   http.RoundTripper
 	ending atomic.Value
@@ -139,13 +140,13 @@ type told struct {
 	Key     string `json:"key,omitempty"`
 	Version string `json:"version,omitempty"`
 	At      int64  `json:"at"`
-	// Of "opened": what has to come.
+	// Only for kind "opened": which events this watch must deliver.
 	Form     string `json:"form,omitempty"`
 	Prefix   string `json:"prefix,omitempty"`
 	Contains string `json:"contains,omitempty"`
 	Side     string `json:"side,omitempty"`
 	Relisted bool   `json:"relisted,omitempty"`
-	// Of "ended": EOF is END_STREAM.
+	// Only for kind "ended". EOF means that the stream ended with END_STREAM.
 	How string `json:"how,omitempty"`
 }
 
@@ -158,7 +159,7 @@ func tell(line told) {
 	say(line)
 }
 
-// watches runs `count` watches until ctx ends, of all forms in turn, over the namespaces in turn.
+// watches runs `count` watches until ctx ends. They use the forms in turn, and the namespaces in turn.
 func watches(ctx context.Context, base *rest.Config, namespaces []string, count int) {
 	var all sync.WaitGroup
 	for number := range count {
@@ -175,7 +176,8 @@ func watches(ctx context.Context, base *rest.Config, namespaces []string, count 
 
 func hold(ctx context.Context, config *rest.Config, one form, namespace string, number int) error {
 	heard := &listened{}
-	// A dialer of its own is a connection of its own: client-go would put all on one, and so on one backend.
+	// With a dialer of its own, each watch has a connection of its own. client-go would otherwise share one connection,
+	// which the proxy would bind to one backend.
 	config.Dial = (&net.Dialer{Timeout: 10 * time.Second}).DialContext
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper {
 		heard.next = next
@@ -223,7 +225,8 @@ func hold(ctx context.Context, config *rest.Config, one form, namespace string, 
 		if ctx.Err() != nil {
 			return nil
 		}
-		// An end in the last two seconds is taken for the deadline's (watch.md §5.1).
+		// A stream that ends within the last two seconds before its timeout counts as ended by the timeout (watch.md
+		// §5.1).
 		left := time.Duration(one.timeout)*time.Second - time.Since(began)
 		if one.timeout > 0 && how == "EOF" && left <= 2*time.Second {
 			how = "own time-out"
@@ -231,7 +234,7 @@ func hold(ctx context.Context, config *rest.Config, one form, namespace string, 
 		tell(told{Kind: "ended", Watch: number, How: how, Version: options.ResourceVersion})
 		options.ResourceVersion = last
 		if time.Since(began) < time.Second {
-			pause(ctx, 800*time.Millisecond) // as client-go's reflector, after a stream that was over at once
+			pause(ctx, 800*time.Millisecond) // as client-go's reflector does after a stream that ended at once
 		}
 	}
 	return nil
@@ -244,7 +247,7 @@ func pause(ctx context.Context, length time.Duration) {
 	}
 }
 
-// stream holds one watch. Returns the version to go on from, "" after a 410, and how it ended.
+// stream runs one watch. It returns the version to resume from ("" after a 410) and how the watch ended.
 func stream(ctx context.Context, open opener, options metav1.ListOptions, number int, heard *listened) (string, string) {
 	version := options.ResourceVersion
 	held, err := open(ctx, options)
@@ -283,7 +286,7 @@ func after(version string, code int32) string {
 	return version
 }
 
-// named reads who an event is about: a Table has its object in its only row.
+// named returns the name and the version of an event's object. A Table has the object in its only row.
 func named(event watch.Event) (string, string) {
 	if row, isTable := event.Object.(*unstructured.Unstructured); isTable && row.GetKind() == "Table" {
 		rows, _, _ := unstructured.NestedSlice(row.Object, "rows")

@@ -1,8 +1,8 @@
-// kubelet answers what an apiserver asks of a kubelet's streaming port: exec, attach, port-forward and logs.
+// kubelet implements the streaming endpoints of a kubelet that an apiserver calls: exec, attach, port-forward and logs.
 //
-// KWOK plays the node and its pods, but not this: its exec never closes a command's standard input, so `kubectl cp`
-// hangs, and it turns every exit code into 1. The streams here are the kubelet's own code (cri-streaming), the
-// container is a folder on this machine, its log a plain file.
+// KWOK simulates the node and its pods, but its exec is unsuitable: it never closes a command's standard input, so that
+// `kubectl cp` hangs, and it turns every exit code into 1. Here, the stream code is the kubelet's own (cri-streaming).
+// The container is a folder on this machine, and its log is a plain file.
 package main
 
 import (
@@ -25,7 +25,7 @@ import (
 	utilexec "k8s.io/utils/exec"
 )
 
-// Silence ends nothing here: a stream that is cut for being idle was cut by the proxy under test.
+// The idle timeout is so long that it never ends a stream here. If an idle stream ends, the proxy under test ended it.
 const idle = 24 * time.Hour
 
 type container struct {
@@ -43,7 +43,7 @@ func (c *container) ExecInContainer(ctx context.Context, _, _, _ string, command
 		run.Stderr = errOut
 	}
 	if in != nil {
-		// Not run.Stdin: Wait would then wait for the client to end its input too.
+		// run.Stdin is not used, because run.Wait would then also wait for the client to close its input.
 		pipe, err := run.StdinPipe()
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func (c *container) ExecInContainer(ctx context.Context, _, _, _ string, command
 	return err
 }
 
-// AttachContainer shows what the log gets from now on and answers each line of input.
+// AttachContainer sends each new line of the log, and answers each line of input.
 func (c *container) AttachContainer(ctx context.Context, _, _, _ string, in io.Reader, out, _ io.WriteCloser,
 	_ bool, _ <-chan remotecommand.TerminalSize) error {
 	ctx, cancel := context.WithCancel(ctx)
@@ -96,7 +96,7 @@ func (c *container) PortForward(_ context.Context, _, _ string, _ int32, stream 
 	return err
 }
 
-// follow writes the last `tail` lines of the log (all if negative) and then each new one until ctx ends.
+// follow writes the last `tail` lines of the log (all lines if negative), and then each new line until ctx ends.
 func (c *container) follow(ctx context.Context, out io.Writer, tail int) error {
 	file, err := os.Open(c.logFile)
 	if err != nil {

@@ -1,7 +1,8 @@
-// signer runs the controller with which kube-controller-manager signs CertificateSigningRequests for
-// kubernetes.io/kube-apiserver-client, and nothing else of it: the whole of it would bring the kubelet and cAdvisor.
+// signer runs the controller of kube-controller-manager that signs CertificateSigningRequests for
+// kubernetes.io/kube-apiserver-client, and no other part of it. The whole program would add the kubelet and cAdvisor to
+// the build.
 //
-// It ends by itself after -for, so a killed test leaves nothing behind.
+// It exits by itself after -for, so that a killed test leaves no process behind.
 package main
 
 import (

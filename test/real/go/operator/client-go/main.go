@@ -1,5 +1,5 @@
-// An operator on client-go alone: informers, and leader election by a Lease. The environment variable DISABLE_HTTP2 makes it a
-// client of HTTP/1.1.
+// An operator that uses client-go alone: informers, and leader election with a Lease. The environment variable
+// DISABLE_HTTP2 makes it use HTTP/1.1.
 package main
 
 import (

@@ -1,4 +1,4 @@
-// An operator on controller-runtime. go.mod and *.mod pin three versions of it, and go build -modfile selects one.
+// An operator that uses controller-runtime. go.mod and *.mod pin three versions of it; go build -modfile selects one.
 package main
 
 import (

@@ -1,4 +1,5 @@
-// Package report prints what an operator's client sees as JSON lines, in the form that test/real/operators/lines.ts reads.
+// Package report prints what an operator's client observes, as JSON lines in the form that test/real/operators/lines.ts
+// reads.
 package report
 
 import (
@@ -25,10 +26,10 @@ const (
 	Plural  = "tasks"
 )
 
-// PodsNamespace contains the pods that each operator watches.
+// PodsNamespace is the namespace of the pods that each operator watches.
 const PodsNamespace = "work"
 
-// Operator has what the rig passes to each operator.
+// Operator has the settings that the rig passes to an operator.
 type Operator struct {
 	// Name is the namespace of the operator's tasks, and the name of its Lease.
 	Name string
@@ -37,7 +38,7 @@ type Operator struct {
 	Config   *rest.Config
 }
 
-// FromFlags reads -kubeconfig, -name and -replica; the configuration reports each failed request.
+// FromFlags reads -kubeconfig, -name and -replica. The returned client configuration prints each failed request.
 func FromFlags() Operator {
 	if flag.Lookup("kubeconfig") == nil { // controller-runtime defines it
 		flag.String("kubeconfig", "", "path of the kubeconfig")
@@ -62,7 +63,7 @@ type line struct {
 	Text  string `json:"text"`
 }
 
-// Say prints one line. kind: "leading", "lost", "error" (a request failed) or "closed" (a watch ended).
+// Say prints one line. kind is "leading", "lost" (the Lease), "error" (a request failed) or "closed" (a watch ended).
 func Say(kind, text string) {
 	said, err := json.Marshal(line{kind, time.Now().UnixMilli(), text})
 	if err != nil {
@@ -97,13 +98,14 @@ func (t transport) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// isUsual is true if the first replica finds no Lease yet, and if another replica was faster to create or take it.
+// isUsual is true for a failed request that is normal in leader election: the first replica finds no Lease yet, or
+// another replica created or took the Lease first.
 func isUsual(request *http.Request, response *http.Response) bool {
 	isLease := strings.Contains(request.URL.Path, "/leases")
 	return isLease && (response.StatusCode == http.StatusNotFound || response.StatusCode == http.StatusConflict)
 }
 
-// body calls ended with the error that ends it.
+// body calls ended with the error that ends the response body.
 type body struct {
 	io.Reader
 	io.Closer
