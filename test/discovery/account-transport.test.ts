@@ -32,7 +32,7 @@ test.after(() => {
 
 const tokenIs = (token: string): void => writeFileSync(join(directory, "token"), `${token}\n`);
 
-/** The kubelet's two variables. */
+/** Sets the two variables that the kubelet sets in each container. */
 function serviceIs(url: string): void {
   const { hostname, port } = new URL(url);
   process.env["KUBERNETES_SERVICE_HOST"] = hostname;

@@ -17,7 +17,7 @@ const test = suite("kube/resume-request");
 
 const at42 = { version: "42", hasBookmarks: true, ageMs: 0, leftMs: 300_000 };
 
-/** Golden: the client's target, and the proxy's (row 14). */
+/** The target that the client sent, and the target that the proxy has to send to resume this watch. */
 const targets: readonly (readonly [string, string])[] = [
   // client-go's reflector
   [
@@ -34,17 +34,17 @@ const targets: readonly (readonly [string, string])[] = [
     "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx&limit=500&resourceVersion=7&watch=true",
     "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx&watch=true&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // selectors and spellings stay as they are
+  // Selectors and their percent-encoding stay as they are.
   [
     "/api/v1/pods?labelSelector=a+in+%28b%2Cc%29&&watch&labelSelector=d",
     "/api/v1/pods?labelSelector=a+in+%28b%2Cc%29&watch&labelSelector=d&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // all occurrences go, however they are spelled
+  // All occurrences are removed, however they are percent-encoded.
   [
     "/x?resourceVersion=1&resource%56ersion=2&watch=1&resourceVersion&continue=x&limit=",
     "/x?watch=1&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // what the apiserver skips does no harm
+  // Parameters that the apiserver ignores stay, and do no harm.
   [
     "/x?resourceVersion=1;a&watch=1&%zz=1&resourceversion=3",
     "/x?resourceVersion=1;a&watch=1&%zz=1&resourceversion=3&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",

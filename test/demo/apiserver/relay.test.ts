@@ -30,7 +30,7 @@ async function heard(socket: net.Socket): Promise<string> {
   return String(text);
 }
 
-/** True if nothing arrives and nothing ends for a while. */
+/** Resolves to true if the socket receives nothing and does not end for a while. */
 async function isSilent(socket: net.Socket): Promise<boolean> {
   let isQuiet = true;
   socket.resume();
