@@ -12,7 +12,7 @@ const test = suite("codes");
 const read = (file: string): string => readFileSync(file, "utf8");
 const sources = globSync("src/**/*.{ts,js}").map((file) => ({ file, text: read(file) }));
 
-/** What matches anywhere in src, once each, with the first file that has it. */
+/** Returns each text that the pattern matches in src, with the first file that contains it. */
 function cited(pattern: RegExp): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const { file, text } of sources)

@@ -19,13 +19,13 @@ const pages = globSync(
   },
 );
 const textOf = (page: string): string => readFileSync(page, "utf8");
-/** Code is no link, and what looks like a heading in it is none. */
+/** Returns the page without code, in which text may look like a link or a heading. */
 const proseOf = (page: string): string =>
   textOf(page)
     .replaceAll(/^```[^]*?^```$/gm, "")
     .replaceAll(/`[^`\n]*`/g, "");
 
-/** As GitHub makes them. */
+/** Returns the anchors that GitHub makes of the page's headings. */
 function anchorsOf(page: string): Set<string> {
   const headings = textOf(page)
     .replaceAll(/^```[^]*?^```$/gm, "")

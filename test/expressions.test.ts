@@ -55,7 +55,7 @@ function fastest(run: () => void): number {
   return best;
 }
 
-/** What is wrong with it, if anything. */
+/** Returns an input for which the expression is too slow, with the time, or undefined if there is none. */
 function slowCase(text: string, size = bytes): string | undefined {
   const end = text.lastIndexOf("/");
   const [source, flags] = [text.slice(1, end), text.slice(end + 1)];

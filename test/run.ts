@@ -23,9 +23,9 @@ import { type Outcome, outcomeOf, tells } from "./support/outcome.ts";
  */
 const mostAgain = 5;
 /**
- * The longest run time of a test file, in ms. The slowest fast file takes a tenth of `fast`. `slow` is for real and
- * simulated suites, which also have time limits of their own. `long` is for suites that simulate thousands of seeds,
- * which took a quarter of an hour on a busy machine.
+ * The time limit of a test file, in ms. The slowest fast file takes a tenth of `fast`. `slow` is for real and simulated
+ * suites, which also have time limits of their own. `long` is for suites that simulate thousands of seeds, which took a
+ * quarter of an hour on a busy machine.
  */
 const killAfterMs = { fast: 60_000, slow: 900_000, long: 2_400_000 };
 /**
@@ -92,8 +92,9 @@ function selected(): string[] {
 }
 
 /**
- * Sorts the suites that run longest first. Otherwise one long file would be left for the end, and all other cores would
- * wait for it. Within a suite, larger files come first, because they usually take longer.
+ * Returns the rank of a file's suite: the suites that run longest come first. Otherwise one long file would be left for
+ * the end, and all other cores would wait for it. Within a rank, larger files come first, because they usually take
+ * longer.
  */
 function placeOf(file: string): number {
   const at = slowFolders.findIndex((folder) => file.startsWith(folder));

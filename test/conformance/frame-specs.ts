@@ -188,7 +188,7 @@ function entriesHex(entries: readonly (readonly [number, number])[]): string {
     .join("");
 }
 
-/** Writes down each frame. */
+/** Returns a sink that adds each frame to `told`. */
 export function recorder(told: Told[]): StreamFrames & SessionFrames {
   const tell = (what: string, text = "", end = false): void => {
     told.push({ what, octets: text, end });

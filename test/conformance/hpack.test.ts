@@ -104,7 +104,7 @@ function asWeMark(list: readonly Words[]): Words[] {
   return wordsOf(fieldsOf(list));
 }
 
-/** Names and values alone. */
+/** Returns names and values without the never-indexed mark. */
 function unmarked(list: readonly (Words | Field)[]): string[] {
   return list.map(({ name, value }) => `${name}: ${value}`);
 }

@@ -146,7 +146,7 @@ type Manifest = {
 
 function scraped(jobs: unknown): string | undefined {
   const [job] = jobs as readonly { readonly job_name?: string }[];
-  // The rules look for it.
+  // The alert rules select the job by this name.
   return job?.job_name === "watchkeeper" ? undefined : "no job of the name that the alerts look for";
 }
 

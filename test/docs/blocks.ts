@@ -33,7 +33,7 @@ export function blocksOf(page: string): readonly Block[] {
 
 export const blocks: readonly Block[] = pages.flatMap((page) => blocksOf(page));
 
-/** Objects of Kubernetes, of which a page may show several in one block. */
+/** True if the block contains Kubernetes objects. A block may contain several. */
 export function isManifest({ kind, text }: Block): boolean {
   return kind === "yaml" && /^apiVersion: (?!watchkeeper\.dev\/)/m.test(text);
 }

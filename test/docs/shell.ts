@@ -36,7 +36,7 @@ export class Shell {
     this.#env = { ...process.env, HOME: this.folder, KUBECONFIG: "", ...env, PATH: path };
   }
 
-  /** To its end. */
+  /** Runs the command to its end. */
   async run(text: string): Promise<ShellSaid> {
     const started = this.start(text);
     const timer = setTimeout(() => started.signal("SIGKILL"), endsWithinMs);
@@ -108,6 +108,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // it has ended
+    // the process has already ended
   }
 }

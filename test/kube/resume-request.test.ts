@@ -24,7 +24,7 @@ const targets: readonly (readonly [string, string])[] = [
     "/api/v1/pods?allowWatchBookmarks=true&resourceVersion=7&timeout=5m0s&timeoutSeconds=300&watch=true",
     "/api/v1/pods?timeout=5m0s&watch=true&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // watch-list
+  // A WatchList request.
   [
     "/apis/apps/v1/deployments?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
     "/apis/apps/v1/deployments?watch=true&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
@@ -49,7 +49,7 @@ const targets: readonly (readonly [string, string])[] = [
     "/x?resourceVersion=1;a&watch=1&%zz=1&resourceversion=3",
     "/x?resourceVersion=1;a&watch=1&%zz=1&resourceversion=3&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // the deprecated form
+  // The deprecated path with /watch/.
   ["/api/v1/watch/pods", "/api/v1/watch/pods?resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300"],
   [
     "/api/v1/watch/pods?",

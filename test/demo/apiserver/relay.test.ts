@@ -9,7 +9,7 @@ import { within } from "../../support/within.ts";
 const test = suite("demo/apiserver/relay");
 const aWhileMs = 100;
 
-/** Echoes its input. */
+/** Echoes what it receives. */
 const echo = net.createServer((socket) => void socket.on("error", () => {}).pipe(socket));
 await new Promise<void>((resolve) => void echo.listen(0, "127.0.0.1", resolve));
 const { relay, dial } = await relayTo((echo.address() as AddressInfo).port);

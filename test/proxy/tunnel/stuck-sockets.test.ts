@@ -110,7 +110,7 @@ test("a hole of all is not the tunnel's: it lives until its kernel has tried twi
     await look(2);
   }
   isWell = true;
-  // The network was dead for 9 s. The kernel's next retransmission follows 3.6 s after its end.
+  // The network was dead for 9 s. The kernel retransmits only 3.6 s after the network is back.
   for (const count of [6, 6, 6, 6, 7, 7, 7]) {
     counts.set("up", count);
     await look(1);

@@ -1,7 +1,4 @@
-/**
- * Tests redials: while a backend answers no dials, the pool has dials that hang. When the backend answers a newer dial,
- * the pool restarts those that hang.
- */
+/** Tests redials: when a backend answers a new socket, the pool dials again where older dials still wait for an answer. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Connection } from "../../../src/proxy/upstream/connection.ts";
