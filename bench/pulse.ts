@@ -117,8 +117,8 @@ function open({ ports, ca }: Place): DataPath {
 }
 
 /**
- * Requests as many upstream connections as are this backend's share, and requests one again if it timed out: the pool
- * dials only a few a second.
+ * Requests this backend's share of the upstream connections. Requests each again whenever the pool refuses it, because
+ * the pool dials only a few a second.
  */
 function ask(path: DataPath, name: string): void {
   const connections = path.pools.poolOf(name);

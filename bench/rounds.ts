@@ -31,7 +31,7 @@ export type Measured = {
   readonly othersCores: number;
 };
 
-/** Measures the peers of a scenario. A peer that fails is named and left out of the rest of the scenario. */
+/** Measures the peers of a scenario. A peer that fails is named and omitted from the rest of the scenario. */
 export async function runRounds(order: Order): Promise<Measured> {
   const before = { at: performance.now(), others: machineMs() - ownMs() };
   const { scenario, peers, rounds } = order;

@@ -11,7 +11,7 @@ import { within } from "./support/within.ts";
 const test = suite("run");
 
 const thrown = `() => { throw new Error("what the hook says"); }`;
-/** The test files by name. Each has one test that passes, except those without any test. */
+/** What each test file contains, by name, besides one test that passes. */
 const files: Readonly<Record<string, string>> = {
   good: "",
   before: `test.before(${thrown});`,

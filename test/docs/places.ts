@@ -156,8 +156,7 @@ export const rules: readonly Rule[] = [
   [/^(ssh|journalctl|top) /, { run: "nowhere", because: nodesOwn }],
   [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
   [/^export KUBECONFIG=/, { run: "said" }],
-  // The output depends on the reader's own nodes, of which none here has the address. The test cluster has no
-  // aggregated API, so that object is not found.
+  // Exit code 1: the test cluster has no aggregated API, so the APIService is not found, and no node has the address.
   [/^kubectl get apiservice /, { run: "cluster", codes: [0, 1] }],
   [/^kubectl .*\| grep -wF ADDRESS/, { run: "cluster", codes: [0, 1] }],
   [/^(kubectl|helm) |\| kubectl apply/, { run: "cluster" }],
@@ -170,7 +169,7 @@ export const rules: readonly Rule[] = [
   [/^(watchkeeper|node bin\/watchkeeper\.js) status( --all-replicas)?$/, { run: "here", codes: [1] }],
   // Limits are numbered, and the numbers depend on how many limits the pages have set before.
   [/^watchkeeper unlimit /, { run: "here", codes: [0, 1] }],
-  // Here no server listens at the command's address. On other systems than Linux, the file does not exist.
+  // Exit code 1 or 2: not every Linux has that file, and other systems do not.
   [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
   [
     /^(watchkeeper|node|source|install|curl|(timeout 5 )?openssl|ss) |^source <\(watchkeeper /,

@@ -152,7 +152,7 @@ export class Stage {
   }
 
   /**
-   * Waits until both the proxy and the client are ready, and until the proxy has checked the certificate. After that
+   * Starts the client. Waits until both backends are ready and the incident about the certificate is active, so that
    * every command has something to show.
    */
   async #begin(): Promise<void> {

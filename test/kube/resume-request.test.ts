@@ -39,7 +39,7 @@ const targets: readonly (readonly [string, string])[] = [
     "/api/v1/pods?labelSelector=a+in+%28b%2Cc%29&&watch&labelSelector=d",
     "/api/v1/pods?labelSelector=a+in+%28b%2Cc%29&watch&labelSelector=d&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // All occurrences are removed, however they are percent-encoded.
+  // All occurrences of resourceVersion are removed, however they are percent-encoded.
   [
     "/x?resourceVersion=1&resource%56ersion=2&watch=1&resourceVersion&continue=x&limit=",
     "/x?watch=1&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",

@@ -31,7 +31,7 @@ class Cluster {
   may = (user: string, verb: string, _path: string): boolean => user === "t-operator" || verb === "get";
   nameOf = (token: string): string => token;
   failure: string | undefined;
-  /** Answers that are held back are sent when this function is called. */
+  /** Sends the answers that have been held back since `hold`. */
   release: (() => void) | undefined;
   #held: Promise<void> | undefined;
 

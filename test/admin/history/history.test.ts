@@ -76,7 +76,7 @@ test("watches are counted where they are, and their moves in the step in which t
   history.stop();
 });
 
-/** Returns the history of a cluster whose backends get no requests and need no connections. */
+/** A history of a cluster whose backends get no requests and need no connections. */
 type Backends = ReturnType<RecordedCluster["backends"]>;
 type Quiet = { readonly history: History; readonly clock: ManualClock; present: readonly string[] };
 

@@ -1,4 +1,4 @@
-/** Tests the demo's storyteller, which injects the faults, on a manual clock with scripted apiservers and clients. */
+/** Tests how the demo's story injects and reports faults, on a manual clock with scripted apiservers and clients. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
