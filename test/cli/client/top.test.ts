@@ -11,12 +11,12 @@ import { KeptScreen } from "../../support/api-server.ts";
 
 const test = suite("cli/client/top");
 let api: Admin;
-/** The number of the current look at the lists. Each look reports more requests than the one before. */
+/** The number of polls by `top` so far. Each poll finds more requests than the previous one. */
 let looks = 0;
 
 /**
- * The list of clients at the given look: `busy` sends ten requests a second, `idle` sends none, and `new` appears at
- * the second look.
+ * The list of clients at poll number `look`: `busy` sends ten requests a second, `idle` sends none, and `new` appears at
+ * the second poll.
  */
 function listAt(look: number): object {
   const row = (agent: string, requests: number): object => ({ agent, client: "10.0.0.7", requests });
@@ -50,7 +50,7 @@ test.before.each(async () => {
 
 test.after.each(() => api.stop());
 
-/** A clock that does not wait. After `turns` looks, the proxy stops. */
+/** A clock that does not wait. After `turns` polls, the proxy stops. */
 function hasty(turns: number): Clock {
   return {
     ...wallClock,

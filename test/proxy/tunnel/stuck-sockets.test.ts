@@ -30,7 +30,7 @@ type Played = {
   readonly hung: HungTunnels;
   readonly counts: Map<string, number>;
   reads: number;
-  /** Lets `times` looks pass, one each second. */
+  /** Lets the detector check the sockets `times` times, once each second. */
   look(times: number): Promise<void>;
 };
 
