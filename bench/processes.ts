@@ -119,8 +119,8 @@ export function mainThreadMs(pid: number): number {
 }
 
 /**
- * Returns the CPU time, in ms, of a process and its children so far, in steps of nanoseconds, for measurements that are too
- * short for ticks. Does not include threads that have ended.
+ * Returns the CPU time, in ms, of a process and its children so far, in steps of nanoseconds, for measurements that are
+ * too short for ticks. Does not include threads that have ended.
  */
 export function threadsMs(pid: number): number {
   let ns = 0;

@@ -1,6 +1,8 @@
 /**
- * `npm run release -- [--out DIR] [--only PLATFORM]… [--url URL]`: makes all files of a release. The same commit gives the same
- * bytes. WATCHKEEPER_SIGNING_KEY: an Ed25519 key in PEM, which signs the checksums; default: no signature.
+ * npm run release -- [--out DIR] [--only PLATFORM]… [--url URL]
+ *
+ * Makes all files of a release. The same commit gives the same bytes. WATCHKEEPER_SIGNING_KEY: an Ed25519 key in PEM,
+ * with which the checksums are signed. Default: no signature.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";

@@ -1,6 +1,7 @@
 /**
- * A stage is the setting in which the pages' commands are run: a proxy in front of two embedded apiservers, cp-1 and cp-2, and a
- * client that watches and holds a lock. To have an incident to show, cp-2's loopback certificate expires soon.
+ * A stage is the setting in which the pages' commands are run: a proxy in front of two embedded apiservers, cp-1 and
+ * cp-2, and a client that watches and holds a lock. To have an incident to show, cp-2's loopback certificate
+ * expires soon.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

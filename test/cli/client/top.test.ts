@@ -15,8 +15,8 @@ let api: Admin;
 let looks = 0;
 
 /**
- * The list of clients at poll number `look`: `busy` sends ten requests a second, `idle` sends none, and `new` appears at
- * the second poll.
+ * The list of clients at poll number `look`: `busy` sends ten requests a second, `idle` sends none, and `new` appears
+ * at the second poll.
  */
 function listAt(look: number): object {
   const row = (agent: string, requests: number): object => ({ agent, client: "10.0.0.7", requests });
