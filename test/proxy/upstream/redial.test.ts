@@ -1,4 +1,4 @@
-/** Tests redials: when a backend answers a new socket, the pool restarts the older dials that still wait for an answer. */
+/** Tests redials: when a backend answers a new socket, the pool restarts older dials that still wait for an answer. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Connection } from "../../../src/proxy/upstream/connection.ts";
