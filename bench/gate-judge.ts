@@ -3,16 +3,18 @@ import { median } from "./report.ts";
 
 export type Judgement = "passed" | "failed" | "not judged";
 
-/** A ratio may be worse than the recorded one by this factor. */
+/** Maximum factor by which a ratio may be worse than the recorded one. */
 export const tolerance = 1.1;
-/** With more cores in use by other processes, the caches and the host decide as much as the proxy. */
+/**
+ * If other processes use more cores than this, the result depends on CPU caches and the host as much as on the proxy.
+ */
 const mostOthersCores = 0.5;
-/** The interval must be narrower than this factor, or a change of a tenth cannot be told from noise. */
+/** The interval must be narrower than this factor. Otherwise a change of a tenth could not be told from noise. */
 const widest = 1.2;
 
 /**
- * Returns the bounds between which the true median lies with a confidence of at least 90 %, whatever the distribution of
- * the ratios: two order statistics, by the binomial distribution.
+ * Returns bounds between which the true median lies with a confidence of at least 90 %, whatever the distribution of
+ * the ratios. The bounds are two order statistics, which follow from the binomial distribution.
  */
 export function boundsOf(ratios: readonly number[]): readonly [low: number, high: number] {
   const sorted = ratios.toSorted((a, b) => a - b);
@@ -34,8 +36,8 @@ export function isTooWide(ratios: readonly number[]): boolean {
 }
 
 /**
- * "failed" if the median exceeds the limit and the whole interval lies above the recorded ratio. "not judged" if other
- * processes used the machine, or if the ratios differ too much.
+ * Returns "not judged" if other processes used the machine or if the ratios differ too much. Otherwise returns "failed"
+ * if the median exceeds the limit and the whole interval lies above the recorded ratio, and "passed" if not.
  */
 export function judge(ratios: readonly number[], othersCores: number, recorded: number): Judgement {
   if (othersCores > mostOthersCores || isTooWide(ratios)) return "not judged";

@@ -1,8 +1,9 @@
 /**
  * npm run bench:gate [-- --record] [--pairs N]
  *
- * Fails if watchkeeper has become dearer: runs watchkeeper and nghttpx by turns, about a minute in all, and compares the
- * ratio of their CPU times with the one in gate.json. Ends with 0 if the machine is too busy to judge, and says so.
+ * Fails if watchkeeper uses more CPU time than before. Runs watchkeeper and nghttpx by turns, for about a minute in
+ * all, and compares the ratio of their CPU times with the one in gate.json. If the machine is too busy to judge, says
+ * so and ends with exit code 0.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { cpus } from "node:os";
@@ -43,12 +44,12 @@ const pairs = Number(values.pairs);
 type Proxies = { readonly ours: Proxy; readonly peer: Proxy };
 type Run = { readonly ratios: readonly number[]; readonly othersCores: number };
 
-/** CPU time in nanoseconds, because a short run has few of the ticks that the kernel counts. */
+/** Returns the proxy with its CPU time in nanoseconds instead of ticks, because a short run takes only a few ticks. */
 function finely(proxy: Proxy): Proxy {
   return { ...proxy, cpuMs: proxy.fineCpuMs };
 }
 
-/** Measures both by turns, each first in half of the pairs, and returns ours / peer of each pair. */
+/** Measures both proxies by turns. Each is first in half of the pairs. Returns the ratio ours / peer of each pair. */
 async function run(rig: Rig, { ours, peer }: Proxies, [scenario, key]: (typeof gates)[number]): Promise<Run> {
   const measure = async (proxy: Proxy): Promise<number> =>
     (await scenario.measure({ proxy, rig, isQuick: true }))[key] ?? Number.NaN;
@@ -72,7 +73,9 @@ function lineOf(name: string, { ratios, othersCores }: Run, limit: number, verdi
   return `${name}: ${verdict}: ${found}, at most ${limit.toFixed(2)}; other processes used ${othersCores.toFixed(1)} cores`;
 }
 
-/** Runs a scenario again before it fails, because a busy machine disturbs one run more often than two. */
+/**
+ * Runs a scenario a second time before it fails, because a busy machine is less likely to disturb two runs than one.
+ */
 async function gate(
   rig: Rig,
   proxies: Proxies,

@@ -9,18 +9,19 @@ import { monitorEventLoopDelay } from "node:perf_hooks";
 
 export type Probed = {
   readonly heapBytes: number;
-  /** Buffers, beside the heap. */
+  /** Memory of buffers, which lies outside the heap. */
   readonly outsideBytes: number;
   readonly rssBytes: number;
-  /** What keeps the loop alive (timers, sockets, servers), by Node's names for them. */
+  /** How many resources of each type keep the event loop alive (timers, sockets, servers), by Node's type names. */
   readonly resources: Readonly<Record<string, number>>;
-  /** Since the start, without the forced collections. */
+  /** The 99th percentile of the event loop's delay since the start, without the forced collections. */
   readonly loopP99Ms: number;
   readonly uncaught: number;
 };
 
 const path = process.env["WATCHKEEPER_GC_PROBE"];
-// The histogram holds the time between two ticks of a 1 ms timer: 1 ms is the floor, the rest is delay.
+// The histogram holds the time between two ticks of a 1 ms timer. So a value of 1 ms means no delay, and only what
+// exceeds it is delay.
 const loop = monitorEventLoopDelay({ resolution: 1 });
 let uncaught = 0;
 process.on("uncaughtExceptionMonitor", () => uncaught++);
@@ -29,7 +30,7 @@ process.on("unhandledRejection", () => uncaught++);
 function probe(): Probed {
   loop.disable();
   const rssBytes = process.memoryUsage.rss();
-  // Twice: the first run's finalizers free what the second collects.
+  // Collects twice: the second collection frees what the finalizers of the first have released.
   globalThis.gc?.();
   globalThis.gc?.();
   const { heapUsed: heapBytes, external: outsideBytes } = process.memoryUsage();
@@ -42,7 +43,8 @@ function probe(): Probed {
 
 if (path !== undefined) {
   loop.enable();
-  // The proxy's bin begins anew with flags of its own, and this is loaded a second time.
+  // The socket may exist already: bin/watchkeeper.js replaces its own process to set Node's flags, and then this file
+  // is loaded a second time.
   rmSync(path, { force: true });
   createServer((socket) => socket.end(`${JSON.stringify(probe())}\n`))
     .listen(path)

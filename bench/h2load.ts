@@ -13,7 +13,7 @@ export type Load = {
 
 export type Loaded = { readonly requests: number; readonly perSecond: number };
 
-/** What a kubelet or a controller sends; the token is as long as a bootstrap token. */
+/** The fields that a kubelet or a controller sends. The token is as long as a bootstrap token. */
 const head = [
   "user-agent: kubelet/v1.36.1 (linux/amd64) kubernetes/bench",
   "accept: application/json",
@@ -21,7 +21,7 @@ const head = [
   "authorization: Bearer bench1.0123456789abcdef0123456789abcdef",
 ];
 
-/** The summary's numbers; fails when any request did. */
+/** Returns the summary's numbers. Fails if any request failed. */
 export function summaryOf(said: string): Loaded {
   const count =
     /^requests: \d+ total, \d+ started, (\d+) done, \d+ succeeded, (\d+) failed, (\d+) errored/m.exec(said);
@@ -37,7 +37,10 @@ export function summaryOf(said: string): Loaded {
   return { requests: Number(count[1]), perSecond: Number(pace[1]) };
 }
 
-/** One run; the windows are h2load's own (2^30), so that only the proxy's and the backend's count. */
+/**
+ * Runs h2load once with its default flow-control windows of 2^30 bytes, so that only the proxy's and the backend's
+ * windows limit the flow.
+ */
 export async function h2load(load: Load): Promise<Loaded> {
   const amount = "requests" in load ? ["-n", String(load.requests)] : ["-D", String(load.seconds)];
   const body = load.uploadFile === undefined ? [] : ["-d", load.uploadFile];

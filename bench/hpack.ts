@@ -1,7 +1,8 @@
 /**
  * node bench/hpack.ts
  *
- * Measures HPACK alone: nanoseconds per header block, the best of five rounds, as one line of JSON.
+ * Measures HPACK alone, in nanoseconds for each header block. The result is the best of five rounds, as one line of
+ * JSON.
  */
 import { Field } from "../src/h2/core/field.ts";
 import { HpackDecoder } from "../src/h2/hpack/hpack-decoder.ts";
@@ -11,7 +12,7 @@ import { huffmanEncode } from "../test/support/huffman.ts";
 const rounds = 5;
 const turnsPerRound = 200_000;
 
-/** What a kubelet repeats with each request. */
+/** The fields that a kubelet repeats in each request. */
 const repeated = [
   new Field(":method", "GET"),
   new Field(":scheme", "https"),
@@ -22,17 +23,17 @@ const repeated = [
   new Field("cache-control", "no-cache, private"),
   new Field("x-kubernetes-pf-flowschema-uid", "e6b3a5b4-6f8b-4a3c-8a2e-0a8c1a2b3c4d"),
 ];
-/** What differs with each. */
+/** The field that differs in each request. */
 const paths = Array.from({ length: 64 }, (_, at) => [
   new Field(":path", `/api/v1/namespaces/kube-system/pods/coredns-${at}?resourceVersion=12345`),
 ]);
 const token = [new Field("authorization", `Bearer ${"eyJhbGciOiJSUzI1NiIsImtpZCI6".repeat(32)}`)];
-/** More than the table holds, so that each is inserted and evicts another. */
+/** More fields than fit into the table, so that each is inserted and evicts another. */
 const fresh = Array.from({ length: 512 }, (_, at) => [new Field("x-fresh", `/api/v1/namespaces/${at}`)]);
 
 let sink = 0;
 
-/** Nanoseconds per call of `run`. */
+/** Returns the nanoseconds that each call of `run` takes. */
 function timed(run: (turn: number) => number): number {
   let best = Number.POSITIVE_INFINITY;
   for (let round = 0; round < rounds; round++) {
@@ -43,7 +44,10 @@ function timed(run: (turn: number) => number): number {
   return Math.round(best * 10) / 10;
 }
 
-/** Decodes the block that an encoder writes for `list` on a session which has seen it before. */
+/**
+ * Measures the decoding of the block that an encoder writes for `list` in a session in which it has written that list
+ * before.
+ */
 function decoding(list: readonly Field[]): number {
   const [encoder, decoder] = [new HpackEncoder(), new HpackDecoder()];
   const block = Buffer.alloc(encoder.bound(list));
@@ -52,14 +56,14 @@ function decoding(list: readonly Field[]): number {
   return timed(() => decoder.decode(block, 0, end).length);
 }
 
-/** The lists in turn, all through one encoder. */
+/** Measures the encoding of these lists one after the other, all by the same encoder. */
 function encoding(lists: readonly (readonly Field[])[]): number {
   const encoder = new HpackEncoder();
   const block = Buffer.alloc(4096);
   return timed((turn) => encoder.encode(lists[turn % lists.length] ?? [], block, 0));
 }
 
-/** `:path` as Go's clients would send it if they did not index it. */
+/** Measures the Huffman decoding of `:path`, as Go's clients would send it if they did not index it. */
 function decodingHuffman(text: string): number {
   const coded = huffmanEncode(Buffer.from(text));
   const block = Buffer.concat([Buffer.from([0x04, 0x80 | coded.length]), coded]);
@@ -80,5 +84,5 @@ const figures = {
   encodeAndEvict: encoding(fresh),
 };
 process.stdout.write(`${JSON.stringify(figures)}\n`);
-// What the optimizer could otherwise leave out.
+// Uses the sum of all results, because the optimizer could otherwise omit the code that computes them.
 if (sink === 0) process.exitCode = 1;

@@ -1,24 +1,27 @@
-/** A proxy with many open watches on scripted backends, and the ports of its metrics and of its API. */
+/** Starts a proxy with many open watches on scripted backends. Reports the ports of the proxy's metrics and API. */
 import type { Peer } from "./peer.ts";
 import { watchkeeperAt } from "./peers/watchkeeper.ts";
 import { progress, sleep } from "./processes.ts";
 import { startRig } from "./rig.ts";
 
-/** Reading the heap too early counts what the next collection frees. */
+/** Wait, in ms, before the heap is read. Before that, it would include garbage that the next collection frees. */
 const settleMs = 3_000;
-/** As in scenarios/fanout.ts. */
+/** The rate at which watches are opened: the same as in scenarios/fanout.ts. */
 const opensPerSecond = 3_000;
 const api = 17_480;
 
 type ManyWatches = {
   readonly pid: number;
-  /** "http://127.0.0.1:17480". */
+  /** Such as "http://127.0.0.1:17480". */
   readonly apiUrl: string;
   readonly metricsUrl: string;
   stop(): Promise<void>;
 };
 
-/** `each`: watches of each client. `at`: the repository of the proxy that is measured. */
+/**
+ * Starts a proxy and opens `watches` watches. `each`: the number of watches of each client. `at`: the repository whose
+ * proxy is measured.
+ */
 export async function openWatches({
   watches,
   each = 100,
@@ -30,7 +33,7 @@ export async function openWatches({
 }): Promise<ManyWatches> {
   const rig = await startRig();
   const ports = { metrics: 0 };
-  /** The usual peer, with its ports known here. */
+  /** The usual peer, except that this module chooses its ports, to report them. */
   const peer: Peer = {
     ...watchkeeperAt("watchkeeper", at, {}),
     command(place) {

@@ -29,11 +29,14 @@ const { values } = parseArgs({
   },
 });
 const lastsMs = Number(values.minutes) * 60_000;
-/** Compiled code, pools, upstream connections and caches have reached their size by then. */
+/**
+ * Time, in ms, before the first sample. By then, V8 has compiled the code, and pools, upstream connections and caches
+ * have reached their size.
+ */
 const warmMs = Math.min(180_000, lastsMs / 3);
 const sampleMs = Math.min(15_000, lastsMs / 20);
 
-/** The proxy with the probe loaded before it. */
+/** Returns the peer, changed so that Node loads the GC probe before the proxy. */
 function probed(peer: Peer): Peer {
   return {
     ...peer,
@@ -56,7 +59,10 @@ function probe(path: string): Promise<Probed> {
   });
 }
 
-/** About half a core of proxy: enough to hurt, not so much that the load's own core decides. */
+/**
+ * Starts clients that use about half a core of the proxy. That is enough to reveal problems, but not so much that the
+ * load's own core becomes the bottleneck.
+ */
 async function startActors(ground: Ground): Promise<Promise<void>[]> {
   const exec = await dialExec(ground);
   exec?.destroy();

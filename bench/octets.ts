@@ -1,4 +1,4 @@
-/** Makes the frames and header fields, byte by byte, that the benchmarks without sockets send to the data path. */
+/** Makes the frames and header fields, byte by byte, for the benchmarks that feed the data path without sockets. */
 import { putFrameHeader } from "../src/h2/core/bytes.ts";
 import { Field } from "../src/h2/core/field.ts";
 import { frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";
@@ -10,7 +10,7 @@ export function frame(type: number, flags: number, id: number, payload: Buffer):
   return bytes;
 }
 
-/** RFC 9113 §6.5: SETTINGS with one setting. */
+/** Returns a SETTINGS frame with one setting (RFC 9113 §6.5). */
 export function setting(id: number, value: number): Buffer {
   const entry = Buffer.alloc(6);
   entry.writeUInt16BE(id, 0);
@@ -18,7 +18,10 @@ export function setting(id: number, value: number): Buffer {
   return frame(frameType.SETTINGS, 0, 0, entry);
 }
 
-/** RFC 9113 §6.9: `octets` more may come on stream `id`, or in all of the session on 0. */
+/**
+ * Returns a WINDOW_UPDATE frame (RFC 9113 §6.9) that permits `octets` more bytes on stream `id`, or on the whole
+ * session if `id` is 0.
+ */
 export function increment(id: number, octets: number): Buffer {
   const payload = Buffer.alloc(4);
   payload.writeUInt32BE(octets, 0);

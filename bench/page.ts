@@ -1,10 +1,12 @@
 /**
  * node bench/page.ts [--watches 50000] [--seconds 40]
  *
- * Opens the admin page in Chromium in front of a proxy with 50,000 open watches, and measures the first and the largest
- * paint, the longest time between two frames (beside that of a page without content), the most CPU time of the page in a
- * task and in a frame, and how late the proxy's event loop is with and without the page. Ends with `figure:` lines. The
- * exit code is 1 if one of them is too high.
+ * Opens the admin page in Chromium in front of a proxy with 50,000 open watches. Ends with `figure:` lines. The exit
+ * code is 1 if one of them is too high. Measures:
+ * - the first and the largest paint
+ * - the longest time between two frames, compared with that of a page without content
+ * - the most CPU time that the page uses in a task and in a frame
+ * - the delay of the proxy's event loop with and without the page
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -17,10 +19,13 @@ import { liveTools, requireTools } from "./tools.ts";
 
 const mostPaintMs = 1_000;
 const mostFrameMs = 50;
-/** Maximum by which the page may add to the delay of the proxy's event loop. */
+/** Maximum, in ms, by which the page may add to the longest delay of the proxy's event loop. */
 const mostAddedMs = 5;
 const stepMs = 5_000;
-/** Collections of the garbage that opening the watches left delay the loop for some seconds. */
+/**
+ * Wait, in ms, before the measurement. Opening the watches leaves garbage, and collecting it delays the event loop for
+ * some seconds.
+ */
 const calmMs = 20_000;
 
 const { values } = parseArgs({
@@ -29,12 +34,12 @@ const { values } = parseArgs({
 const watchMs = Number(values.seconds) * 1_000;
 
 requireTools(liveTools);
-// The browser would otherwise take the core of the proxy, which then is late because of that.
+// Keeps the browser off the proxy's core, because it would delay the proxy there.
 pinSelf();
 const proxy = await openWatches({ watches: Number(values.watches), at: join(import.meta.dirname, "..") });
 const other = { at: performance.now(), ms: machineMs() - ownMs() };
 
-/** Returns the longest delay of the proxy's event loop in each of the last steps. */
+/** Returns the longest delay of the proxy's event loop in each of the last `steps` steps of the history. */
 async function delays(steps: number): Promise<readonly number[]> {
   const answer = await fetch(`${proxy.apiUrl}/api/v1/history`);
   const { process } = (await answer.json()) as { process: { eventLoopDelayMs: (number | null)[] } };
@@ -57,11 +62,13 @@ function figure(name: string, value: number, most: number): void {
 const longest = (all: readonly Span[], of: "ms" | "cpuMs"): number =>
   Math.max(0, ...all.map((one) => one[of]));
 
-/** Frames of a page without content: what is longer there is longer because of the machine. */
+/**
+ * Returns the longest time between two frames of a page without content, in ms: the machine's own share of such a time.
+ */
 async function emptyMs(): Promise<number> {
   const empty = await browser.newPage({ viewport: { width: 1280, height: 900 } });
   await recordFrames(empty);
-  // A page shows no frame before its first paint, so it has a letter.
+  // The page needs some content, here a letter: without a first paint, a page shows no frames.
   const { frames } = await traced(browser, empty, async () => {
     await empty.goto("data:text/html,x");
     await sleep(watchMs);

@@ -1,9 +1,10 @@
 /**
  * node bench/path.ts
  *
- * Measures the data path alone, without TLS and kernel: microseconds of CPU for a request and its response between a
- * client and a backend in memory, as one line of JSON. This includes the work of those two, about a microsecond. The
- * result is the best of eighty short rounds, which hardly changes when the machine is busy.
+ * Measures the data path alone, without TLS and the kernel: microseconds of CPU time for a request and its response
+ * between an in-memory client and an in-memory backend, as one line of JSON. This includes the work of client and
+ * backend, about a microsecond. The result is the best of eighty short rounds, which hardly changes when the machine is
+ * busy.
  */
 
 import { wallClock } from "../src/base/clock.ts";
@@ -26,12 +27,12 @@ const rounds = 80;
 const roundMs = 50;
 const body = Buffer.alloc(2048, "x");
 
-/** What arrives next, and where: delivered in turns, as the event loop would. */
+/** Bytes that are on their way, and where they arrive. `settle` delivers them in turns, as the event loop would. */
 let arrivals: (() => void)[] = [];
 let soon: (() => void)[] = [];
 const clock = { ...wallClock, after: () => () => {}, soon: (run: () => void) => void soon.push(run) };
 
-/** Lets everything under way arrive. */
+/** Delivers everything that is on its way. */
 function settle(): void {
   while (soon.length + arrivals.length > 0) {
     const [due, arrived] = [soon, arrivals];
@@ -40,7 +41,7 @@ function settle(): void {
   }
 }
 
-/** Calls `hear` for each frame of what was written; the preface, if any, has been cut off. */
+/** Calls `hear` for each frame in the written bytes. The caller has removed the connection preface, if any. */
 function read(buffers: readonly Buffer[], hear: (type: number, flags: number, id: number) => void): void {
   const bytes = buffers.length === 1 ? (buffers[0] ?? body) : Buffer.concat(buffers);
   for (let at = 0; at < bytes.length; at += frameHeaderBytes + u24(bytes, at))
@@ -82,7 +83,7 @@ function backend(owner: WireOwner): Wire {
 
 let done = 0;
 
-/** A client that keeps its streams busy; returns what it does each turn. */
+/** Creates a client that keeps its streams busy. Returns the function that it runs in each turn. */
 function client(path: DataPath, number: number): () => void {
   const encoder = new HpackEncoder();
   const headOf = (name: number): Field[] =>
@@ -129,7 +130,7 @@ function client(path: DataPath, number: number): () => void {
   };
 }
 
-/** Microseconds of CPU an exchange, over so many milliseconds. */
+/** Returns microseconds of CPU time for each exchange, measured over `ms` milliseconds. */
 function measure(turns: readonly (() => void)[], ms: number): number {
   const [doneBefore, cpuBefore, until] = [done, process.cpuUsage(), performance.now() + ms];
   while (performance.now() < until) {

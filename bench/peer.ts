@@ -6,7 +6,7 @@ import { readFileSync } from "node:fs";
 import { connect } from "node:http2";
 import { cpuMs, proxyCore, type Running, rssKb, sleep, start, threadsMs } from "./processes.ts";
 
-/** Where a peer runs: its ports, its certificates and a folder for its config. */
+/** Where a peer runs: its ports, its certificates, and a folder for its configuration. */
 export type Place = {
   readonly port: number;
   readonly metricsPort: number;
@@ -19,25 +19,31 @@ export type Place = {
 
 export type Peer = {
   readonly name: string;
-  /** What is set away from its defaults and why, and what makes it differ from the others. */
+  /** The settings that differ from the peer's defaults, with the reason, and how the peer differs from the others. */
   readonly settings: string;
-  /** How to get it, when it cannot run here. */
+  /** How to install the peer if it cannot run here. Undefined if it can. */
   missing(): string | undefined;
-  /** Writes its config into the place and returns the command; undefined: there is no proxy in between. */
+  /**
+   * Writes the peer's configuration into the place and returns the command. Returns undefined if there is no proxy in
+   * between.
+   */
   command(place: Place): readonly string[] | undefined;
-  /** The same, leaving TLS to the backend; not set: it cannot. */
+  /** The same peer, configured to leave TLS to the backend. Undefined if the peer cannot do that. */
   readonly passthrough?: Omit<Peer, "passthrough">;
-  /** True for a peer that can only speak HTTP/1.1 to its backend. */
+  /** True for a peer that can only use HTTP/1.1 to its backend. */
   readonly isUpstreamH1?: boolean;
 };
 
-/** A peer that runs. */
+/** A running peer. */
 export type Proxy = {
   readonly port: number;
-  /** From the start of its process to its first answer. */
+  /** Time, in ms, from the start of the process to its first response. */
   readonly startedMs: number;
   readonly pid: number | undefined;
-  /** CPU time so far; not a number without a proxy, so that it never counts as cheap. */
+  /**
+   * Returns the CPU time, in ms, so far. Returns NaN if there is no proxy, so that its absence never counts as a low
+   * cost.
+   */
   cpuMs(): number;
   fineCpuMs(): number;
   rssKb(): number;
@@ -48,7 +54,7 @@ export type Proxy = {
 
 export const smallPath = "/api/v1/namespaces/default/pods/small";
 
-/** One GET on a session of its own; false when there is no answer of 200 yet. */
+/** Sends one GET on a new session. Resolves to false if the response is not 200, or if there is none. */
 function answers(port: number, ca: Buffer): Promise<boolean> {
   return new Promise((resolve) => {
     const session = connect(`https://localhost:${port}`, { ca, servername: "localhost" });
@@ -64,7 +70,7 @@ function answers(port: number, ca: Buffer): Promise<boolean> {
   });
 }
 
-/** Starts a peer on the proxy's core and waits for its first answer. */
+/** Starts a peer on the proxy's core. Resolves after its first response. */
 export async function launch(peer: Peer, place: Place): Promise<Proxy> {
   const ca = readFileSync(place.caFile);
   const command = peer.command(place);

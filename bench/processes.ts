@@ -1,6 +1,7 @@
 /**
  * Starts the processes of the benchmark, pins each to a core, and kills them at the end, even if the benchmark fails.
- * The proxy under measurement has `proxyCore` to itself. All other processes, this one included, run on `loadCore`.
+ * The proxy under measurement has the core `proxyCore` to itself. All other processes, this one included, run on the
+ * core `loadCore`.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
@@ -10,9 +11,9 @@ export const loadCore = 1;
 
 export type Running = {
   readonly pid: number;
-  /** What it has written so far, for the message when something fails. */
+  /** What the process has written so far, for the message if something fails. */
   said(): string;
-  /** True once it has ended, by itself or not. */
+  /** True after the process has ended, whether by itself or by a signal. */
   isOver(): boolean;
   stop(): Promise<void>;
   readonly child: ChildProcess;
@@ -26,7 +27,7 @@ function killAll(): void {
 process.on("exit", killAll);
 for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal, () => process.exit(130));
 
-/** Moves this process off the proxy's core; children inherit the place. */
+/** Moves this process off the proxy's core. Its children inherit that. */
 export function pinSelf(): void {
   const words = ["-acp", String(loadCore), String(process.pid)];
   for (let left = 5; left > 0; left -= 1) {
@@ -34,13 +35,13 @@ export function pinSelf(): void {
       execFileSync("taskset", words, { stdio: "ignore" });
       return;
     } catch (error) {
-      // taskset fails if a thread ends after it was listed.
+      // Tries again, because taskset fails if a thread that it has listed ends.
       if (left === 1) throw error;
     }
   }
 }
 
-/** Starts a process that dies with this one, even if this one is killed hard. */
+/** Starts a process that dies with this one, even if this one is killed by SIGKILL. */
 export function start(command: readonly string[], core: number, env: NodeJS.ProcessEnv = {}): Running {
   const words = ["--pdeathsig", "KILL", "taskset", "-c", String(core), ...command];
   const child = spawn("setpriv", words, { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...env } });
@@ -64,7 +65,7 @@ export function start(command: readonly string[], core: number, env: NodeJS.Proc
   };
 }
 
-/** Runs a process to its end and returns what it wrote; fails when it fails or takes too long. */
+/** Runs a process to its end and returns its output. Fails if the process fails or runs longer than `limitMs`. */
 export async function finish(command: readonly string[], core: number, limitMs = 120_000): Promise<string> {
   const running = start(command, core);
   running.child.stdin?.end();
@@ -75,7 +76,7 @@ export async function finish(command: readonly string[], core: number, limitMs =
   return running.said();
 }
 
-/** A process and its children, without those that have just gone. */
+/** Returns the ids of a process and its children, without those that have just ended. */
 function treeOf(pid: number): number[] {
   if (!existsSync(`/proc/${pid}/stat`)) return [];
   const tasks = readdirSync(`/proc/${pid}/task`);
@@ -85,36 +86,42 @@ function treeOf(pid: number): number[] {
   return [pid, ...children.flatMap(treeOf)];
 }
 
-/** What the whole machine has computed so far, ours and others' alike. */
+/** Returns the CPU time, in ms, that all processes of this machine have used so far, the benchmark's included. */
 export function machineMs(): number {
-  // cpu  user nice system idle iowait irq softirq steal ...
+  // The columns: cpu  user nice system idle iowait irq softirq steal ...
   const [, user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8").split(/ +/, 9);
   return [user, nice, system, irq, softirq, steal].reduce((sum, word) => sum + Number(word), 0) * 10;
 }
 
-/** What this benchmark has computed so far: its processes, and those that have ended. */
+/** Returns the CPU time, in ms, that this benchmark has used so far, including processes of it that have ended. */
 export function ownMs(): number {
   const words = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? [];
   return cpuMs(process.pid) + (Number(words[13]) + Number(words[14])) * 10;
 }
 
-/** User and system time of a process and its children so far. The kernel counts it in ticks of 10 ms. */
+/**
+ * Returns the user and system CPU time, in ms, of a process and its children so far. The kernel counts it in ticks of
+ * 10 ms.
+ */
 export function cpuMs(pid: number): number {
   let ticks = 0;
   for (const each of treeOf(pid)) {
-    // The name in parentheses may hold spaces; utime and stime are the 12th and 13th words after it.
+    // The process name in parentheses may contain spaces. utime and stime are the 12th and 13th words after it.
     const words = readFileSync(`/proc/${each}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
     ticks += Number(words[11]) + Number(words[12]);
   }
   return ticks * 10;
 }
 
-/** The same in nanosecond steps, for spans in which ticks are too coarse; threads that ended are not in it. */
-/** CPU time of a process' main thread so far, where Node's event loop is. */
+/** Returns the CPU time, in ms, of a process's main thread so far. Node's event loop runs on that thread. */
 export function mainThreadMs(pid: number): number {
   return Number(readFileSync(`/proc/${pid}/task/${pid}/schedstat`, "utf8").split(" ")[0]) / 1e6;
 }
 
+/**
+ * Returns the CPU time, in ms, of a process and its children so far, in steps of nanoseconds, for measurements that are
+ * too short for ticks. Does not include threads that have ended.
+ */
 export function threadsMs(pid: number): number {
   let ns = 0;
   for (const each of treeOf(pid))
@@ -123,7 +130,7 @@ export function threadsMs(pid: number): number {
   return ns / 1e6;
 }
 
-/** Resident memory of a process and its children. */
+/** Returns the resident memory, in kB, of a process and its children. */
 export function rssKb(pid: number): number {
   return treeOf(pid).reduce((sum, each) => {
     const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${each}/status`, "utf8"));
@@ -135,7 +142,7 @@ export function sleep(ms: number): Promise<void> {
   return new Promise((resolve) => setTimeout(resolve, ms));
 }
 
-/** Shown while it runs; the tables alone go to stdout. */
+/** Writes to stderr while the benchmark runs, because stdout has only the tables. */
 export function progress(text: string): void {
   process.stderr.write(text);
 }

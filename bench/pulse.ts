@@ -24,7 +24,9 @@ import { verdicts } from "./targets.ts";
 const { values } = parseArgs({
   options: {
     seconds: { type: "string", default: "60" },
-    /** A proxy runs for weeks: for so long its code is compiled before the time is taken. */
+    /**
+     * Seconds to run before the measurement. By then V8 has compiled the code, as in a proxy that has run for weeks.
+     */
     warm: { type: "string", default: "30" },
     connections: { type: "string", default: "600" },
     backend: { type: "boolean", default: false },
@@ -40,13 +42,16 @@ const watch = [
   new Field(":authority", "localhost"),
 ];
 
-/** Hears nothing, since nothing is said. */
+/** Ignores all calls: no backend sends anything on these watches. */
 const silent: StreamListener = { headers() {}, data() {}, reset() {}, sent() {} };
 
 if (values.backend) await backend();
 else await measure();
 
-/** Takes upstream connections, answers PINGs and /readyz, and leaves watches silent. Says its ports and its authority. */
+/**
+ * Runs the three backends: they accept upstream connections, answer PINGs and /readyz, and send nothing on watches.
+ * Prints their ports and their CA certificate.
+ */
 async function backend(): Promise<void> {
   const authority = await createAuthority({ name: "bench", clock: wallClock });
   const { certificate: cert, key: own } = authority.issue({ name: "backend", hosts: ["localhost"] });
@@ -81,7 +86,7 @@ async function measure(): Promise<void> {
   process.exit();
 }
 
-/** The path with real sockets, one watch on each upstream connection. */
+/** Opens the data path with real sockets, and one watch on each upstream connection. */
 function open({ ports, ca }: Place): DataPath {
   const journal = new Journal(wallClock);
   const addressOf = (name: string): BackendAddress => {
@@ -111,7 +116,10 @@ function open({ ports, ca }: Place): DataPath {
   return path;
 }
 
-/** Asks for an upstream connection as often as the backend's share has it, and again where the wait was too long: dials are few a second. */
+/**
+ * Requests this backend's share of the upstream connections. Requests each again whenever the pool refuses it, because
+ * the pool dials only a few a second.
+ */
 function ask(path: DataPath, name: string): void {
   const connections = path.pools.poolOf(name);
   const share = Number(values.connections) / backends.length;

@@ -1,10 +1,10 @@
 /** Computes the medians of all rounds, and writes them as a table to read and as a file for programs. */
 import type { Figures, Scenario } from "./scenario.ts";
 
-/** scenario -> peer -> metric -> median over the rounds. */
+/** The median over all rounds, by scenario, peer and metric. */
 export type Medians = Record<string, Record<string, Record<string, number>>>;
 
-/** peer -> what each round measured. */
+/** The figures of each round, by peer. */
 export type Rounds = ReadonlyMap<string, readonly Figures[]>;
 
 export function median(values: readonly number[]): number {
@@ -26,8 +26,8 @@ export function mediansOf(scenario: Scenario, rounds: Rounds): Record<string, Re
 }
 
 /**
- * One row a peer: each metric's median with its spread, then ours as a share of that peer's. A share below 1 is good
- * for costs and bad for throughput.
+ * Returns a table with one row for each peer: the median of each metric with its spread, and the ratio of our median to
+ * the peer's. A ratio below 1 is good for costs and bad for throughput.
  */
 export function tableOf(scenario: Scenario, rounds: Rounds, ours: string): string {
   const medians = mediansOf(scenario, rounds);

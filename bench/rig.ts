@@ -1,6 +1,6 @@
 /**
- * Prepares what all peers share: one PKI, two backends on the load's core, free ports, and the programs that make the
- * load.
+ * Prepares what all peers share: one PKI, two backends on the load's core, free ports, and the programs that generate
+ * the load.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
@@ -10,26 +10,29 @@ import { launch, type Peer, type Place, type Proxy, smallPath } from "./peer.ts"
 import { finish, loadCore, type Running, start } from "./processes.ts";
 import { find, goProgram } from "./tools.ts";
 
-/** static: nghttpd, the cheapest there is. live: bench/go, which has watches, uploads' answers and HTTP/1.1. */
+/**
+ * "static": nghttpd, which costs the least CPU of all. "live": bench/go, which also has watches, answers uploads and
+ * serves HTTP/1.1.
+ */
 export type BackendKind = "static" | "live";
 
 export type Rig = {
   readonly dir: string;
   /** A 2 MB file to upload. */
   readonly uploadFile: string;
-  /** The live backend's control port, where events are asked for. */
+  /** The address of the live backend's control port, which makes the backend send events. */
   readonly control: string;
   launch(peer: Peer, backend: BackendKind): Promise<Proxy>;
-  /** A bench/go subcommand that runs to its end; its last line of JSON. */
+  /** Runs a bench/go subcommand to its end. Returns its last line of JSON. */
   ask(words: readonly string[]): Promise<Record<string, number>>;
-  /** A bench/go subcommand to talk with. */
+  /** Starts a bench/go subcommand that takes commands. */
   talk(words: readonly string[]): Talk;
   stop(): Promise<void>;
 };
 
-/** A load program that waits for words. */
+/** A bench/go process that takes commands on stdin. */
 export type Talk = {
-  /** Its next line of JSON; fails when it ends instead. */
+  /** Resolves to its next line of JSON. Fails if the process ends instead. */
   next(): Promise<Record<string, number | string>>;
   say(word: string): void;
   stop(): Promise<void>;
@@ -47,7 +50,7 @@ function freePort(): Promise<number> {
   });
 }
 
-/** nghttpd serves files: a tree of the paths that the load asks for. */
+/** Writes a tree of files at the paths that the load requests, because nghttpd serves files. */
 function writeTree(dir: string): void {
   const write = (path: string, body: Buffer): void => {
     mkdirSync(join(dir, path, ".."), { recursive: true });
@@ -85,7 +88,7 @@ function talkWith(running: Running): Talk {
   };
 }
 
-/** Builds the ground; `stop` takes everything away again. */
+/** Prepares what all peers share. `stop` removes everything again. */
 export async function startRig(): Promise<Rig> {
   const program = goProgram();
   const dir = mkdtempSync(join(tmpdir(), "watchkeeper-bench-"));
@@ -97,7 +100,8 @@ export async function startRig(): Promise<Rig> {
   writeFileSync(uploadFile, Buffer.alloc(2_000_000, "x"));
   const ports = { static: await freePort(), live: await freePort() };
   const control = `127.0.0.1:${await freePort()}`;
-  // 100 streams as the apiserver allows; windows so wide that the backend never waits for itself.
+  // Permits 100 streams on each connection, as the apiserver does. The flow-control windows are so large that the
+  // backend never waits for them.
   const nghttpd = `${find("nghttpd") ?? ""} -m 100 -w 24 -W 26 -d ${join(dir, "tree")} ${ports.static}`;
   const backends = [
     start([...nghttpd.split(" "), pki.keyFile, pki.certFile], loadCore),

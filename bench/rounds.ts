@@ -13,8 +13,8 @@ type Order = {
 };
 
 /**
- * Who takes part, and as what. Memory, CPU and a start belong to a proxy: direct, which is none, has only the load itself
- * to show, with TLS or without.
+ * Returns the peers that take part in a scenario, in the form in which they take part. "direct" is no proxy, so memory,
+ * CPU time and start time do not apply to it. Its only use is to show the load itself, with TLS or without.
  */
 export function fitFor(scenario: Scenario, peers: readonly Peer[]): readonly Peer[] {
   const fit = peers.filter((peer) => peer.name !== "direct" || scenario.proxies === "kept");
@@ -23,13 +23,15 @@ export function fitFor(scenario: Scenario, peers: readonly Peer[]): readonly Pee
 }
 
 export type Measured = {
-  /** peer -> what each round measured. */
+  /** The figures of each round, by peer. */
   readonly figures: Map<string, Figures[]>;
-  /** Cores that other processes used meanwhile: with more than a tenth, figures are for orientation only. */
+  /**
+   * The number of cores that other processes used during the measurement. Above 0.1, figures are for orientation only.
+   */
   readonly othersCores: number;
 };
 
-/** A peer that fails is named and omitted from the rest of the scenario. */
+/** Measures the peers of a scenario. A peer that fails is named and omitted from the rest of the scenario. */
 export async function runRounds(order: Order): Promise<Measured> {
   const before = { at: performance.now(), others: machineMs() - ownMs() };
   const { scenario, peers, rounds } = order;
@@ -48,7 +50,7 @@ export async function runRounds(order: Order): Promise<Measured> {
   return { figures: results, othersCores };
 }
 
-/** Those that come up; the others are measured as what they are: failed. */
+/** Starts the peers. Returns those that have started, and names those that fail. */
 async function launchAll(order: Order): Promise<Map<Peer, Proxy>> {
   const all = new Map<Peer, Proxy>();
   for (const peer of order.peers) {

@@ -2,8 +2,8 @@
  * npm run bench [-- SCENARIO ...] [--peers a,b] [--rounds N] [--quick] [--also NAME=FOLDER]
  *
  * Compares watchkeeper with other proxies. Each round measures every peer once (A B C, A B C, ...), and the result is
- * the median of all rounds. --also adds another checkout of watchkeeper as a peer, to compare before and after in one
- * run.
+ * the median of all rounds. --also adds another checkout of watchkeeper as a peer, for a comparison before and after a
+ * change in one run.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -52,7 +52,10 @@ const scenarios = [
 ];
 const ours = "watchkeeper";
 const here = join(import.meta.dirname, "..");
-/** Run by name only: the proxy without observers, with two workers, with a line for every request, and with traces. */
+/**
+ * Variants of watchkeeper that run only if --peers names them: without observers, with two workers, with a log line for
+ * every request, and with traces.
+ */
 const tracing = { endpoint: "http://127.0.0.1:4318/v1/traces" };
 const selves = [
   plain,
@@ -88,7 +91,7 @@ function chosenScenarios(): readonly Scenario[] {
   return positionals.length === 0 ? scenarios : scenarios.filter(({ name }) => positionals.includes(name));
 }
 
-/** The peers that can run; each one that cannot is named with how to get it. */
+/** Returns the peers that can run. For each that cannot, says how to install it. */
 function chosenPeers(): readonly Peer[] {
   const others = values.also.map((pair) => {
     const [name = "", folder = ""] = pair.split("=");

@@ -6,7 +6,7 @@ export type Metric = {
   readonly key: string;
   readonly title: string;
   readonly digits: number;
-  /** True where more is better: throughput. Ratios are ours / peer either way. */
+  /** True if more is better, as for throughput. Ratios are ours / peer in either case. */
   readonly isGain?: boolean;
 };
 
@@ -15,7 +15,7 @@ export type Figures = Readonly<Record<string, number>>;
 export type Measuring = {
   readonly proxy: Proxy;
   readonly rig: Rig;
-  /** Short runs that prove the harness; their figures are noise. */
+  /** True for short runs, which only show that the harness works. Their figures mean nothing. */
   readonly isQuick: boolean;
 };
 
@@ -23,9 +23,11 @@ export type Scenario = {
   readonly name: string;
   readonly about: string;
   readonly backend: BackendKind;
-  /** kept: one process a peer through all rounds, warmed first. fresh: a new one for each measurement. */
+  /**
+   * "kept": one process for each peer through all rounds, warmed up first. "fresh": a new process for each measurement.
+   */
   readonly proxies: "kept" | "fresh";
-  /** Only peers that can leave TLS to the backend take part, as they do that. */
+  /** True for a scenario in which the backend terminates TLS. Only peers that can forward TLS unopened take part. */
   readonly isPassthrough?: true;
   readonly metrics: readonly Metric[];
   measure(measuring: Measuring): Promise<Figures>;

@@ -1,10 +1,10 @@
 /**
  * node bench/scrape.ts [--watches 50000] [--times 10]
  *
- * Measures what a scrape, and each API request of the admin page, costs a proxy with 50,000 open watches: the CPU time
- * of its main thread, on which the event loop runs. Everything else that happens on that thread meanwhile is included,
- * so the loop is blocked for that long at most, unless other processes take the core. Ends with `figure:` lines. The
- * exit code is 1 if one of them is too high.
+ * Measures what a scrape, and each API request of the admin page, costs a proxy with 50,000 open watches. The cost is
+ * the CPU time of the main thread, on which the event loop runs. This includes all other work on that thread meanwhile,
+ * so it is the longest time for which the event loop can be blocked, unless other processes take the core. Ends with
+ * `figure:` lines. The exit code is 1 if one of them is too high.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -14,12 +14,15 @@ import { median } from "./report.ts";
 import { liveTools, requireTools } from "./tools.ts";
 
 const mostMs = 50;
-/** Longer than a scrape's text is used again (adminLimits.scrapeReuseMs). */
+/** Longer than the proxy reuses the text of a scrape (adminLimits.scrapeReuseMs). */
 const pauseMs = 1_200;
-/** Longer than the pauses between all periodic looks (watchLimits.hungLookMs, balanceLimits.balanceMs). */
+/**
+ * Longer than the interval of each periodic check (watchLimits.hungLookMs, balanceLimits.balanceMs), so that each runs
+ * at least once.
+ */
 const looksMs = 6_000;
 const round = "no requests, for as long as one round of all periodic checks";
-/** No periodic look takes more of one loop turn. */
+/** Maximum time, in ms, that a periodic check may take in one turn of the event loop. */
 const mostLateMs = 10;
 
 const { values } = parseArgs({
@@ -31,7 +34,7 @@ const { values } = parseArgs({
 });
 const watches = Number(values.watches);
 
-/** The path, and what stands in the way of its being answered from what was there before. */
+/** The requests to measure. Each query makes the proxy compute the response anew instead of reusing an earlier one. */
 const looks = [
   "/metrics",
   "/api/v1/watches?limit=20",
@@ -45,7 +48,9 @@ const looks = [
   "/api/v1/stats",
 ] as const;
 
-/** `cpuMs` of the main thread; `lateMs`: how late its loop was at worst, by its own figure. */
+/**
+ * `cpuMs`: CPU time of the main thread. `lateMs`: the longest delay of its event loop, as the proxy itself reports it.
+ */
 type Cost = { readonly cpuMs: number; readonly lateMs: number };
 
 requireTools(liveTools);
@@ -53,7 +58,7 @@ pinSelf();
 const proxy = await openWatches({ watches, at: values.at });
 const { pid, apiUrl, metricsUrl } = proxy;
 
-/** Since it was asked last. */
+/** Returns the longest delay of the proxy's event loop since the last call. */
 async function lateness(): Promise<number> {
   const answer = await fetch(`${apiUrl}/api/v1/stats`);
   return ((await answer.json()) as { readonly eventLoopDelayMs: number }).eventLoopDelayMs;
@@ -64,7 +69,7 @@ async function costOf(run: () => Promise<unknown>): Promise<Cost> {
   const before = mainThreadMs(pid);
   await run();
   const cpuMs = mainThreadMs(pid) - before;
-  // Its loop is looked at every 20 ms.
+  // Waits, because the proxy samples the delay of its event loop every 20 ms.
   await sleep(50);
   return { cpuMs, lateMs: await lateness() };
 }
@@ -96,7 +101,7 @@ const range = (all: readonly number[]): string =>
 for (const [name, all] of costs) {
   const cpu = all.map(({ cpuMs }) => cpuMs);
   const late = all.map(({ lateMs }) => lateMs);
-  // Six seconds have CPU time of all kinds in them: there the longest turn counts.
+  // In the round of six seconds, the total CPU time includes all kinds of work, so there the longest turn is judged.
   const isIn = name === round ? median(late) <= mostLateMs : median(cpu) <= mostMs;
   if (!isIn) isMet = false;
   process.stdout.write(

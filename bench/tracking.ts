@@ -1,11 +1,11 @@
 /**
  * node bench/tracking.ts
  *
- * Measures what it costs to decode and track watches: microseconds of CPU for an event of 1 kB on its way from an
- * upstream connection to the client, compared with the same bytes relayed without decoding, as lines of JSON. Both ends
- * are in memory: TLS and the kernel cost the same either way. `alone`: one event in each DATA frame, from 64 watches in
- * turn; `burst`: frames of 16 KiB that may end inside an event. The forms take turns, and the result is the best round
- * of each.
+ * Measures what it costs to decode and track watches, as lines of JSON: microseconds of CPU time for an event of 1 kB
+ * on its way from an upstream connection to the client, compared with the same bytes relayed without decoding. Both
+ * ends are in memory, because TLS and the kernel cost the same in either case. `alone`: one event in each DATA frame,
+ * from 64 watches in turn. `burst`: frames of 16 KiB that may end inside an event. The forms of events are measured by
+ * turns, and the result is the best round of each.
  */
 import { wallClock } from "../src/base/clock.ts";
 import { Journal } from "../src/events/journal.ts";
@@ -44,7 +44,7 @@ function json(object: object): Buffer {
   return Buffer.from(text("x".repeat(eventBytes - text("").length)));
 }
 
-/** As kube-apiserver writes them: a typed object, and a custom one, whose keys are sorted. */
+/** Events as kube-apiserver writes them: one of a typed object, and one of a custom resource, whose keys are sorted. */
 const typed = json({ kind: "Pod", apiVersion: "v1", metadata });
 const { name, namespace, resourceVersion, uid } = metadata;
 const fields = Object.fromEntries(
@@ -77,7 +77,7 @@ const forms: readonly Form[] = [
   { name: "protobuf", contentType: "application/vnd.kubernetes.protobuf;stream=watch", event: protobuf },
 ];
 
-/** Delivered in turns, as the event loop would. */
+/** Callbacks that `settle` runs in turns, as the event loop would. */
 let soon: (() => void)[] = [];
 const clock = { ...wallClock, after: () => () => {}, soon: (run: () => void) => void soon.push(run) };
 
@@ -94,12 +94,12 @@ function read(bytes: Buffer, hear: (type: number, length: number, id: number) =>
     hear(u8(bytes, at + 3), u24(bytes, at), u32(bytes, at + 5));
 }
 
-/** One client with its watches on one upstream connection, and what arrives on that each turn. */
+/** One client, its watches on one upstream connection, and the bytes that arrive on that connection in each turn. */
 class Rig {
   #owner: WireOwner | undefined;
   readonly #ids: number[] = [];
   readonly #head: Buffer;
-  /** Bytes taken and not yet granted again, by stream. */
+  /** For each stream, the bytes that the client has received and for which it has not sent WINDOW_UPDATE yet. */
   readonly #owed = new Map<number, number>();
   #granted = 0;
   /** Bytes of events that have reached the client. */
@@ -154,7 +154,8 @@ class Rig {
     const hear = (type: number, _: number, id: number): void => {
       if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
       if (type !== frameType.HEADERS) return;
-      // Watches have an upstream connection apart: the warm one stays without streams.
+      // The upstream connection on which the watches arrive. It is not the one that was warm from the start, because
+      // watches get a connection of their own.
       this.#owner = owner;
       this.#ids.push(id);
     };
@@ -182,7 +183,7 @@ class Rig {
     };
     return {
       write: (buffers, written) => {
-        // Frames and payloads are buffers of their own, or many in one: only together do they read.
+        // Joins the buffers first, because one may contain several frames, and one frame may be spread over several.
         read(Buffer.concat([...buffers]), hear);
         written?.();
         return true;
@@ -192,7 +193,7 @@ class Rig {
     };
   }
 
-  /** Answers all watches; must come before the first bytes. */
+  /** Answers all watches. Call this before any event arrives. */
   answer(): void {
     for (const id of this.#ids) this.#receive(frame(frameType.HEADERS, flag.END_HEADERS, id, this.#head));
     if (this.#ids.length !== watches) throw new Error(`Cannot start: ${this.#ids.length} watches asked`);
@@ -203,7 +204,7 @@ class Rig {
     settle();
   }
 
-  /** Plays the chunks again and again, and returns CPU microseconds an event. */
+  /** Receives the chunks again and again for `ms`. Returns microseconds of CPU time for each event. */
   play(chunks: readonly Buffer[], ms: number): number {
     const copies = chunks.map((chunk) => Buffer.from(chunk));
     const before = this.delivered;
@@ -211,7 +212,7 @@ class Rig {
     for (const until = performance.now() + ms; performance.now() < until; ) {
       for (const [index, chunk] of chunks.entries()) {
         const copy = copies[index] ?? chunk;
-        // What is relayed is written to in place.
+        // The proxy overwrites received bytes when it relays them, so each round needs a fresh copy.
         chunk.copy(copy);
         this.#receive(copy);
       }
@@ -237,7 +238,7 @@ class Rig {
   }
 }
 
-/** One event for each watch, 16 watches a chunk. */
+/** Returns one event for each watch, in chunks for 16 watches each. */
 function alone(form: Form, ids: readonly number[]): Buffer[] {
   const frames = ids.map((id) => frame(frameType.DATA, 0, id, form.event));
   return Array.from({ length: watches / 16 }, (_, index) =>
@@ -245,7 +246,7 @@ function alone(form: Form, ids: readonly number[]): Buffer[] {
   );
 }
 
-/** As many events for one watch as make whole frames. */
+/** Returns events for three watches, in frames of the maximum size. A frame may end inside an event. */
 function burst(form: Form, ids: readonly number[]): Buffer[] {
   const events = Buffer.concat(Array.from({ length: 64 }, () => form.event));
   return [0, 1, 2].map((watch) => {
@@ -263,7 +264,7 @@ const rigs = forms.map((form) => {
   return { form, rig };
 });
 
-/** The best of all rounds, by form. */
+/** Returns the best result of all rounds for each form of event. */
 function measure(chunksOf: (form: Form, ids: readonly number[]) => Buffer[]): number[] {
   const play = (): number[] => rigs.map(({ form, rig }) => rig.play(chunksOf(form, rig.ids), roundMs));
   play();

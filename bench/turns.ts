@@ -2,8 +2,8 @@
  * node bench/turns.ts [watches]
  *
  * Measures the longest turn of the event loop in each task that visits 50,000 watches (src/base/slices.ts). The watches
- * are real, the backends simulated. Ends with `figure:` lines. The exit code is 1 if a turn takes too long. Garbage
- * collections are included.
+ * are real, and the backends are simulated. Ends with `figure:` lines. The exit code is 1 if a turn takes too long.
+ * Garbage collections count as part of a turn.
  */
 
 import { type BackendSources, backendListing } from "../src/admin/api/backend-listing.ts";
@@ -44,7 +44,7 @@ for (let count = 0; count < clients; count += 1) {
 path.clock.advance(1000);
 const { exchanges, migrations, pools, journal } = path;
 
-/** Real time; what is to run later waits here for its turn. */
+/** A clock with real time. Callbacks wait in `turns` and run one at a time, each as a turn of the event loop. */
 let turns: (() => void)[] = [];
 const clock: Clock = {
   now: () => performance.now(),
@@ -58,7 +58,7 @@ const clock: Clock = {
   soon: (run) => void turns.push(run),
 };
 
-/** Runs what it begins to the end, in ms for each turn. */
+/** Calls `begin`, and runs all turns that follow from it. Returns the duration of each turn in ms. */
 function turnsOf(begin: () => void): readonly number[] {
   const took: number[] = [];
   turns = [begin];
@@ -83,12 +83,12 @@ function measure(name: string, begin: () => void): void {
   );
 }
 
-/** The first look of something that looks again and again. */
+/** Runs the first check of an object that checks periodically. */
 function firstLook(looks: { start(): void; stop(): void }): void {
   looks.start();
   const look = turns.shift();
   look?.();
-  // The next look is not waited for.
+  // Discards the next check instead of running it.
   turns.shift();
 }
 
@@ -138,7 +138,7 @@ for (const query of [
       ),
   );
 
-// From here on each round ends some for good.
+// The tasks from here on end some of the watches for good in each round.
 const key = poolKey("proven", "plain");
 measure("10,000 that wait for a connection of a dead backend", () => {
   const client = path.client().downstream.client;

@@ -1,9 +1,9 @@
 /**
  * node bench/write-delay.ts
  *
- * Measures what it costs to measure how late watches deliver writes: microseconds of CPU for a write, from its request
- * to its event on the watches of three backends, and the share of a core that 1,000 writes a second take. Without the
- * measurement, none of this code runs. The result is the best of several rounds.
+ * Measures the cost of measuring how late watches deliver writes: microseconds of CPU for a write, from its request to
+ * its event on the watches of three backends, and the share of a core for 1,000 writes a second. If the proxy does not
+ * measure this delay, none of this code runs. The result is the best of several rounds.
  */
 import { wallClock } from "../src/base/clock.ts";
 import { Field } from "../src/h2/core/field.ts";

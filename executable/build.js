@@ -1,6 +1,8 @@
 /**
- * Builds the single executable for this platform: node executable/build.js [FILE]. A Node as package-lock.json pins it, with the
- * package, its dependencies and main.cjs injected (https://nodejs.org/api/single-executable-applications.html).
+ * node executable/build.js [FILE]
+ *
+ * Builds the single executable for this platform (https://nodejs.org/api/single-executable-applications.html): the Node
+ * version that package-lock.json pins, into which the package, its dependencies and main.cjs are injected.
  */
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
@@ -9,7 +11,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { brotliCompressSync, constants } from "node:zlib";
 
-/** As Node looks for it in itself. */
+/** The sentinel that Node looks for in its own binary. */
 const fuse = "NODE_SEA_FUSE_fce680ab2cc467b6e072b8b5df1996b2";
 const root = resolve(import.meta.dirname, "..");
 const target = resolve(process.argv[2] ?? join(root, "dist-executable", `watchkeeper-${process.platform}-${process.arch}`));
@@ -19,7 +21,7 @@ function run(command, args, cwd = root) {
   if (status !== 0) throw new Error(`Cannot build: ${command} ${args.join(" ")} ended with ${status}`);
 }
 
-/** The package as it would be installed, without Node. */
+/** Gathers the package as it would be installed, without Node. */
 function gather(folder) {
   run("npm", ["run", "-s", "build"]);
   for (const name of ["package.json", "package-lock.json", "config", "dist"])
@@ -27,7 +29,7 @@ function gather(folder) {
   run("npm", ["ci", "--omit=dev", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], folder);
 }
 
-/** What nobody loads at run time: types, maps, and what is for browsers' builds. */
+/** Files that are not loaded at run time, such as type declarations, source maps and documentation. */
 const unneeded = /\.(d\.[cm]?ts|map|md|markdown|flow)$/;
 
 function pack(folder) {

@@ -6,8 +6,8 @@ import * as assert from "uvu/assert";
 const test = suite("architecture");
 
 /**
- * Folder below src -> the folders that its files may import. The rows stand in order: a folder imports only from rows above
- * its own. "src" is src/main.ts.
+ * For each folder below src, the folders that its files may import. The rows are in order: a folder imports only from
+ * folders of rows above its own. "src" is src/main.ts.
  */
 const mayImport: Readonly<Record<string, string>> = {
   base: "",
@@ -88,7 +88,10 @@ const mayImport: Readonly<Record<string, string>> = {
 };
 const mostFiles = { folder: 15, root: 10 };
 
-/** The only files that may open a socket, a file or a child process; folders end in a slash. */
+/**
+ * The only files that may open a socket, a file or a child process. An entry that ends in a slash stands for all files
+ * of that folder.
+ */
 const io = [
   "src/program/version.ts",
   "src/main.ts",
@@ -97,7 +100,7 @@ const io = [
   "src/proxy/net/handle-channel.ts",
   "src/proxy/cluster/peer-sockets.ts",
   "src/base/file-watcher.ts",
-  // node:net as the judge of what is an IP address; it opens nothing.
+  // Uses node:net only to check IP addresses, and opens no socket.
   "src/base/address.ts",
   "src/proxy/downstream/listen.ts",
   "src/workers/worker-process.ts",
@@ -110,10 +113,10 @@ const io = [
   "src/proxy/tunnel/upgrade-handler.ts",
   "src/proxy/tunnel/passthrough.ts",
   "src/proxy/tls/certificates.ts",
-  // Contexts and their options; it opens nothing.
+  // Creates TLS contexts and their options, and opens no socket.
   "src/proxy/tls/server-context.ts",
   "src/proxy/tls/handshake.ts",
-  // TLS between two ends of a pipe inside the process.
+  // Uses TLS only over an in-memory pipe inside the process.
   "src/admin/server/server.ts",
   "src/admin/http/page-files.ts",
   "src/admin/server/secure-server.ts",
@@ -140,7 +143,7 @@ function importsOf(file: string): Import[] {
   }));
 }
 
-/** "src/proxy/tls/pem.ts" -> "proxy/tls"; a file directly in src is in "src". */
+/** Returns the folder of a file: "proxy/tls" for "src/proxy/tls/pem.ts", and "src" for a file directly in src. */
 function folderOf(file: string): string {
   const folder = dirname(file);
   return folder === "src" ? folder : folder.slice("src/".length);
@@ -217,7 +220,7 @@ test("no files import each other in a circle, type imports counted", () => {
   assert.equal(circlesIn(graph), []);
 });
 
-/** Strongly connected components of more than one file, each sorted (Tarjan 1972). */
+/** Returns the strongly connected components of more than one file, each sorted (Tarjan 1972). */
 function circlesIn(graph: ReadonlyMap<string, readonly string[]>): string[][] {
   const index = new Map<string, number>();
   const stack: string[] = [];
@@ -251,15 +254,15 @@ test("only the named files touch the outside world", () => {
   assert.equal(broken, []);
 });
 
-/** Read by more than one file on purpose. */
+/** Packages that more than one file imports on purpose, with the number of files. */
 const shared = new Map([
-  // For the proxy's own YAML as values, and for other projects' YAML as text that is edited.
+  // One file parses the proxy's own YAML to values; the other edits the text of other projects' YAML.
   ["yaml", 2],
-  // In the discovery's child, and for the CLI's `try`, which runs credential plugins.
+  // One file runs in the discovery's child process; the other, for `watchkeeper try`, runs credential plugins.
   ["@kubernetes/client-node", 2],
 ]);
 
-/** A package is reached through one file, so replacing it is one file's work. */
+/** Only one file imports each package, so replacing a package changes only one file. */
 test("every package is imported by exactly one source file", () => {
   const users = new Map<string, string[]>();
   for (const file of sources) {

@@ -1,4 +1,7 @@
-/** docs/attacks.md: every row A1 to A60 has a test that names it, an honest twin, and a metric that exists; SECURITY.md says the same. */
+/**
+ * Checks docs/attacks.md: every row A1 to A60 names existing tests, one of the attack and one of a harmless client, and
+ * an existing metric. Checks also that SECURITY.md agrees with it.
+ */
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -8,14 +11,14 @@ const test = suite("attack rows");
 
 const rows = attackRows(readFileSync("docs/attacks.md", "utf8"));
 const places = ["h2", "h1", "Upgrade", "TLS", "backend", "admin", "file", "log", "metrics"];
-/** What a title or a file says of the protocol that its test speaks. */
+/** Patterns that show, in a test's title or in its file, which protocol the test uses. */
 const spoken: Record<string, RegExp> = {
   h1: /h1|HTTP\/1\.1/i,
   Upgrade: /upgrade|splice|tunnel/i,
   TLS: /tls|TLS|handshake|hosts|peek/,
 };
 
-/** Is there a title in it that names the row, or the piece that is meant? */
+/** True if a test of the file names the row in its title, or, if `piece` is given, if the file contains that text. */
 function isThere({ file, piece }: Named, row: string, also = /./): boolean {
   const text = testText(file);
   if (piece !== undefined) return text.includes(piece);

@@ -1,4 +1,7 @@
-/** Comments cite decisions, attacks, faults and facts by a code (D6, A33, F11, W7, watch.md §5.1): each is explained in docs. */
+/**
+ * Comments refer to decisions, attacks, faults and facts by a code (D6, A33, F11, W7, watch.md §5.1). Checks that docs
+ * explains each code.
+ */
 import { existsSync, globSync, readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { suite } from "uvu";
@@ -9,7 +12,7 @@ const test = suite("codes");
 const read = (file: string): string => readFileSync(file, "utf8");
 const sources = globSync("src/**/*.{ts,js}").map((file) => ({ file, text: read(file) }));
 
-/** What matches anywhere in src, once each, with the first file that has it. */
+/** Returns each text that the pattern matches in src, with the first file that contains it. */
 function cited(pattern: RegExp): ReadonlyMap<string, string> {
   const found = new Map<string, string>();
   for (const { file, text } of sources)
@@ -64,7 +67,7 @@ test("what watch.md is cited for stands there under the same number", () => {
 
 test("ARCHITECTURE and README name every page of docs", () => {
   const maps = read("ARCHITECTURE.md") + read("README.md");
-  // A folder's own README names the pages beside it.
+  // A folder's own README may name the pages of that folder instead.
   const isNamedBeside = (file: string): boolean => {
     const index = join(dirname(file), "README.md");
     return index !== file && existsSync(index) && read(index).includes(basename(file));

@@ -1,4 +1,7 @@
-/** What the pages say is there: links and anchors, npm scripts, commands with their options, files of this repository. */
+/**
+ * Checks that what the pages mention exists: links and anchors, npm scripts, commands with their options, and files of
+ * this repository.
+ */
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { suite } from "uvu";
@@ -16,13 +19,13 @@ const pages = globSync(
   },
 );
 const textOf = (page: string): string => readFileSync(page, "utf8");
-/** Code is no link, and what looks like a heading in it is none. */
+/** Returns the page without code, in which text may look like a link or a heading. */
 const proseOf = (page: string): string =>
   textOf(page)
     .replaceAll(/^```[^]*?^```$/gm, "")
     .replaceAll(/`[^`\n]*`/g, "");
 
-/** As GitHub makes them. */
+/** Returns the anchors that GitHub makes of the page's headings. */
 function anchorsOf(page: string): Set<string> {
   const headings = textOf(page)
     .replaceAll(/^```[^]*?^```$/gm, "")
@@ -66,7 +69,7 @@ test("every npm script that a page names is there", () => {
   assert.equal(broken, []);
 });
 
-/** Lines of code, in blocks of either kind, that call the program. */
+/** Returns the lines of code on the page that call `watchkeeper`, in fenced and in indented blocks. */
 function callsIn(page: string): string[] {
   let isFenced = false;
   const code = textOf(page)
@@ -84,7 +87,7 @@ test("every call of the program names a command and options that there are", () 
   let count = 0;
   for (const page of pages.filter((one) => one !== "docs/cli.md")) {
     for (const call of callsIn(page)) {
-      // What stands behind a pipe, a redirection or a comment is another program's.
+      // Ignores what follows a pipe, a redirection or a comment sign, because it belongs to no call of `watchkeeper`.
       const [name = "", ...words] = (call.split(/ [|>#&] ?| {2,}/)[0] ?? "").split(/\s+/);
       if (!isCommand(name)) {
         broken.push(`${page}: ${call}`);
@@ -116,7 +119,7 @@ test("every file of the repository that a page names in code is there", () => {
   for (const page of pages)
     for (const [, path = ""] of textOf(page).matchAll(rooted)) {
       const file = path.replace(/\/$/, "");
-      // docs/attacks.md names tests below test/, without their ending.
+      // docs/attacks.md names test files by their path below test/, without ".test.ts".
       const isTest = existsSync(`test/${file}.test.ts`);
       const isThere = isTest || (existsSync(file) && (statSync(file).isDirectory() || !path.endsWith("/")));
       // bench/results exists only after a benchmark.

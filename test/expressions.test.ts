@@ -1,6 +1,7 @@
 /**
- * Every regular expression in src takes linear time: a client's field of 64 KiB may cost 5 ms, not 1.5 s (A59). They are
- * found in the sources and their worst cases are made of them, so that a new one is held to this without being listed.
+ * Checks that every regular expression in src takes linear time: a header field of 64 KiB may cost 5 ms, not 1.5 s
+ * (A59). The test finds the expressions in the sources and generates worst-case inputs from them, so that it covers
+ * each new expression without a list.
  */
 import { globSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
@@ -13,17 +14,23 @@ const test = suite("expressions");
 
 const bytes = 65_536;
 const mostMs = 5;
-/** The first run compiles it: the fastest of so many counts. */
+/** The number of runs, of which the fastest counts: the first one also compiles the expression. */
 const runs = 4;
 
-/** Folders whose code runs in a process of its own, which serves no client: its user's files and answers only. */
+/**
+ * Folders whose code runs in a process that serves no client: it reads only its user's files and the responses to its
+ * own requests.
+ */
 const elsewhere = /^src\/(?:cli|demo|page)\//;
-/** Those that never read what others wrote, and why. */
+/** Files that never read other parties' text, with the reason. */
 const own: Record<string, string> = {
   "page-files.ts": "the admin page's own index.html, once at the start",
   "duration.ts": "the operator's configuration; eight parts at most by the time that they are looked for",
 };
-/** Calls of RegExp: their text is not in the source, so each is judged here. */
+/**
+ * Expressions that the code builds with `RegExp(...)`. The test cannot read them from the source, so each is reviewed
+ * here by hand.
+ */
 const made: Record<string, string> = {
   // biome-ignore lint/suspicious/noTemplateCurlyInString: it stands so in the source
   "operation-posts.ts": "of our own paths, each `{name}` of which becomes `([^/]+)`",
@@ -33,7 +40,10 @@ const found = globSync("src/**/*.{ts,js}")
   .filter((file) => !elsewhere.test(file))
   .flatMap((file) => expressionsIn(file, readFileSync(file, "utf8")));
 
-/** Of the fastest run, CPU time of this thread in ms: others use this machine. No further one when it is well. */
+/**
+ * The CPU time of this thread, in ms, in the fastest run: other processes use this machine, too. Stops early once a run
+ * is fast enough.
+ */
 function fastest(run: () => void): number {
   let best = Number.POSITIVE_INFINITY;
   for (let at = 0; at < runs && best > mostMs; at += 1) {
@@ -45,11 +55,11 @@ function fastest(run: () => void): number {
   return best;
 }
 
-/** What is wrong with it, if anything. */
+/** Returns an input for which the expression is too slow, with the time, or undefined if there is none. */
 function slowCase(text: string, size = bytes): string | undefined {
   const end = text.lastIndexOf("/");
   const [source, flags] = [text.slice(1, end), text.slice(end + 1)];
-  // Looked for again behind each match, as by replace, split and matchAll.
+  // Searches again after each match, as replace, split and matchAll do.
   const all = new RegExp(source, flags.includes("g") ? flags : `${flags}g`);
   for (const worst of worstCases(source, flags, size)) {
     const ms = fastest(() => worst.replace(all, ""));

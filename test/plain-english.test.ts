@@ -1,6 +1,6 @@
 /**
- * Words that stand for machines in no sentence of ours: a client, a backend, a connection or an operator has a name.
- * CONTRIBUTING says how comments and pages are written.
+ * Checks that no comment or page calls a machine "somebody" or the like: each sentence names the client, the backend,
+ * the connection or the operator. CONTRIBUTING says how to write comments and pages.
  */
 import { globSync, readFileSync } from "node:fs";
 import { suite } from "uvu";
@@ -8,7 +8,7 @@ import * as assert from "uvu/assert";
 
 const test = suite("plain-english");
 
-/** Each with what to write in its place. */
+/** Each banned word, with advice on what to write instead. */
 const instead: Readonly<Record<string, string>> = {
   somebody: "name the client, the backend or the operator",
   someone: "name the client, the backend or the operator",
@@ -28,9 +28,11 @@ const pages = [
   "bench/**/*.{ts,md,go}",
   "*.md",
 ];
-/** History, which keeps the words of its time, and this list. */
+/**
+ * Files without this check: CHANGELOG.md keeps the words of its time, and this file contains the list of banned words.
+ */
 const exempt = new Set(["CHANGELOG.md", "test/plain-english.test.ts"]);
-/** Names in requests and configurations of tests, which stand in no sentence. */
+/** Names in the requests and configurations of tests, which are part of no sentence. */
 const names =
   /"nobody"|\[nobody\]|\bnobody-knows-this-token\b|\bnobody\.example\b|\bX-Remote-User: (nobody|someone)\b/gi;
 

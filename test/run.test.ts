@@ -1,4 +1,4 @@
-/** The runner: what did not run has not passed, whatever uvu makes of it. */
+/** Tests the test runner: a test that did not run must not count as passed, whatever uvu reports. */
 import { spawn } from "node:child_process";
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { within } from "./support/within.ts";
 const test = suite("run");
 
 const thrown = `() => { throw new Error("what the hook says"); }`;
-/** Each has one test that passes, but for the empty ones. */
+/** What each test file contains, by name, besides one test that passes. */
 const files: Readonly<Record<string, string>> = {
   good: "",
   before: `test.before(${thrown});`,
@@ -27,7 +27,7 @@ const textOf = (hooks: string): string =>
 
 type Ran = { readonly code: number | null; readonly said: string };
 
-/** The runner, over these files, in a directory of their own. */
+/** Runs the test runner over these files, in a new directory. */
 async function run(all: Readonly<Record<string, string>>): Promise<Ran> {
   const directory = mkdtempSync(join(tmpdir(), "watchkeeper-run-"));
   try {

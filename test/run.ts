@@ -1,11 +1,14 @@
 /**
- * Runs every test file in a process of its own, several at once, each under a kill timer.
- * uvu alone has none of the three: one file that hangs or leaks would take the others with it.
+ * Runs each test file in a process of its own, several at a time, each with a time limit. uvu alone does none of this:
+ * one file that hangs or leaks memory would take the others with it.
  *
- * node test/run.ts [--only a,b] [--except a,b] [--again] [word ...]   words select files whose path contains one of them
+ * node test/run.ts [--only a,b] [--except a,b] [--again] [word ...]
  *
- * --again: what failed runs once more, alone, and what passes then is said aloud. For machines that pause for a second;
- * not for `npm run check`, where a test that fails now and then is a defect.
+ * Words select the files whose path contains one of them.
+ *
+ * --again: runs each failed file once more, alone, and names the files that pass then. This is for machines that
+ * sometimes pause for a second. `npm run check` does not use it, because there a test that fails now and then counts as
+ * a defect.
  */
 import { spawn } from "node:child_process";
 import { globSync, mkdtempSync, rmSync, statSync } from "node:fs";
@@ -14,14 +17,21 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { type Outcome, outcomeOf, tells } from "./support/outcome.ts";
 
-/** More failures than these are no noise: they stand. */
+/**
+ * If more files than this have failed, --again runs none of them again: so many failures are not caused by a busy
+ * machine.
+ */
 const mostAgain = 5;
 /**
- * A minute is ten times the slowest fast file; real and simulated suites bring their own bound. What plays thousands of
- * seeds has taken a quarter of an hour on a machine that others used, too.
+ * The time limit of a test file, in ms. The slowest fast file takes a tenth of `fast`. `slow` is for real and simulated
+ * suites, which also have time limits of their own. `long` is for suites that simulate thousands of seeds, which took a
+ * quarter of an hour on a busy machine.
  */
 const killAfterMs = { fast: 60_000, slow: 900_000, long: 2_400_000 };
-/** A file that has printed its result ends within this time. One whose failed test left a server open never would. */
+/**
+ * Time, in ms, within which a file has to end after it has printed its result. A failed test that leaves a server open
+ * would otherwise never end.
+ */
 const endsWithinMs = 60_000;
 const slowFolders = [
   "test/real/",
@@ -34,8 +44,8 @@ const slowFolders = [
 ];
 
 /**
- * What `--only slow` and `--except slow` name: tests of whole processes that take seconds, which would make
- * `npm test` longer than three minutes.
+ * Suites that `--only slow` and `--except slow` select. They test whole processes and take so many seconds that `npm
+ * test` would last longer than three minutes with them.
  */
 const slowSuites = [
   "incidents/whole",
@@ -82,8 +92,9 @@ function selected(): string[] {
 }
 
 /**
- * What plays longest comes first: else the last file runs alone, and every core but one waits for it. Among equals a
- * long file takes longer than a short one, most of the time.
+ * Returns the rank of a file's suite: the suites that run longest come first. Otherwise one long file would be left for
+ * the end, and all other cores would wait for it. Within a rank, larger files come first, because they usually take
+ * longer.
  */
 function placeOf(file: string): number {
   const at = slowFolders.findIndex((folder) => file.startsWith(folder));
@@ -140,12 +151,12 @@ if (major < 24 || (major === 24 && minor < 21)) {
   );
   process.exit(2);
 }
-// Two hundred processes load the same modules: compiled once, a third of their CPU is saved.
+// Two hundred processes load the same modules. A shared compile cache saves a third of their CPU time.
 const compiled = mkdtempSync(join(tmpdir(), "watchkeeper-tests-"));
 process.on("exit", () => rmSync(compiled, { recursive: true, force: true }));
 const waiting = selected();
-// A test waits for a timer half of its time, so there is one more than there are cores. A test with real apiservers
-// needs about a core while it does not wait.
+// One process more than there are cores, because a test spends half of its time waiting for timers. Not so with real
+// apiservers: such a test needs about a core whenever it does not wait.
 const hasReal = waiting.some((file) => file.startsWith("test/real/"));
 const atOnce = hasReal ? availableParallelism() : availableParallelism() + 1;
 const outcomes: Outcome[] = [];

@@ -1,4 +1,7 @@
-/** Every word of every page is one of a dictionary, British or American, or one of our trade (support/words.txt). */
+/**
+ * Checks the spelling of every page. Each word must be in the British or the American dictionary, or in the list of our
+ * field's terms (support/words.txt).
+ */
 import { globSync, readFileSync } from "node:fs";
 import american from "dictionary-en";
 import british from "dictionary-en-gb";
@@ -13,7 +16,7 @@ const dictionaries = [british, american].map(({ aff, dic }) => nspell(Buffer.fro
 const ours = new Set(readFileSync(`${root}test/support/words.txt`, "utf8").trim().split("\n"));
 const pages = globSync("**/*.md", { cwd: root, exclude: (name) => name.includes("node_modules") });
 
-/** Without what is code, an address or markup. */
+/** Returns the page's text without code, addresses and markup. */
 function proseOf(page: string): string {
   return page
     .replace(/^(```|~~~)[\s\S]*?^\1/gm, " ")

@@ -27,7 +27,7 @@ func targetOf(address, dir string) (target, error) {
 	return target{address, &tls.Config{RootCAs: roots, ServerName: "localhost", NextProtos: []string{"h2"}}}, nil
 }
 
-// client is one h2 session with almost no cost of its own: no goroutine a stream, no header map.
+// client is one HTTP/2 session that costs almost no CPU: it has no goroutine for each stream and no header map.
 type client struct {
 	socket *tls.Conn
 	framer *http2.Framer
@@ -60,7 +60,8 @@ func dial(t target) (*client, error) {
 	return c, c.framer.WriteWindowUpdate(0, 1<<30)
 }
 
-// get sends what client-go sends, a short bearer included, and returns the stream's id.
+// get sends a GET with the header fields that client-go sends, a short bearer token included. It returns the stream's
+// id.
 func (c *client) get(path string) (uint32, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -79,19 +80,19 @@ func (c *client) get(path string) (uint32, error) {
 	})
 }
 
-// token has the length and look of a bootstrap token; the same for every load in this folder's parent.
+// token has the length and form of a bootstrap token. All load programs of the benchmark send the same one.
 const token = "bench1.0123456789abcdef0123456789abcdef"
 
 const smallPath = "/api/v1/namespaces/default/pods/small"
 
-// heard is told about one frame of one stream.
+// heard has the callbacks for the frames of a stream.
 type heard struct {
 	onHead func(id uint32, ok bool)
 	onData func(id uint32, bytes []byte)
 	onEnd  func(id uint32, ok bool)
 }
 
-// read runs until the socket ends, answering PING and SETTINGS, and reports the rest.
+// read reads frames until the socket ends. It answers PING and SETTINGS itself, and reports the other frames.
 func (c *client) read(h heard) error {
 	for {
 		frame, err := c.framer.ReadFrame()
@@ -138,8 +139,8 @@ func (c *client) locked(write func() error) error {
 	return write()
 }
 
-// isOK reads `:status: 200` from the block's first byte (RFC 7541 static index 8), after a table size update if any.
-// Decoding the whole block would cost more than the request.
+// isOK is true if the block begins with `:status: 200` (index 8 of the static table of RFC 7541). It skips table size
+// updates. Decoding the whole block would cost more CPU than the request.
 func isOK(block []byte) bool {
 	for len(block) > 0 && block[0]&0xe0 == 0x20 {
 		block = block[1:]

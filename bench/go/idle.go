@@ -5,11 +5,11 @@ import (
 	"fmt"
 )
 
-// warmUps is how many requests come before memory is weighed.
+// warmUps is the number of requests before memory is measured.
 const warmUps = 10_000
 
-// idle warms the proxy, then on a word opens -clients sessions, lets each ask once, and holds them until the harness
-// is gone.
+// idle warms up the proxy. On a command it opens -clients sessions, sends one request on each, and keeps them open
+// until the harness ends.
 func idle(args []string) error {
 	flags := flag.NewFlagSet("idle", flag.ExitOnError)
 	address := flags.String("to", "", "proxy")
@@ -36,7 +36,7 @@ func idle(args []string) error {
 	return nil
 }
 
-// greet opens a session and waits for its first answer; what comes later goes to `then`.
+// greet opens a session and waits for the first response on it. What arrives later goes to `then`.
 func greet(to target, path string, then heard) (*client, error) {
 	c, err := dial(to)
 	if err != nil {
@@ -74,8 +74,8 @@ func greet(to target, path string, then heard) (*client, error) {
 	return c, nil
 }
 
-// warm asks `count` times on sessions of its own, so that the proxy's heap and pools have their working size: what is
-// weighed after it belongs to what was opened after it.
+// warm sends `count` requests on separate sessions, so that the proxy's heap and pools reach their working size. Memory
+// that is measured after that belongs to what is opened after it.
 func warm(to target, path string, count int) error {
 	const sessions = 10
 	answered := make(chan bool, 1)

@@ -1,5 +1,5 @@
-// Command bench runs the clients and the backend of the benchmark, for which Node would use too much CPU. Each subcommand
-// has a file of its own. bench/*.ts sends it words on stdin, and reads lines of JSON from its stdout.
+// Command bench runs the clients and the backend of the benchmark, for which Node would use too much CPU. Each
+// subcommand has a file of its own. bench/*.ts sends it commands on stdin, and reads lines of JSON from its stdout.
 package main
 
 import (
@@ -21,7 +21,7 @@ var commands = map[string]func(args []string) error{
 }
 
 func main() {
-	// A collection on the load's core would show up as latency of the proxy.
+	// Makes garbage collections rare, because one on the load's core would look like latency of the proxy.
 	debug.SetGCPercent(400)
 	if len(os.Args) < 2 || commands[os.Args[1]] == nil {
 		fmt.Fprintln(os.Stderr, "usage: bench pki|serve|rate|watch|idle|shake [flags]")
@@ -33,7 +33,7 @@ func main() {
 	}
 }
 
-// say tells the harness one fact.
+// say writes one line of JSON for the harness.
 func say(fact map[string]any) {
 	line, _ := json.Marshal(fact)
 	os.Stdout.Write(append(line, '\n'))
@@ -41,7 +41,7 @@ func say(fact map[string]any) {
 
 var stdin = bufio.NewScanner(os.Stdin)
 
-// hear waits for the harness's next word; false when the harness is gone.
+// hear waits for the harness's next command. It returns false if the harness has ended.
 func hear() (string, bool) {
 	ok := stdin.Scan()
 	return strings.TrimSpace(stdin.Text()), ok

@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// pki writes ca.crt and one P-256 certificate for both sides of every peer: tls.crt, tls.key.
+// pki writes a CA certificate, ca.crt, and one P-256 certificate and key that all peers use on both sides, tls.crt and
+// tls.key.
 func pki(args []string) error {
 	flags := flag.NewFlagSet("pki", flag.ExitOnError)
 	dir := flags.String("dir", ".", "where to write")

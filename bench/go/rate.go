@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// rate sends at a fixed mean rate with random gaps, whatever the answers do (open loop), and says how long each answer
-// took from the moment its request was written.
+// rate sends requests at a fixed mean rate with random gaps, whether or not earlier ones have been answered (open
+// loop). It reports how long each response took, from the moment when its request was written.
 func rate(args []string) error {
 	flags := flag.NewFlagSet("rate", flag.ExitOnError)
 	address := flags.String("to", "", "proxy")
@@ -35,7 +35,7 @@ func rate(args []string) error {
 	}
 	total := *perSecond * *seconds
 	takes.running = make(map[[2]uint32]time.Time, 1024)
-	// The same gaps for every peer and every round.
+	// The same random gaps for every peer and every round.
 	random := rand.New(rand.NewSource(1))
 	next := time.Now()
 	for sent := range total {
@@ -60,7 +60,7 @@ func rate(args []string) error {
 	return nil
 }
 
-// stopwatch times requests by client and stream.
+// stopwatch measures the duration of requests, by client and stream.
 type stopwatch struct {
 	mu      sync.Mutex
 	running map[[2]uint32]time.Time

@@ -12,8 +12,9 @@ import (
 	"sync/atomic"
 )
 
-// backend answers as an apiserver does where it matters to a proxy: 100 streams a session, watches that stay open,
-// upgrades that echo. Bodies are constant. It speaks HTTP/1.1 too, for the peer that has no h2 upstream.
+// backend behaves like an apiserver in the respects that matter to a proxy: 100 streams on each session, watches that
+// stay open, and upgrades that echo. Its bodies are constant. It also serves HTTP/1.1, for the peer that cannot use
+// HTTP/2 to its backend.
 type backend struct {
 	small, list []byte
 	version     atomic.Int64
@@ -22,7 +23,8 @@ type backend struct {
 	watchers map[chan []byte]struct{}
 }
 
-// serve runs the backend on -tls and its control port on -control: POST /fanout?size=n sends one event to every watch.
+// serve runs the backend on the address -tls and its control port on -control. POST /fanout?size=N to the control port
+// sends one event to every watch.
 func serve(args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	address := flags.String("tls", "127.0.0.1:0", "where the proxies dial")
@@ -90,7 +92,7 @@ func (b *backend) watch(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// fanOut sends one MODIFIED event of about -size bytes to every open watch and says to how many.
+// fanOut sends one MODIFIED event of about `size` bytes to every open watch, and answers with the number of watches.
 func (b *backend) fanOut(w http.ResponseWriter, r *http.Request) {
 	size, _ := strconv.Atoi(r.URL.Query().Get("size"))
 	event := fmt.Appendf(nil, `{"type":"MODIFIED","object":{"kind":"Pod","apiVersion":"v1","metadata":{"name":"p","namespace":"default","resourceVersion":"%d"},"spec":{"pad":"%s"}}}`+"\n",
@@ -103,7 +105,7 @@ func (b *backend) fanOut(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintln(w, len(b.watchers))
 }
 
-// echo accepts an upgrade and sends back what comes, as an exec of `cat` would.
+// echo accepts an upgrade and sends back what it receives, as an exec of `cat` would.
 func echo(w http.ResponseWriter) {
 	socket, buffered, err := http.NewResponseController(w).Hijack()
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// shake makes full TLS handshakes, -at once, until -count are done: each ends when the server's SETTINGS have come,
-// so that the server, too, has finished.
+// shake makes -count full TLS handshakes, -at of them at once. Each ends only after the server's SETTINGS have arrived,
+// which shows that the server has also finished.
 func shake(args []string) error {
 	flags := flag.NewFlagSet("shake", flag.ExitOnError)
 	address := flags.String("to", "", "proxy")

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// watch opens -clients sessions, then on "open" -watches watches on each, then on "fanout N" lets the backend send N
-// events to all of them, each when the one before has arrived everywhere.
+// watch opens -clients sessions. On the command "open" it opens -watches watches on each. On "fanout N" it has the
+// backend send N events to all watches, each as soon as the previous one has arrived on every watch.
 func watch(args []string) error {
 	flags := flag.NewFlagSet("watch", flag.ExitOnError)
 	address := flags.String("to", "", "proxy")
@@ -51,7 +51,7 @@ func watch(args []string) error {
 		}
 		all = append(all, c)
 	}
-	// The answer to the greeting is JSON lines as well.
+	// The responses to the greetings also consist of lines, which were counted as events.
 	events.Store(0)
 	say(map[string]any{"ready": "clients"})
 	total := int64(*clients * *watches)
@@ -96,7 +96,8 @@ func fanOutOnce(control string, size int, watches int64, events, broken *atomic.
 	return reach(events, watches, broken)
 }
 
-// reach waits until the count is there, or says how far it came.
+// reach waits until the count reaches `wanted`. It fails after 30 seconds or if a watch breaks, and says how far the
+// count came.
 func reach(count *atomic.Int64, wanted int64, broken *atomic.Int64) error {
 	for began := time.Now(); count.Load() < wanted; time.Sleep(time.Millisecond) {
 		if broken.Load() > 0 || time.Since(began) > 30*time.Second {

@@ -22,7 +22,7 @@ async function answerOf(stream: ClientHttp2Stream): Promise<{ status: number; by
 
 type Turn = (session: ClientHttp2Session) => Promise<void>;
 
-/** One client that asks `perSecond` times a second over a session it keeps for 10 to 30 s. */
+/** Runs one client that sends `perSecond` requests a second. It opens a new session every 10 to 30 s. */
 export async function asker(ground: Ground, perSecond: number, turn: Turn): Promise<void> {
   while (!ground.isOver()) {
     const session = open(ground);
@@ -49,7 +49,7 @@ export function post(ground: Ground): Turn {
   return (session) => ask(ground, session, "upload", { ":path": path, ":method": "POST" });
 }
 
-/** The bytes that bench/go answers. */
+/** The sizes, in bytes, of the response bodies that bench/go sends. */
 const wanted = { get: 2_048, list: Math.floor((20 << 20) / 15) * 15, upload: 2_048 };
 
 async function ask(

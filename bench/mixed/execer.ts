@@ -5,7 +5,10 @@ import type { Duplex } from "node:stream";
 import { sleep } from "../processes.ts";
 import { type Ground, head, pause } from "./ground.ts";
 
-/** An exec of `cat` as kubectl's SPDY upgrade begins it; undefined when the proxy answers with anything but 101. */
+/**
+ * Starts an exec of `cat` with kubectl's SPDY upgrade. Returns undefined if the proxy answers with a status other than
+ * 101.
+ */
 export async function dialExec({ port, ca }: Ground): Promise<Duplex | undefined> {
   const upgrade = request({
     port,
@@ -25,7 +28,7 @@ export async function dialExec({ port, ca }: Ground): Promise<Duplex | undefined
   });
 }
 
-/** One exec after the other, each silent for a while between its words, each word echoed whole. */
+/** Runs one exec after the other. Each pauses between its messages, and each message must be echoed whole. */
 export async function execer(ground: Ground): Promise<void> {
   const { stopping, isOver, errors, done } = ground;
   while (!isOver()) {

@@ -1,4 +1,7 @@
-/** What the clients of the mixed load share: where to connect, counters of what they did, and the errors. */
+/**
+ * What the clients of the mixed load share: the address to connect to, counters of finished operations, and the list of
+ * errors.
+ */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Session, connect } from "node:http2";
 
@@ -30,7 +33,7 @@ export function groundOf(port: number, caFile: string, uploadFile: string, stopp
   };
 }
 
-/** A session whose errors count until the load stops. */
+/** Opens a session. Its errors count as errors of the load until the load stops. */
 export function open({ port, ca, errors, isOver }: Ground): ClientHttp2Session {
   const session = connect(`https://localhost:${port}`, {
     ca,

@@ -5,7 +5,10 @@ import { type ClientHttp2Session, constants } from "node:http2";
 import { sleep } from "../processes.ts";
 import { type Ground, head, open, pause } from "./ground.ts";
 
-/** One client with `count` watches, each cancelled after 20 to 60 s and opened again; no event may be missing in it. */
+/**
+ * Runs one client with `count` watches. Each is cancelled after 20 to 60 s and opened again. The client fails if an
+ * event is missing.
+ */
 export async function watcher(ground: Ground, count: number): Promise<void> {
   const session = open(ground);
   await Promise.all(

@@ -49,7 +49,7 @@ backend back
   },
 };
 
-/** A splice and nothing else: it looks neither into TLS nor at SNI. */
+/** Only relays TCP: it neither terminates TLS nor reads SNI. */
 export function passthroughConfig(port: number, backendPort: number): string {
   return `global
   nbthread 1

@@ -33,7 +33,7 @@ export function watchkeeperAt(name: string, folder: string, more: object = {}): 
   };
 }
 
-/** Everything that looks switched off: what "see it" costs is the difference. */
+/** The proxy with all observers switched off. The difference to the usual proxy is the cost of observation. */
 export const plain: Peer = {
   name: "watchkeeper-plain",
   settings:
@@ -41,13 +41,13 @@ export const plain: Peer = {
   missing: () => undefined,
   command(place) {
     const file = write(place, { logging: { accessLog: "None" }, watches: { staleReadGuard: "Disabled" } });
-    // As bin/watchkeeper.js has them.
+    // The same flags as in bin/watchkeeper.js.
     const flags = ["--disable-sigusr1", "--max-semi-space-size=8"];
     return [process.execPath, ...flags, join(import.meta.dirname, "programs/plain.ts"), file];
   },
 };
 
-/** JSON is YAML. */
+/** Writes the configuration as JSON, which is also YAML. */
 function write(place: Parameters<Peer["command"]>[0], more: object): string {
   const file = join(place.dir, "watchkeeper.yaml");
   writeFileSync(file, JSON.stringify({ ...config(place), ...more }, undefined, 2));

@@ -1,9 +1,12 @@
 import { sleep } from "../processes.ts";
 import type { Scenario } from "../scenario.ts";
 
-/** Reading RSS too early counts what the next collection frees. */
+/** Wait, in ms, before RSS is read. Before that, RSS would include garbage that the next collection frees. */
 const settleMs = 3_000;
-/** Faster than a proxy opens sessions to one backend they would only wait: 50 a second, 80 watches each. */
+/**
+ * A proxy opens 50 connections a second to one backend, each for 80 watches, which is 4,000 watches a second. At a
+ * higher rate than that, watches would only wait for connections.
+ */
 const opensPerSecond = 3_000;
 
 export const scenario: Scenario = {

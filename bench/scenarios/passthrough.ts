@@ -3,7 +3,10 @@ import type { Scenario } from "../scenario.ts";
 
 const megabytes = 20;
 
-/** The TLS is between load and backend, on the load's core: connections a second say more of that core than of the proxy. */
+/**
+ * The load and the backend, which share a core, do all the TLS work. So connections a second measure that core more
+ * than the proxy.
+ */
 export const scenario: Scenario = {
   name: "passthrough",
   about: `TLS left to the backend: LISTs of ${megabytes} MB, 4 clients; 2 kB answers, 8 clients x 16 streams; connections, 8 at once`,

@@ -8,7 +8,10 @@ import { build } from "esbuild";
 
 const root = resolve(import.meta.dirname, "../..");
 
-/** Files that processes and threads start with, and own-files, whose place shows the others where dist is. */
+/**
+ * The entry files of processes and threads. own-files is also an entry, so that it keeps its place in dist: it finds
+ * dist from there.
+ */
 const entries = [
   "cli/cli",
   "cli/serve/worker-main",
@@ -28,7 +31,7 @@ export async function bundle(dist: string): Promise<void> {
     entryPoints: entries.map((name) => `src/${name}.ts`),
     outdir: dist,
     outbase: "src",
-    // One folder below dist, as own-files.ts requires.
+    // own-files.ts requires that each chunk lies exactly one folder below dist.
     chunkNames: "chunks/[name]-[hash]",
     bundle: true,
     splitting: true,
@@ -37,7 +40,7 @@ export async function bundle(dist: string): Promise<void> {
     target: "node24",
     legalComments: "none",
     logLevel: "warning",
-    // CommonJS packages call require for Node's own modules.
+    // CommonJS packages call `require` for Node's own modules, and ES modules have no `require`.
     banner: {
       js: 'import { createRequire as requireFor } from "node:module"; const require = requireFor(import.meta.url);',
     },

@@ -1,4 +1,7 @@
-/** OCI image layouts (https://github.com/opencontainers/image-spec): content by its digest, and an index. */
+/**
+ * Makes OCI image layouts (https://github.com/opencontainers/image-spec): files named by the digest of their content,
+ * and an index.
+ */
 import { createHash } from "node:crypto";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -15,7 +18,7 @@ type Descriptor = {
 const oci = (name: string): string => `application/vnd.oci.image.${name}`;
 export const sha256 = (bytes: Buffer | string): string => createHash("sha256").update(bytes).digest("hex");
 
-/** A folder in the form of an OCI image layout. */
+/** A folder with the structure of an OCI image layout. */
 export class Layout {
   readonly #folder: string;
 
@@ -54,7 +57,7 @@ export class Layout {
     return { ...this.manifest(described, blobs, annotations), platform: { os: "linux", architecture } };
   }
 
-  /** Writes index.json: one reference that has a tag, to one manifest or to an index of several. */
+  /** Writes index.json: one reference with a tag, which points to one manifest or to an index of several. */
   tag(tag: string, manifests: readonly Descriptor[]): void {
     const mediaType = oci("index.v1+json");
     const [only] = manifests;

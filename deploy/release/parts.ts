@@ -24,7 +24,7 @@ function run(command: string, args: readonly string[], cwd = cache): string {
   throw new Error(`${command} ${args.join(" ")}: ${error?.message ?? stderr}`);
 }
 
-/** Returns the package of Node for a platform, as npm's registry has it. */
+/** Returns the npm package that contains Node for a platform. */
 function nodePackage(platform: Platform): Buffer {
   const { package: name, version, integrity } = base.node[platform];
   const path = join(cache, `${name}-${version}.tgz`);
@@ -42,7 +42,8 @@ export function addNode(tree: Tree, platform: Platform, path: string): void {
   const bytes = nodePackage(platform);
   const program = platform.startsWith("windows") ? "node.exe" : "node";
   tree.set(path, file(fileIn(bytes, `package/bin/${program}`), 0o755));
-  // The package for Windows has no copy; the licence is the same on every platform.
+  // The licence comes from the package for Linux if the platform is Windows, whose package has no licence file. The
+  // licence is the same on every platform.
   const licence = platform.startsWith("windows") ? nodePackage("linux-amd64") : bytes;
   tree.set(path.replace(/[^/]*$/, "LICENSE.node"), file(fileIn(licence, "package/LICENSE")));
 }
@@ -72,7 +73,7 @@ function debianFile(architecture: Architecture, at: (typeof base.debian)[Archite
   throw new Error(`${path} has SHA-256 ${found}, base.json names ${at.sha256}`);
 }
 
-/** What Node links or opens at run time, and the packages' licences. */
+/** The libraries that Node links or opens at run time, and the packages' licences. */
 const isWanted = (path: string): boolean =>
   /(^|\/)(ld-linux[\w-]*|lib(c|m|dl|pthread|rt|resolv|nss_dns|nss_files|gcc_s|stdc\+\+))\.so[\d.]*$/.test(
     path,

@@ -1,6 +1,8 @@
 /**
- * `npm run release -- [--out DIR] [--only PLATFORM]… [--url URL]`: makes all files of a release. The same commit gives the same
- * bytes. WATCHKEEPER_SIGNING_KEY: an Ed25519 key in PEM, which signs the checksums; default: no signature.
+ * npm run release -- [--out DIR] [--only PLATFORM]… [--url URL]
+ *
+ * Makes all files of a release. The same commit gives the same bytes. WATCHKEEPER_SIGNING_KEY: an Ed25519 key in PEM,
+ * with which the checksums are signed. Default: no signature.
  */
 import { spawnSync } from "node:child_process";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -31,13 +33,16 @@ function outputOf(command: string, args: readonly string[]): string {
   return stdout;
 }
 
-/** The time in the image: SOURCE_DATE_EPOCH, or the time of the commit. */
+/** Returns the image's creation time: SOURCE_DATE_EPOCH, or else the time of the commit. */
 function createdAt(): string {
   const seconds = process.env["SOURCE_DATE_EPOCH"] ?? outputOf("git", ["log", "-1", "--format=%ct"]);
   return timestampOf(Number(seconds) * 1000);
 }
 
-/** Adds the program as it is installed: the bundle, the page's packages for the browser, the schemas and the docs. */
+/**
+ * Adds the program as it is installed: the bundle, the admin page's packages for the browser, the schemas, and the
+ * docs.
+ */
 async function addProgram(tree: Tree, prefix: string, parts: { dist: string; sbom: string }): Promise<void> {
   addFolder(tree, { folder: parts.dist, prefix: `${prefix}/dist`, isWanted: all });
   for (const name of ["bin", "config", "docs"])
@@ -76,7 +81,10 @@ function archiveTree(program: Tree, platform: Platform): Tree {
   return tree;
 }
 
-/** Adds the image of one platform. It has the program as deploy/Containerfile has it, and no other file of an operating system than Debian's C libraries. */
+/**
+ * Adds the image of one platform. The image contains the same program as that of deploy/Containerfile. Of an operating
+ * system, it contains only Debian's C libraries.
+ */
 async function addImage(
   layout: Layout,
   program: Tree,
@@ -129,7 +137,10 @@ function chartLayout(tgz: Buffer): Promise<Buffer> {
   });
 }
 
-/** The manifest of the kubectl plugin. krew needs an .exe on Windows, so Windows is not in it. */
+/**
+ * Returns the manifest of the kubectl plugin for krew. It omits Windows, because there krew requires a program that
+ * ends in .exe.
+ */
 function krewManifest(url: string, archives: ReadonlyMap<Platform, string>): string {
   const blocks = [...archives].flatMap(([platform, hex]) => {
     const [os = "", arch = ""] = platform.split("-");

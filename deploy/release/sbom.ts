@@ -1,6 +1,6 @@
 /**
- * `npm run sbom`: prints an SBOM (CycloneDX) from package-lock.json and base.json. `npm sbom --omit dev` also omits packages
- * that both the program and a development tool need, such as ajv and yaml.
+ * `npm run sbom`: prints an SBOM (CycloneDX) from package-lock.json and base.json. `npm sbom --omit dev` would not do,
+ * because it omits also the packages that both the program and a development tool need, such as ajv and yaml.
  */
 import { readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
@@ -32,7 +32,7 @@ function component(name: string, { version, license, integrity }: Locked): objec
   };
 }
 
-/** Returns the SBOM. The same package-lock.json gives the same text: it has no time and no random number. */
+/** Returns the SBOM. It contains no time and no random number, so the same package-lock.json gives the same text. */
 export function sbom(): string {
   const path = join(resolve(import.meta.dirname, "../.."), "package-lock.json");
   const lock: Lock = JSON.parse(readFileSync(path, "utf8"));

@@ -1,4 +1,4 @@
-/** Signatures in the format of minisign (https://jedisct1.github.io/minisign/), by an Ed25519 key in PEM. */
+/** Makes signatures in the format of minisign (https://jedisct1.github.io/minisign/) with an Ed25519 key in PEM. */
 import { createHash, createPrivateKey, createPublicKey, type KeyObject, sign } from "node:crypto";
 
 const blake2b = (bytes: Buffer): Buffer => createHash("blake2b512").update(bytes).digest();
@@ -14,7 +14,7 @@ function keyId(key: KeyObject): Buffer {
 
 export type Signed = { readonly signature: string; readonly publicKey: string };
 
-/** Returns the contents of FILE.minisig and of minisign.pub. `comment` is signed too. */
+/** Returns the contents of FILE.minisig and of minisign.pub. The signature also covers `comment`. */
 export function minisigned(bytes: Buffer, pem: string, comment: string): Signed {
   const key = createPrivateKey(pem);
   if (key.asymmetricKeyType !== "ed25519")

@@ -1,4 +1,7 @@
-/** Tar archives whose bytes depend only on what is in them: one time, one owner, names in order. */
+/**
+ * Makes tar archives whose bytes depend only on their contents: all entries have the same time and owner, and are
+ * sorted by name.
+ */
 import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
@@ -9,7 +12,7 @@ export type Entry = {
   readonly content: Buffer | { readonly link: string } | "directory";
 };
 
-/** Entries by their path in the archive, without a slash at the beginning or at the end. */
+/** Entries by their path in the archive. A path has no slash at its beginning or end. */
 export type Tree = Map<string, Entry>;
 
 const block = 512;
@@ -25,7 +28,10 @@ type Added = {
   readonly follow?: boolean;
 };
 
-/** Adds a folder's files below `prefix`. `isWanted` gets paths relative to the folder; `follow`: a link counts as its file. */
+/**
+ * Adds a folder's files below `prefix`. `isWanted` gets paths relative to the folder. `follow`: adds the target of a
+ * link instead of the link.
+ */
 export function addFolder(tree: Tree, { folder, prefix, isWanted, follow = false }: Added): void {
   for (const name of readdirSync(folder, { encoding: "utf8", recursive: true })) {
     const path = join(folder, name);
@@ -36,7 +42,7 @@ export function addFolder(tree: Tree, { folder, prefix, isWanted, follow = false
   }
 }
 
-/** Returns the archive, with an entry for each folder above a file. */
+/** Returns the archive. Adds an entry for each folder that contains a file. */
 export function tarOf(tree: Tree): Buffer {
   const all: Tree = new Map(tree);
   for (const path of tree.keys()) {
@@ -86,7 +92,7 @@ function blocksOf(path: string, { mode, content }: Entry): Buffer[] {
   return [head, bytes, Buffer.alloc((block - (bytes.length % block)) % block)];
 }
 
-/** Splits a name that is longer than its field at a slash, as ustar does. */
+/** Splits a name that is longer than its field at a slash, as the ustar format requires. */
 function nameParts(name: string): readonly [prefix: string, last: string] {
   if (Buffer.byteLength(name) <= 100) return ["", name];
   const cut = name.indexOf("/", name.length - 101);
@@ -109,7 +115,10 @@ export function fileIn(tgz: Buffer, path: string): Buffer {
 
 const gzipped = promisify(gzip);
 
-/** Level 6 as in gzip. Node writes neither a time nor a file name. */
+/**
+ * Compresses with gzip's default level of 6. Node writes neither a time nor a file name into the header, so the same
+ * bytes give the same result.
+ */
 export function compressed(bytes: Buffer): Promise<Buffer> {
   return gzipped(bytes, { level: 6 });
 }

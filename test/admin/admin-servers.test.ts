@@ -53,7 +53,7 @@ test("all lists are there", async () => {
     assert.is(await seen(proxy.running.apiAddress, `/api/v1/${list}`), 200, list);
 });
 
-/** Applies another `admin` section as a reload does. Returns the reason if the reload is refused. */
+/** Applies another `admin` section as a reload does. Returns the reason if the proxy refuses it. */
 async function reload(admin: string, target = proxy): Promise<readonly string[] | string> {
   const file = join(target.directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8").replace(/^admin: .*$/m, `admin: ${admin}`);
@@ -74,7 +74,7 @@ async function isClosed(address: string): Promise<boolean> {
   );
 }
 
-/** Posts an operation without the header fields by which fetch, like a browser, names a page. */
+/** Posts an operation without the header fields by which a browser, or fetch, names the page that sends it. */
 function post(path: string): Promise<number> {
   const { promise, resolve } = Promise.withResolvers<number>();
   const headers = { "content-type": "application/json", "x-watchkeeper-operator": "test" };

@@ -10,7 +10,7 @@ test.after.each(() => mock.timers.reset());
 
 const days = (count: number): number => count * 86_400_000;
 
-/** How often it has run, day by day, when it is to run after so long. */
+/** Sets a timer of `ms`. Returns how often it has fired by each of these days. */
 function runs(ms: number, onDays: readonly number[]): number[] {
   let count = 0;
   let day = 0;
@@ -18,7 +18,7 @@ function runs(ms: number, onDays: readonly number[]): number[] {
     count += 1;
   });
   return onDays.map((next) => {
-    // Day by day: what is set while time is moved begins at its end.
+    // Advances one day at a time: the mock sets a timer that begins during one tick at the end of that tick.
     for (; day < next; day += 1) mock.timers.tick(days(1));
     return count;
   });
@@ -26,7 +26,7 @@ function runs(ms: number, onDays: readonly number[]): number[] {
 
 test("a wait of more than a timer's 2^31 - 1 ms is waited for whole (Node would run it after 1 ms)", () => {
   assert.equal(runs(days(20), [19, 20, 100]), [0, 1, 1]);
-  // Three timers, each of which begins at the end of its day.
+  // The clock sets three timers in a row. In this mock, each begins only at the end of a day.
   assert.equal(runs(days(60), [1, 24, 25, 59, 63, 400]), [0, 0, 0, 0, 1, 1]);
   assert.equal(runs(Number.POSITIVE_INFINITY, [1, 400]), [0, 0]);
 });

@@ -9,7 +9,9 @@ const test = suite("own-text");
 setFlagsFromString("--expose-gc");
 const collect: unknown = runInNewContext("gc");
 
-/** What a thousand of these keep alive, each made of a text of 64 KiB of its own. */
+/**
+ * Returns how many bytes of heap a thousand such texts keep alive. `made` derives each from a different text of 64 KiB.
+ */
 function keptBytes(made: (text: string) => string): number {
   const heldBytes = (): number => {
     if (typeof collect === "function") collect();

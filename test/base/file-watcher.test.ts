@@ -16,7 +16,7 @@ test.after.each(() => rmSync(directory, { recursive: true }));
 
 type Watching = { readonly look: () => number; readonly stop: () => void };
 
-/** `look` lets two seconds pass and says how many changes there were so far. */
+/** Watches these files. `look` lets two seconds pass and returns the number of changes so far. */
 function watching(names: readonly string[]): Watching {
   const clock = manualClock();
   let changes = 0;

@@ -21,7 +21,7 @@ test("only an object is a record, and only a string is text", () => {
   assert.is(textAt(undefined, "text"), "");
 });
 
-/** What lines of at most 12 bytes hold, in the pieces that arrive. */
+/** Reads these pieces as JSON lines of at most 12 bytes. Returns the messages. */
 function read(
   pieces: readonly string[],
   goesOn = true,

@@ -7,7 +7,7 @@ import { manualClock } from "../support/clock.ts";
 
 const test = suite("base/token-bucket");
 
-/** How many of `tries` are let through. */
+/** Returns how many of `tries` attempts the bucket permits. */
 function taken(budget: TokenBucket, tries: number): number {
   let count = 0;
   for (let at = 0; at < tries; at++) if (budget.take()) count += 1;
@@ -63,11 +63,14 @@ test("what is earned is bounded, and outlasts no spending (A4)", () => {
   assert.is(taken(budget, 1000), 20);
 });
 
-/** The rate of migrations, which a backend that refuses slows down (D6). */
+/** The token bucket of migrations. It slows down when a backend refuses watches (D6). */
 const movesBucket = (clock: Clock): TokenBucket =>
   new TokenBucket(clock, watchLimits.moveBurst, watchLimits.movesPerSecond);
 
-/** How many go in each of these spans, asked for every 10 ms as Moves does. */
+/**
+ * Returns how many tokens are granted in each of these time spans, with a request every 10 ms, as the migrations make
+ * them.
+ */
 function takenBy(seconds: readonly number[], slowAt: readonly number[] = []): number[] {
   const clock = manualClock();
   const pace = movesBucket(clock);

@@ -4,7 +4,7 @@ import { boundsOf, judge } from "../../bench/gate-judge.ts";
 
 const test = suite("bench/gate-judge");
 
-/** Ratios around `middle`, the highest and the lowest `spread` of it apart. */
+/** Returns ratios around `middle`. The highest and the lowest differ by `spread` × `middle`. */
 function around(middle: number, spread: number, count = 8): number[] {
   return Array.from({ length: count }, (_, at) => middle * (1 + spread * (at / (count - 1) - 0.5)));
 }

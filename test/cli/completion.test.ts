@@ -12,7 +12,7 @@ async function printed(...args: string[]): Promise<KeptScreen & { readonly code:
   return Object.assign(screen, { code: await completion(args, screen) });
 }
 
-/** What bash offers for the last of these words. */
+/** Returns what bash offers as completions of the last of these words. */
 async function offered(...words: string[]): Promise<readonly string[]> {
   const { out } = await printed("bash");
   const list = words.map((word) => `'${word}'`).join(" ");

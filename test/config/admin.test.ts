@@ -11,7 +11,7 @@ const two = `clusters:
 - {name: eu, backends: [{name: cp-1, url: "https://10.0.0.1:6443"}], tls: {caFile: ca.crt}}
 - {name: us, backends: [{name: cp-1, url: "http://127.0.0.1:8001"}]}`;
 
-/** A configuration with this admin port, or its problems without their places. */
+/** Returns a configuration with this `admin` section, or the messages of its problems without line and column. */
 function read(admin: string, clusters = one, route = ""): Config | string[] {
   const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration

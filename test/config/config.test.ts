@@ -31,7 +31,7 @@ function linesOf(outcome: Config | readonly Problem[]): string[] {
   return isProblems(outcome) ? outcome.map((problem) => lineOf(problem)) : [];
 }
 
-/** Of the node below these: keys and indices. */
+/** Returns the path, as keys and indices, of the node that lies below these ancestors. */
 function pathOf(ancestors: readonly unknown[]): (string | number)[] {
   return ancestors.flatMap((one, at): (string | number)[] => {
     const below = ancestors[at + 1];
@@ -60,7 +60,7 @@ test("what a sample shows commented out is the default", () => {
   const shown = sample.replaceAll(/^( *)# ((?:\w+: [[{]|\w+: \w+ +#|reloadInterval).*)$/gm, "$1$2");
   assert.is.not(shown, sample);
   const plain = sample.replaceAll(/^ *#.*$/gm, "");
-  // Written forms and their hash may differ: "60s" is a minute, too.
+  // Ignores the written form and its hash, because both may differ: "60s" and "1m" are the same time.
   const taken = (text: string): object => ({
     ...configOf(parseConfig(text, "a.yaml")),
     written: undefined,
@@ -185,7 +185,7 @@ test("a file that may not be read says so", () => {
   const file = join(directory, "a.yaml");
   writeFileSync(file, sample);
   chmodSync(file, 0);
-  // Root may read everything, so for root this file simply loads.
+  // Root may read every file, so for root this file loads.
   const expected = process.getuid?.() === 0 ? [] : [`${file}:1:1: may not be read: permission denied`];
   assert.equal(linesOf(loadConfig(file)), expected);
 });

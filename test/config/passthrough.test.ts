@@ -7,7 +7,7 @@ const test = suite("config-passthrough");
 
 type Change = { readonly listener?: string; readonly url?: string; readonly cluster?: string };
 
-/** The configuration of one passthrough listener, or its problems without their places. */
+/** Returns the configuration of one passthrough listener, or the messages of its problems without line and column. */
 function read({ listener = "", url = "https://10.0.0.1:6443", cluster = "" }: Change): Config | string[] {
   const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration

@@ -18,7 +18,7 @@ type Schema = {
   readonly between?: readonly [string, string];
 };
 
-/** `text` is the schema file's content. */
+/** Returns the page. `text`: the content of the schema file. */
 export function configPage(text: string): string {
   const root: Schema = JSON.parse(text);
   return `${head}${new Page(root).sections().join("\n")}`;
@@ -33,7 +33,7 @@ class Page {
     this.#root = root;
   }
 
-  /** One section for each top-level key, and one for each list of objects in it. */
+  /** Returns one section for each top-level key, and one for each list of objects below that key. */
   sections(): string[] {
     return Object.entries(this.#root.properties ?? {}).flatMap(([path, schema]) =>
       this.#section({ path, schema }),
@@ -51,7 +51,7 @@ class Page {
     return [own, ...lists.flatMap((list) => this.#section(list))];
   }
 
-  /** Adds rows for everything below a place; a list of objects gets a section of its own. */
+  /** Adds rows for everything below a key. A list of objects gets a section of its own instead. */
   #walk({ path, schema }: Place, into: { rows: string[]; lists: Place[] }): void {
     const inner = this.#innerOf(schema);
     if (inner.properties === undefined) into.rows.push(row(path, schema, false));
@@ -67,12 +67,12 @@ class Page {
     }
   }
 
-  /** Returns the item schema of a list. */
+  /** Returns the schema of a list's items, or the schema itself if it is no list. */
   #innerOf(schema: Schema): Schema {
     return schema.items === undefined ? schema : this.#resolved(schema.items);
   }
 
-  /** Returns the schema behind a reference, overridden by the keywords beside the reference. */
+  /** Resolves the schema's reference. Keywords beside the reference override those of its target. */
   #resolved(schema: Schema): Schema {
     if (schema.$ref === undefined) return schema;
     const { $ref, ...beside } = schema;

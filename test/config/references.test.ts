@@ -11,7 +11,7 @@ const eu = cluster("eu", "https://10.0.0.1");
 const us = cluster("us", "https://10.1.0.1");
 const tls = "tls: {certFile: a, keyFile: b}";
 
-/** The configuration, or its problems without their places. */
+/** Returns the configuration, or the messages of its problems without line and column. */
 function read(listener: string, rest: string): Config | string[] {
   const text = `apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration

@@ -9,7 +9,7 @@ const tls = { certFile: "a", keyFile: "b", reloadInterval: "10s" };
 
 const unguarded = { mode: "AlwaysAllow", audiences: [] } as const;
 
-/** A configuration without a breach, with parts of it exchanged. */
+/** Returns a configuration that breaks no rule, with the parts in `change` replaced. */
 function written(change: Partial<Written>): Written {
   return {
     metadata: { name: "x" },
@@ -127,7 +127,7 @@ test("a rule is asked when all that it reads has passed the schema, whatever is 
   assert.equal(told("/listeners"), []);
 });
 
-/** Hands out a value, and notes the path of all that is read of it. */
+/** Wraps a value so that `seen` gets the path of each property that is read. */
 function spied<T extends object>(value: T, at: string, seen: Set<string>): T {
   return new Proxy(value, {
     get(target, key) {

@@ -74,7 +74,7 @@ const everyCluster = {
   ],
 } satisfies Complete<WrittenCluster>;
 
-/** Every key of the type; the compiler refuses this value when the type gains or loses one. */
+/** A value with every key of the type. It no longer compiles if the type gains or loses a key. */
 const every = {
   metadata: { name: "x" },
   listeners: [
@@ -132,7 +132,7 @@ const every = {
   tracing: { endpoint: "http://127.0.0.1:4318/v1/traces", samplingRatePerMillion: 1 },
 } satisfies Complete<Written>;
 
-/** The type with nothing optional, at any depth. */
+/** The type T without optional properties, at any depth. */
 type Complete<T> = T extends object ? { [K in keyof T]-?: Complete<NonNullable<T[K]>> } : T;
 
 type Node = {

@@ -31,7 +31,7 @@ const refused = (text: string): string[] => {
 
 const head = "apiVersion: watchkeeper.dev/v1alpha1\nkind: WatchkeeperConfiguration\n";
 
-/** Every value in it, as "listeners.0.address.port=8443". */
+/** Returns every value in it as a line such as "listeners.0.address.port=8443". */
 function leaves(value: unknown, path = ""): string[] {
   if (typeof value !== "object" || value === null)
     return value === undefined ? [] : [`${path}=${value as string}`];
@@ -41,7 +41,10 @@ function leaves(value: unknown, path = ""): string[] {
   return all.length > 0 ? all : [`${path}=none`];
 }
 
-/** What the last version that read v1alpha1 made of a file, in today's words. */
+/**
+ * Renames the keys and values of v1alpha1 to today's. The expected configurations were recorded with the last version
+ * that read v1alpha1.
+ */
 const renamed: readonly (readonly [was: RegExp, is: string])[] = [
   [/^upstreams\.(\d+)\.name=$/, "clusters.$1.name=default"],
   [/^upstreams\./, "clusters."],
@@ -89,7 +92,7 @@ const renamed: readonly (readonly [was: RegExp, is: string])[] = [
   [/^logging\.accessLog=all/, "logging.accessLog=All"],
 ];
 
-/** Keys that were added since, with their defaults. */
+/** Keys that were added later, with their defaults. */
 const added = ["admin.metrics=none", "admin.probeThread=true", "logging.level=Info", "workers=1"];
 
 const today = (leaf: string): string => renamed.reduce((text, [was, is]) => text.replace(was, is), leaf);
@@ -99,7 +102,7 @@ test("each old file converts to the same effective configuration as before", () 
   const before: Readonly<Record<string, unknown>> = JSON.parse(read("effective.json"));
   for (const name of names) {
     const { file: _, files: __, written: ___, sha256: ____, ...config } = load(convert(read(name)));
-    // Every listener has the first key since, and every cluster the others.
+    // Keys that were added later: every listener has the first, and every cluster has the others.
     const since = /\.(reusePort=false|avoidUnreachableAPIs=true|limits=none|shield\..+)$/;
     const old = leaves(config).filter((leaf) => !since.test(leaf));
     const own = old.map((leaf) => leaf.replace("=/base/", "="));

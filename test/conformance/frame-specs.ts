@@ -1,8 +1,11 @@
-/** Random frames for the comparison with other implementations, and what a reader has to tell of them. */
+/**
+ * Generates random frames for the comparison with other implementations, and computes what a reader of them has to
+ * report.
+ */
 import type { SessionFrames, StreamFrames } from "../../src/h2/frame/frame.ts";
 import type { Random } from "../support/random.ts";
 
-/** A frame as the peers' JSON has it; each kind has its own members. */
+/** A frame as the peers' JSON represents it. Which members it has depends on its kind. */
 export type Spec = {
   readonly kind: string;
   readonly id: number;
@@ -18,13 +21,13 @@ export type Spec = {
   readonly increment?: number;
   readonly type?: number;
   readonly flags?: number;
-  /** Of what we wrote: the fields of a whole block. */
+  /** Only in frames that we wrote: the fields of the whole header block. */
   readonly lines?: readonly string[];
 };
 
 type Priority = { readonly dependsOn: number; readonly weight: number; readonly exclusive: boolean };
 
-/** What a sink got, one line each: two pieces of one DATA frame equal two frames. */
+/** One call that a sink has received. Two pieces of one DATA frame count as equal to two DATA frames. */
 export type Told = { readonly what: string; octets: string; end: boolean };
 
 export function octets(random: Random, longest: number): string {
@@ -40,7 +43,7 @@ function randomPriority(random: Random): Priority {
   return { dependsOn: random.below(12), weight: random.below(256), exclusive: random.chance(0.5) };
 }
 
-/** HEADERS, and its block's rest in up to three CONTINUATION frames, as they must follow. */
+/** Returns HEADERS, and up to three CONTINUATION frames with the rest of the header block, in the required order. */
 function randomHeaders(random: Random, id: number): Spec[] {
   const more = random.chance(0.7) ? 0 : random.below(4);
   const first: Spec = {
@@ -49,7 +52,7 @@ function randomHeaders(random: Random, id: number): Spec[] {
     octets: octets(random, 3000),
     end: random.chance(0.5),
     endHeaders: more === 0,
-    // The peers cannot write a padding of no bytes.
+    // The peers cannot write a frame that is marked as padded but has a padding of 0 bytes.
     pad: maybe(random, 0.2, () => 1 + random.below(200)),
     priority: maybe(random, 0.2, () => ({ ...randomPriority(random), dependsOn: 1 + random.below(12) })),
   };
@@ -105,7 +108,7 @@ export function octets8(random: Random): string {
   return Buffer.from(Array.from({ length: 8 }, () => random.below(256))).toString("hex");
 }
 
-/** Each setting once, with a value that a peer takes. */
+/** Returns a random selection of the settings, each with a value that the peers accept. */
 export function randomEntries(random: Random): [number, number][] {
   const all: [number, number][] = [
     [1, random.below(2 ** 32)],
@@ -129,7 +132,7 @@ export function randomFrames(random: Random, count: number): Spec[] {
   return frames;
 }
 
-/** What a reader has to tell of these frames. */
+/** Returns what a reader of these frames has to report. */
 export function expected(frames: readonly Spec[]): Told[] {
   const told: Told[] = [];
   for (const frame of frames) {
@@ -148,7 +151,7 @@ function tellData(told: Told[], { id, pad, end }: Spec, text: string): void {
   joinData(told, id, text, end === true);
 }
 
-/** Neighbouring DATA of one stream becomes one, since a reader may pass on a frame in pieces. */
+/** Joins consecutive DATA of one stream, because a reader may pass on one frame in several pieces. */
 function joinData(told: Told[], id: number, text: string, end: boolean): void {
   const last = told.at(-1);
   if (last?.what === `data ${id}`) {
@@ -185,7 +188,7 @@ function entriesHex(entries: readonly (readonly [number, number])[]): string {
     .join("");
 }
 
-/** Writes down each frame. */
+/** Returns a sink that adds each frame to `told`. */
 export function recorder(told: Told[]): StreamFrames & SessionFrames {
   const tell = (what: string, text = "", end = false): void => {
     told.push({ what, octets: text, end });

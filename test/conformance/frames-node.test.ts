@@ -1,6 +1,7 @@
 /**
- * The frame reader and writer against nghttp2 inside Node: its client posts bodies in pieces of every size, plain and
- * padded, to an echo made of nothing but our reader, writer and HPACK. What comes back must be what was sent.
+ * Compares our frame reader and writer with nghttp2 inside Node. Node's client posts bodies in pieces of every size,
+ * with and without padding, to an echo server made only of our reader, writer and HPACK. The client must get back what
+ * it has sent.
  */
 import * as http2 from "node:http2";
 import { type Duplex, duplexPair } from "node:stream";
@@ -22,21 +23,22 @@ const sessions = 40;
 const postsPerSession = 50;
 const hugeWindow = 2 ** 31 - 1;
 
-/** How the bytes from Node are cut before our reader sees them. */
+/** Ways to cut the bytes from Node before our reader gets them. Each returns the next piece's length. */
 const cuts: readonly [(random: Random) => number, ...((random: Random) => number)[]] = [
   () => Number.POSITIVE_INFINITY,
   (random) => 1 + random.below(30),
   (random) => 1 + random.below(random.pick([2, 10, 100, 5000, 40_000])),
 ];
 
-/** Answers each request with its own `x-echo` and body. Counts what it read. */
+/** Answers each request with the request's own `x-echo` field and body. Returns the number of frames read. */
 function echoOver(wire: Duplex, random: Random): { readonly count: number } {
   const cut = random.pick(cuts);
   const read = { count: 0 };
   const writer = new FrameWriter(() => undefined);
   const frames = echo(writer, read);
   const reader = new FrameReader(frames, frames, true);
-  // All the windows at once: granted back byte by byte they would be used byte by byte.
+  // Opens all flow-control windows wide at the start. If the window were granted byte by byte, the peer would also send
+  // byte by byte.
   writer.settings([[4, hugeWindow]]);
   writer.windowUpdate(0, hugeWindow - 65_535);
   wire.on("data", (chunk: Buffer) => {
@@ -87,7 +89,7 @@ function echo(writer: FrameWriter, read: { count: number }): StreamFrames & Sess
 
 function randomBody(random: Random): Buffer[] {
   return Array.from({ length: random.below(6) }, () => {
-    // Never empty: an empty last write that the answer overtakes never finishes in Node 24.21.
+    // Bodies are never empty: in Node 24.21, an empty last write never finishes if the response arrives before it.
     const length = 1 + random.below(random.pick([2, 50, 3000, 40_000]));
     return Buffer.alloc(length, random.below(256));
   });

@@ -1,6 +1,6 @@
 /**
- * The frame reader and writer against two other implementations. What they write we must read alike however the
- * bytes are cut: whole, one by one, at random; what we write they must read back as it was meant.
+ * Compares our frame reader and writer with two other implementations. We must read what they write in the same way
+ * however the bytes are cut: not at all, after each byte, or at random. They must read what we write as it was meant.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -31,7 +31,7 @@ const sessions = 120;
 const framesPerSession = 100;
 const brokenSessions = 400;
 
-/** Ways to cut a stream of bytes: how long is the next chunk? */
+/** Ways to cut a stream of bytes. Each returns the next piece's length. */
 const cuts: Readonly<Record<string, (random: Random) => number>> = {
   whole: () => Number.POSITIVE_INFINITY,
   "byte by byte": () => 1,
@@ -40,7 +40,7 @@ const cuts: Readonly<Record<string, (random: Random) => number>> = {
   anyhow: (random) => 1 + random.below(random.pick([2, 10, 100, 5000, 40_000])),
 };
 
-/** All that is told of these bytes; a refusal is the last word. */
+/** Returns all that the reader reports for these bytes. If it refuses them, the refusal is the last entry. */
 function readCut(bytes: Buffer, random: Random, lengthOf: (random: Random) => number): Told[] {
   const told: Told[] = [];
   const frames = recorder(told);
@@ -48,7 +48,7 @@ function readCut(bytes: Buffer, random: Random, lengthOf: (random: Random) => nu
   for (let at = 0; at < bytes.length; ) {
     const end = Math.min(bytes.length, at + lengthOf(random));
     try {
-      // A copy: the recorder scribbles over what it is promised.
+      // Passes a copy, because the recorder overwrites the bytes that it is given.
       reader.receive(Buffer.from(bytes.subarray(at, end)));
     } catch (error) {
       if (!(error instanceof ProtocolError)) throw error;
@@ -59,7 +59,7 @@ function readCut(bytes: Buffer, random: Random, lengthOf: (random: Random) => nu
   return told;
 }
 
-/** Some bytes changed, mostly in the headers of frames, and the end cut off. */
+/** Returns the bytes with some of them changed, mostly in frame headers, and possibly with the end cut off. */
 function broken(bytes: Buffer, random: Random): Buffer {
   const starts: [number, ...number[]] = [0];
   for (let at = 0; at < bytes.length; at += 9 + bytes.readUIntBE(at, 3)) starts.push(at);
@@ -79,7 +79,7 @@ const texts = [
   "cookie: a=b",
 ];
 
-/** Writes random frames of ours in some turns; returns the bytes, and what a peer has to read. */
+/** Writes random frames in several turns. Returns the bytes, and the frames that a peer has to read from them. */
 function written(random: Random): { bytes: Buffer; frames: Spec[] } {
   const writer = new FrameWriter(() => undefined);
   const encoder = new HpackEncoder();
@@ -99,7 +99,7 @@ function written(random: Random): { bytes: Buffer; frames: Spec[] } {
   return { bytes: Buffer.concat(out), frames };
 }
 
-/** How many bytes of DATA lie before each of a turn's buffers. */
+/** Returns, for each buffer of a turn, the number of DATA bytes before it. */
 function dataBeforeEach(buffers: readonly Buffer[]): ReadonlySet<number> {
   const positions = new Set<number>();
   let position = 0;
@@ -112,8 +112,8 @@ function dataBeforeEach(buffers: readonly Buffer[]): ReadonlySet<number> {
 }
 
 /**
- * What the writer makes of a turn's frames: DATA joins the frame written just before it if that is DATA of the same
- * stream, has not ended the stream, and the two fit into one frame and one buffer.
+ * Returns the frames as the writer sends those of one turn. The writer appends DATA to the frame written just before it
+ * if that is DATA of the same stream without END_STREAM, and if both fit into one frame and one buffer.
  */
 function joined(frames: readonly Spec[], starts: ReadonlySet<number>): Spec[] {
   const all: Spec[] = [];
@@ -175,14 +175,17 @@ function writeOne(random: Random, writer: FrameWriter, encoder: HpackEncoder): S
 
 type Chunk = { bytes: Buffer; at: number };
 
-/** Chunks as they come from sockets: DATA of one size lies in them side by side, behind nine bytes each. */
+/**
+ * Chunks such as a socket's read fills: DATA of the same size, one after the other, with nine bytes in front of each
+ * for the frame header.
+ */
 const chunks: readonly [Chunk, Chunk] = [
   { bytes: Buffer.alloc(0), at: 0 },
   { bytes: Buffer.alloc(0), at: 0 },
 ];
 const sizeInChunk = 3000;
 
-/** Of any size from a buffer of its own, with room before it or not; or from a chunk. */
+/** Writes random DATA: either from a buffer of its own, which has room for a frame header in front, or from a chunk. */
 function writeData(random: Random, writer: FrameWriter, id: number): Spec {
   const end = random.chance(0.3);
   if (random.chance(0.5)) return writeFromChunk(writer, id, end, random.pick(chunks));
@@ -192,7 +195,10 @@ function writeData(random: Random, writer: FrameWriter, id: number): Spec {
   return { kind: "data", id, octets: text, end };
 }
 
-/** Neighbours of one chunk, and the same positions in two. */
+/**
+ * Writes DATA from a chunk: right behind the chunk's previous DATA. The two chunks have their DATA at the same
+ * positions, so that the writer must not take data of one chunk for neighbours of data in the other.
+ */
 function writeFromChunk(writer: FrameWriter, id: number, end: boolean, chunk: Chunk): Spec {
   if (chunk.at + 9 + sizeInChunk > chunk.bytes.length) {
     chunk.bytes = Buffer.alloc(40_000, chunk === chunks[0] ? 0xaa : 0xbb);
@@ -214,7 +220,10 @@ function writeHeaders(random: Random, writer: FrameWriter, encoder: HpackEncoder
   return { kind: "headers", id, lines: lines(list), end };
 }
 
-/** The peer's frames in the words of `writeOne`: blocks joined and decoded, and no member that its kind lacks. */
+/**
+ * Rewrites the frames that the peer has read into the form that `writeOne` returns: joins and decodes header blocks,
+ * and drops the members that a frame's kind does not have.
+ */
 function understood(frames: readonly Spec[]): Spec[] {
   const decoder = new HpackDecoder();
   const said: Spec[] = [];

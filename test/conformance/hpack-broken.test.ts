@@ -1,6 +1,7 @@
 /**
- * Header blocks that no encoder would write, judged by us and by three others. Where all take a block they must read
- * the same; each class of disagreement is printed, and has to be one that is known below with its reason.
+ * Compares our judgement of malformed header blocks with that of three other decoders. Where all accept a block, they
+ * must decode the same fields. Disagreements are counted and printed by class, and each class must be in the list
+ * below, with its reason.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -22,7 +23,7 @@ const blocksPerCase = 4;
 
 type Verdict = { readonly lists: string[][]; readonly error: string | undefined };
 
-/** What differs on purpose, or by the other's mistake. */
+/** Known disagreements: each is intended, or a mistake of the other implementation. */
 const known: readonly (readonly [RegExp, string])[] = [
   [/we refuse: Integer too long/, "ours: 28 bits are enough, and needless bytes are never honest"],
   [/we refuse: More than 2 table size updates/, "RFC 7541 §4.2 needs at most two"],
@@ -33,7 +34,7 @@ const known: readonly (readonly [RegExp, string])[] = [
   ],
 ];
 
-/** RFC 7541 §5.1, now and then with needless bytes. */
+/** Encodes an integer (RFC 7541 §5.1), sometimes with unnecessary bytes. */
 function randomInteger(random: Random, pattern: number, mask: number, value: number): number[] {
   const padding = random.chance(0.02) ? 1 + random.below(6) : 0;
   if (value < mask && padding === 0) return [pattern | value];
@@ -96,7 +97,7 @@ function casesOf(seed: number, count: number): Buffer[][] {
   );
 }
 
-/** watchkeeper's verdict on a session: the lists up to the first refusal. */
+/** Returns watchkeeper's verdict on a session: the header lists up to the first refusal. */
 function ours(blocks: readonly Buffer[]): Verdict {
   const decoder = new HpackDecoder();
   const lists: string[][] = [];
@@ -111,14 +112,14 @@ function ours(blocks: readonly Buffer[]): Verdict {
   return { lists, error: undefined };
 }
 
-/** Undefined when both say the same. */
+/** Returns how the two verdicts differ, or undefined if they agree. */
 function disagreement(us: Verdict, them: Verdict, name: string): string | undefined {
   if (us.lists.length < them.lists.length) return `${name} takes what we refuse: ${generic(us.error)}`;
   if (us.lists.length > them.lists.length) return `${name} refuses what we take: ${generic(them.error)}`;
   return undefined;
 }
 
-/** Without the numbers and bytes of the case. */
+/** Returns the error text without the numbers and bytes of the single case, so that it names the class. */
 function generic(error = "nothing"): string {
   return error.replaceAll(/\d{2,}|b'.*'/g, "n").slice(0, 110);
 }
@@ -173,7 +174,10 @@ test("nghttp2 and watchkeeper refuse the same blocks, but for what is known", as
   report(classes);
 });
 
-/** Its verdict, without lists; undefined when the session ended for another reason than HPACK. */
+/**
+ * Returns nghttp2's verdict, without header lists. Returns undefined if the session ended for a reason other than
+ * HPACK.
+ */
 async function judgedByNode(blocks: readonly Buffer[]): Promise<Verdict | undefined> {
   const peer = new NodePeer(4096);
   const lists: string[][] = [];

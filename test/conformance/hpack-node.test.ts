@@ -1,4 +1,7 @@
-/** HPACK against nghttp2 inside Node, which takes honest messages only: each exchange tests both directions. */
+/**
+ * Compares our HPACK with nghttp2 inside Node. nghttp2 accepts only valid messages. Each exchange tests both
+ * directions.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -24,7 +27,7 @@ const names = [
 ] as const;
 const values = ["", "application/json", "kubelet/v1.36.1 (linux/amd64)", "0", "gzip, deflate"] as const;
 
-/** Text without blanks, so without blanks at its edges. */
+/** Returns text without blanks, because HTTP permits none at the edges of a value. */
 function randomText(random: Random): string {
   const longest = random.chance(0.02) ? 5000 : random.pick([8, 40, 200]);
   return Array.from({ length: random.below(longest) }, () =>

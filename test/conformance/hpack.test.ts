@@ -1,6 +1,6 @@
 /**
- * HPACK against two other implementations: blocks over whole sessions, with tables that evolve and change their
- * size. What they write we must read as they meant it, and they what we write.
+ * Compares our HPACK with two other implementations, over whole sessions in which the tables change their content and
+ * their size. We must read what they write as they meant it, and they must read what we write.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -17,10 +17,13 @@ const test = suite("conformance/hpack");
 const sessions = 100;
 const blocksPerSession = 100;
 
-/** A field as the peers' JSON has it. */
+/** A field as the peers' JSON represents it. */
 type Words = { readonly name: string; readonly value: string; readonly never: boolean };
 
-/** One block to be written: `limits` are the table sizes that the reader announced since the last one. */
+/**
+ * One block that a side has to encode. `limits`: the table sizes that the reader has announced since the previous
+ * block.
+ */
 type Plan = { readonly limits: number[]; readonly huffman: boolean; readonly fields: Words[] };
 type Coded = { readonly limits: number[]; readonly hex: string };
 type Decoded = { readonly lists?: Words[][]; readonly error?: string };
@@ -59,7 +62,7 @@ function randomWords(random: Random): Words {
   };
 }
 
-/** Any bytes: short, long, or longer than the table. */
+/** Returns any bytes: short, long, or longer than the table. */
 function randomText(random: Random): string {
   const longest = random.chance(0.03) ? 6000 : random.pick([8, 40, 200]);
   const isText = random.chance(0.8);
@@ -77,7 +80,7 @@ function randomPlan(random: Random, changes: number): Plan {
   };
 }
 
-/** Sessions in which the reader changes its table up to `changes` times between two blocks. */
+/** Returns sessions in which the reader changes its table size up to `changes` times between two blocks. */
 function plansOf(seed: number, changes: number): Plan[][] {
   const random = seeded(seed);
   return Array.from({ length: sessions }, () =>
@@ -93,12 +96,15 @@ function fieldsOf(list: readonly Words[]): Field[] {
   return list.map(({ name, value, never }) => new Field(name, value, never));
 }
 
-/** What the other side should read: watchkeeper itself marks credentials and identities. */
+/**
+ * Returns the fields that the other side should read: watchkeeper itself marks credentials and identities as never
+ * indexed.
+ */
 function asWeMark(list: readonly Words[]): Words[] {
   return wordsOf(fieldsOf(list));
 }
 
-/** Names and values alone. */
+/** Returns names and values without the never-indexed mark. */
 function unmarked(list: readonly (Words | Field)[]): string[] {
   return list.map(({ name, value }) => `${name}: ${value}`);
 }
@@ -134,11 +140,13 @@ for (const peer of peers) {
   });
 
   test(`watchkeeper reads what ${peer.name} writes`, () => {
-    // One change at a time: Python forgets the second, and Go does not read its own two updates.
+    // The reader changes its table size only once between two blocks, because both peers have bugs with two changes:
+    // Python's encoder forgets the second, and Go's decoder does not read the two updates that its own encoder writes.
     const plans = plansOf(2, 1);
     const requests = plans.map((blocks) => ({ do: "encode", blocks }));
     const written = peer.ask<{ blocks: string[] }>(requests);
-    // What a peer takes from a table has lost its mark, so it is asked how it reads itself.
+    // A field that a peer writes from its table has lost its never-indexed mark. So the expected fields are what the
+    // peer itself decodes from its blocks.
     const reread = peer.ask<Decoded>(
       written.map(({ blocks }) => ({ do: "decode", blocks: blocks.map(unlimited) })),
     );

@@ -1,6 +1,6 @@
 /**
- * Node's own HTTP/2 (nghttp2) as an HPACK peer: a server session over a pair of streams in memory, to which a plain
- * script of frames is written. Nothing of ours but HPACK itself is in the way.
+ * Node's own HTTP/2 stack (nghttp2) as an HPACK peer: a server session over a pair of in-memory streams, to which
+ * frames are written by hand. Of our code, only HPACK is involved.
  */
 import * as http2 from "node:http2";
 import { type Duplex, duplexPair } from "node:stream";
@@ -14,7 +14,7 @@ const flag = { ack: 1, endStream: 1, endHeaders: 4 } as const;
 const headerTableSize = 1;
 const preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
-/** What the server saw of a request. */
+/** A request as the server received it. */
 type Seen = { readonly raw: string[]; readonly sensitive: readonly string[] };
 
 export class NodePeer {
@@ -30,7 +30,7 @@ export class NodePeer {
   #progress: (() => void) | undefined;
   #judged: ((verdict: string) => void) | undefined;
 
-  /** `ourTableBytes` is what watchkeeper advertises. */
+  /** `ourTableBytes`: the HPACK table size that watchkeeper advertises. */
   constructor(ourTableBytes: number) {
     const [inner, outer] = duplexPair();
     this.#decoder = new HpackDecoder(ourTableBytes);
@@ -46,7 +46,10 @@ export class NodePeer {
     this.#send(frame.settings, 0, 0, setting(headerTableSize, ourTableBytes));
   }
 
-  /** Sends the requests in one go; resolves when each has been answered with its answer, as we read it. */
+  /**
+   * Sends all requests at once. Resolves when the server has answered each, to what the server saw and to the answers
+   * as we read them.
+   */
   async exchange(
     pairs: readonly { readonly request: readonly Field[]; readonly answer: readonly Field[] }[],
   ): Promise<{ seen: Seen; answer: Field[] }[]> {
@@ -64,14 +67,17 @@ export class NodePeer {
     }));
   }
 
-  /** The server announces another table; resolves when we have heard and acknowledged it. */
+  /** The server announces another table size. Resolves when we have read and acknowledged it. */
   async announce(tableBytes: number): Promise<void> {
     await new Promise<void>((resolve) => {
       this.#server.settings({ headerTableSize: tableBytes }, () => resolve());
     });
   }
 
-  /** The GOAWAY that this block earns, or undefined when the session lives on (whatever becomes of the stream). */
+  /**
+   * Sends a header block. Resolves to the GOAWAY that the server sends because of it. Resolves to undefined if the
+   * session continues, even if the stream is reset.
+   */
   async judge(block: Buffer): Promise<string | undefined> {
     this.#send(frame.headers, flag.endStream | flag.endHeaders, this.#nextStream, block);
     this.#nextStream += 2;
@@ -107,7 +113,7 @@ export class NodePeer {
     const list = answer.flatMap(({ name, value }) => [name, value]);
     const never = answer.filter((field) => field.isNeverIndexed).map(({ name }) => name);
     Reflect.set(list, http2.sensitiveHeaders, never);
-    // Node takes a raw list since 24.7, its types do not know.
+    // Node accepts a raw list since 24.7, but its type declarations do not include it yet.
     stream.respond(list, { endStream: true });
   }
 

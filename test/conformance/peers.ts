@@ -1,6 +1,6 @@
 /**
- * Other implementations of the wire, asked as child processes: Python's and Go's. They are built into the cache on
- * first use (some seconds); what this machine lacks for it is said aloud.
+ * Runs other HTTP/2 implementations, in Python and in Go, as child processes. They are built into the cache on first
+ * use, which takes some seconds. If this machine lacks something for that, the output says what.
  */
 import { spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
@@ -13,11 +13,11 @@ const pythonFolder = fileURLToPath(new URL("python/", import.meta.url));
 
 export type Peer = {
   readonly name: string;
-  /** One answer to each request, of which the caller knows the shape; the process lives as long as the call. */
+  /** Returns one answer to each request. The caller knows the answers' type. The peer's process ends with the call. */
   ask<Answer>(requests: readonly object[]): Answer[];
 };
 
-/** The peers that this machine can run. In CI that has to be all. */
+/** Returns the peers that this machine can run. Fails in CI if one of them cannot run. */
 export function peersHere(): Peer[] {
   return [pythonPeer(), goPeer()].flatMap((found) => {
     if (typeof found !== "string") return [found];
@@ -35,7 +35,9 @@ function pythonPeer(): Peer | string {
   return fault ?? peer("Python (hpack 4.2.0, hyperframe 6.1.0)", python, [join(pythonFolder, "peer.py")]);
 }
 
-/** Built aside and renamed, so that a build cut short is never taken for a finished one. */
+/**
+ * Builds in another folder and renames it afterwards, so that an interrupted build is never taken for a complete one.
+ */
 function buildPython(folder: string): string | undefined {
   const aside = `${folder}.${process.pid}`;
   mkdirSync(dirname(folder), { recursive: true });
@@ -47,7 +49,10 @@ function buildPython(folder: string): string | undefined {
   return fault;
 }
 
-/** Test files run side by side: one of them is first, and what it has built will do for all. */
+/**
+ * Test files run side by side, so several may build the same peer. The first to finish moves its build into place, and
+ * the others use that build.
+ */
 function takePlace(aside: string, folder: string): void {
   try {
     renameSync(aside, folder);
@@ -71,7 +76,7 @@ function buildGo(target: string): string | undefined {
   return fault;
 }
 
-/** What went wrong, or undefined. */
+/** Runs a command. Returns undefined on success, and the error message otherwise. */
 function run(command: string, args: readonly string[], cwd: string): string | undefined {
   const { status, stderr } = spawnSync(command, args, { cwd, encoding: "utf8" });
   return status === 0 ? undefined : `cannot run ${command} ${args.join(" ")}: ${stderr.slice(-200)}`;

@@ -32,7 +32,7 @@ test.after(() => {
 
 const tokenIs = (token: string): void => writeFileSync(join(directory, "token"), `${token}\n`);
 
-/** The kubelet's two variables. */
+/** Sets the two variables that the kubelet sets in each container. */
 function serviceIs(url: string): void {
   const { hostname, port } = new URL(url);
   process.env["KUBERNETES_SERVICE_HOST"] = hostname;
@@ -46,7 +46,7 @@ function sourceOf({ from = "EndpointSlice", servers = [] }: Options = {}): Sourc
   return kubernetesSource(from, new AccountTransport(access, directory), access);
 }
 
-/** Names, or the complaint. */
+/** Returns the names of the discovered backends, or the message of the failure. */
 async function told(options: Options = {}): Promise<string> {
   const outcome = await within(20_000, "an answer", sourceOf(options).ask());
   return outcome instanceof Failure ? outcome.message : outcome.map(({ name }) => name).join();

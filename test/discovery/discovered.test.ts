@@ -6,7 +6,7 @@ import { checkFound, type Discovered, foundAt, foundInFile } from "../../src/dis
 
 const test = suite("discovery/discovered");
 
-/** Names, or the complaint. */
+/** Returns the names of the discovered backends, or the message of the failure. */
 function told(outcome: readonly Discovered[] | Failure | undefined): readonly string[] | string | undefined {
   return outcome instanceof Failure ? outcome.message : outcome?.map(({ name }) => name);
 }

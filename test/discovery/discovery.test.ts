@@ -12,7 +12,7 @@ const test = suite("discovery/discovery");
 const one = [foundAt("10.0.0.1", 6443)];
 const two = [...one, foundAt("10.0.0.2", 6443)];
 
-/** A source that answers when it is told to. */
+/** A source of backends that answers only when the test tells it to. */
 class PlayedSource implements Source {
   readonly from = "dns";
   expires = false;
@@ -93,7 +93,10 @@ test("what is found is told when it changes, and only then", async () => {
 
 const [first, second] = ["10.0.0.1:6443", "10.0.0.2:6443"];
 
-/** Two that are found, of which the second is listed no more; both answer at first. */
+/**
+ * Starts discovery with two backends, and then removes the second from the source's list. Both backends answer at
+ * first.
+ */
 async function unlisted(expires = true) {
   const answering = [first, second];
   const scene = start(answering);
@@ -111,7 +114,7 @@ test("an apiserver that is listed no more and answers stays for a while: its lea
   clock.advance(30_000);
   await source.answer(one);
   assert.equal([sets.length, entries.length], [1, 2], "told once");
-  // It is back: a later removal begins anew.
+  // The backend is listed again, so its next removal is a new one.
   clock.advance(20_000);
   source.onWatch();
   await source.answer(two);

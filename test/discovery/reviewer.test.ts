@@ -36,7 +36,10 @@ test.after(() => {
 
 type Played = { readonly url: string; readonly asked: string[] };
 
-/** Answers as `how` says: with itself, with this code, or not at all. */
+/**
+ * Starts an apiserver that answers each review according to `how`: with the review itself, with an answer that is no
+ * JSON, with this status code, or not at all.
+ */
 async function played(how: "well" | "mute" | "words" | number): Promise<Played> {
   const { serving } = await testPki();
   const asked: string[] = [];
@@ -81,7 +84,7 @@ const accessTo =
 const accountReviewer = (access: () => Access, from = directory): Reviewer =>
   new Reviewer(new AccountTransport(access, from), access);
 
-/** The answer as text, or the complaint. */
+/** Returns the answer as JSON, or the message of the failure. */
 async function told(known: readonly Played[]): Promise<string> {
   const reviewer = accountReviewer(accessTo(...known), directory);
   const outcome = await within(20_000, "an answer", reviewer.ask(review));

@@ -1,4 +1,7 @@
-/** Every block of code on a page has a kind, and a test tries every kind: the cheap ones are tried here. */
+/**
+ * Checks that every code block on a page has a kind, and that a test checks the blocks of each kind. The quick checks
+ * are in this file.
+ */
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -17,15 +20,15 @@ import { placeOf, ruleOf, rules } from "./places.ts";
 
 const test = suite("docs/blocks");
 
-/** What is wrong with a block; undefined: nothing. */
+/** Returns what is wrong with a block, or undefined if nothing is. */
 type Judge = (block: Block) => string | undefined;
 
 const judges: Readonly<Record<string, Judge>> = {
-  // Each command has a place where it is run: the tests below, and those that run them.
+  // Commands are not judged here: docs/places.ts names, for each, the test that runs it.
   sh: () => undefined,
   text: printed,
   yaml: configured,
-  // Files of other projects, in which ours is a part.
+  // Files of other projects, which contain a part about watchkeeper.
   "yaml foreign": isYaml,
   json: answered,
   promql: asked,
@@ -89,7 +92,7 @@ test("a block is read to its end, a command without its comment, and in quotes n
   assert.is(block?.text.split("\n").length, 5);
 });
 
-/** Pages whose printed words are compared with what is printed, by the test that prints it. */
+/** Pages with examples of output, and the test that compares these examples with the real output. */
 const printedBy: Readonly<Record<string, string>> = {
   "README.md": "test/processes/demo/incidents/pages.test.ts",
   "docs/incidents/": "test/processes/demo/incidents/pages.test.ts",
@@ -97,7 +100,7 @@ const printedBy: Readonly<Record<string, string>> = {
 };
 
 function printed({ page, text }: Block): string | undefined {
-  // test/incidents/whole/runbooks.test.ts compares these.
+  // test/incidents/whole/runbooks.test.ts compares the runbooks' examples.
   if (page.startsWith("docs/runbooks/")) return undefined;
   if (page !== "docs/cli.md") {
     const [, file = ""] = Object.entries(printedBy).find(([start]) => page.startsWith(start)) ?? [];
@@ -108,13 +111,13 @@ function printed({ page, text }: Block): string | undefined {
   return helpOf(name, commands[name]).startsWith(`usage: ${text}`) ? undefined : "--help says something else";
 }
 
-/** Whole configurations, parts of one, what Prometheus reads, and objects of Kubernetes. */
+/** Judges a YAML block: a whole configuration, a part of one, a Prometheus configuration, or Kubernetes objects. */
 function configured(block: Block): string | undefined {
   const { page, text } = block;
   if (isManifest(block)) return shaped(text);
   const said = parse(text) as Record<string, unknown>;
   if (said["scrape_configs"] !== undefined) return scraped(said["scrape_configs"]);
-  // A part stands in place of the same part of a whole one.
+  // A part replaces the same part of a complete sample configuration.
   const whole = parse(readFileSync("config/static.yaml", "utf8")) as Record<string, unknown>;
   const isWhole = said["kind"] === "WatchkeeperConfiguration";
   const config = parseConfig(isWhole ? text : stringify({ ...whole, ...said }), page);
@@ -125,7 +128,10 @@ function isYaml({ text }: Block): string | undefined {
   return parse(text) === null ? "no content" : undefined;
 }
 
-/** As far as that can be said without an apiserver, which takes them in a dry run in test/real/docs.test.ts. */
+/**
+ * Checks Kubernetes objects as far as that is possible without an apiserver. test/real/docs.test.ts has an apiserver
+ * check them in a dry run.
+ */
 function shaped(text: string): string | undefined {
   const objects = parseAllDocuments(text).map((one) => one.toJS() as Manifest);
   const odd = objects.filter(({ apiVersion, kind, metadata }) => !apiVersion || !kind || !metadata?.name);
@@ -140,11 +146,14 @@ type Manifest = {
 
 function scraped(jobs: unknown): string | undefined {
   const [job] = jobs as readonly { readonly job_name?: string }[];
-  // The rules look for it.
+  // The alert rules select the job by this name.
   return job?.job_name === "watchkeeper" ? undefined : "no job of the name that the alerts look for";
 }
 
-/** An answer of the JSON API: of the kind that it says, or that the heading before it says. Nothing missing, nothing too many. */
+/**
+ * Judges an example response of the JSON API: it has to match, without missing or additional fields, the schema of its
+ * `kind` or, if it has no `kind`, the schema that the heading above the block names.
+ */
 function answered({ page, line, text }: Block): string | undefined {
   const answer = JSON.parse(text) as { readonly kind?: string };
   if (answer.kind?.endsWith("List")) return listed(answer);
@@ -156,7 +165,7 @@ function answered({ page, line, text }: Block): string | undefined {
   ajv.addSchema({ $id: "https://here/", components: { schemas } });
   const validate = ajv.getSchema(`https://here/#/components/schemas/${name}`);
   if (validate === undefined) return `no schema of the name "${name}"`;
-  // "..." is a time, or an omitted part.
+  // In an example, "..." stands for a time or an omitted part.
   return validate(answer) === true ? undefined : `${name}: ${ajv.errorsText(validate.errors)}`;
 }
 
@@ -172,14 +181,17 @@ function singular(word: string): string {
   );
 }
 
-/** Every metric in a query is one of the proxy's. Whether it can be read is for promtool: test/real/docs.test.ts. */
+/**
+ * Checks that each metric in a query is one of the proxy's. test/real/docs.test.ts checks with promtool that the query
+ * is valid.
+ */
 function asked({ text }: Block): string | undefined {
   const ours = new Set([...metricsPage().matchAll(/`(watchkeeper_\w+)`/g)].map(([, name]) => name));
   const foreign = [...text.matchAll(/\bwatchkeeper_\w+/g)].filter(([name]) => !ours.has(name));
   return foreign.length === 0 ? undefined : `no metric of ours: ${foreign.join()}`;
 }
 
-/** A chart as mermaid reads it: each line joins nodes, or begins or ends a group. */
+/** Judges a Mermaid flowchart: each line must connect nodes, or begin or end a group. */
 function drawn({ text }: Block): string | undefined {
   const node = String.raw`\w+(\["[^"]*"\])?`;
   const arrow = String.raw`(-->|-\.->|--( "[^"]*"|( \w+)+) -->|== "[^"]*" ==>)`;

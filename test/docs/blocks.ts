@@ -1,16 +1,22 @@
-/** The blocks of code on the pages that users read, each of the kind that its fence names; and the commands in those of the shell. */
+/**
+ * The code blocks on the pages that users read, each with the kind that its fence names, and the commands in the shell
+ * blocks.
+ */
 import { globSync, readFileSync } from "node:fs";
 
 export type Block = {
   readonly page: string;
-  /** Of the first line inside. */
+  /** The line number of the block's first line after the fence. */
   readonly line: number;
-  /** The word behind the fence; "" where there is none. */
+  /** The info string after the opening fence, or "" if it has none. */
   readonly kind: string;
   readonly text: string;
 };
 
-/** One command of a block: as it stands there, without its comment, and with the lines that a backslash joins. */
+/**
+ * One command of a block, as the page shows it, without its comment. Lines that end with a backslash are joined to the
+ * next.
+ */
 export type PageCommand = { readonly page: string; readonly line: number; readonly text: string };
 
 const pages = globSync("{README.md,CONTRIBUTING.md,{docs,deploy,config}/**/*.md}").toSorted();
@@ -27,12 +33,12 @@ export function blocksOf(page: string): readonly Block[] {
 
 export const blocks: readonly Block[] = pages.flatMap((page) => blocksOf(page));
 
-/** Objects of Kubernetes, of which a page may show several in one block. */
+/** True if the block contains Kubernetes objects. A block may contain several. */
 export function isManifest({ kind, text }: Block): boolean {
   return kind === "yaml" && /^apiVersion: (?!watchkeeper\.dev\/)/m.test(text);
 }
 
-/** Lines that Markdown takes for code because of their indent alone, which have no kind. */
+/** Returns lines that Markdown takes for code only because of their indentation. They have no kind. */
 export function indented(): readonly string[] {
   return pages.flatMap((page) => {
     const prose = readFileSync(page, "utf8").replaceAll(/^ *```[^]*?^ *```$/gm, "```");
@@ -40,7 +46,7 @@ export function indented(): readonly string[] {
   });
 }
 
-/** Of every block of the shell, in the order of the pages. */
+/** The commands of all shell blocks, in the order of the pages. */
 export const pageCommands: readonly PageCommand[] = blocks
   .filter(({ kind }) => kind === "sh")
   .flatMap((block) => commandsOf(block));
@@ -61,7 +67,9 @@ export function commandsOf({ page, line, text }: Block): readonly PageCommand[] 
   return found;
 }
 
-/** A line without its comment, one command for each side of "&&"; what stands in quotes is not looked into. */
+/**
+ * Removes the comment of a line, and splits the line into commands at each "&&". Does not split or cut inside quotes.
+ */
 function parted(line: string): readonly string[] {
   let quote = "";
   let from = 0;

@@ -1,24 +1,27 @@
 /**
- * Where each command of the pages is run for real. Everything is run somewhere, but for what this table names with a reason;
- * what a machine without systemd, a registry or nodes cannot do names the test that shows the same instead.
+ * Names, for each command on the pages, the test that runs it. A command that no test runs is listed with a reason. If
+ * this machine cannot run it, because it has no systemd, registry or nodes, the entry also names a test that shows the
+ * same.
  */
 import type { PageCommand } from "./blocks.ts";
 
 export type Place =
-  /** test/processes/docs/commands.test.ts, which expects this exit code, or one of them; 0 where none is said. */
+  /** Run by test/processes/docs/commands.test.ts, which expects one of these exit codes. Default: 0. */
   | { readonly run: "here"; readonly codes?: readonly number[] }
-  /** The same: it goes on until a signal ends it, and has to say this before. */
+  /** Run by the same test. The command runs until a signal ends it, and must print this before. */
   | { readonly run: "endless"; readonly says: RegExp }
-  /** Said by the command before it, word for word; "…" stands for what is new each time. */
+  /**
+   * The previous command's output contains this command literally. "…" stands for a part that is different each time.
+   */
   | { readonly run: "said" }
-  /** test/processes/demo/incidents/pages.test.ts: stories, which take half a minute each. */
+  /** Run by test/processes/demo/incidents/pages.test.ts: stories, which take half a minute each. */
   | { readonly run: "story" }
-  /** test/real/docs.test.ts, on a real apiserver. */
+  /** Run by test/real/docs.test.ts, on a real apiserver. */
   | { readonly run: "cluster"; readonly codes?: readonly number[] }
   | {
       readonly run: "nowhere";
       readonly because: string;
-      /** The test that does the same: its file, and a part of its text. */
+      /** The test that shows the same: its file, and a part of that file's text. */
       readonly shownBy?: readonly [file: string, text: string];
     };
 
@@ -27,7 +30,7 @@ type Rule = readonly [command: RegExp, place: Place];
 const pack = "test/processes/long/pack.test.ts";
 const nodesOwn = "asks a node of the reader's, by the node's own programs: nothing of ours is in it";
 
-/** The first that fits counts. */
+/** The first rule whose pattern matches a command applies. */
 export const rules: readonly Rule[] = [
   [
     /^npm ci$/,
@@ -153,8 +156,7 @@ export const rules: readonly Rule[] = [
   [/^(ssh|journalctl|top) /, { run: "nowhere", because: nodesOwn }],
   [/^npm start$|^kubectl --kubeconfig …|^watchkeeper incident /, { run: "story" }],
   [/^export KUBECONFIG=/, { run: "said" }],
-  // Whether one of the nodes there has the address is the reader's to see.
-  // The cluster of the tests has no aggregated API, so the object is not found.
+  // Exit code 1: the test cluster has no aggregated API, so the APIService is not found, and no node has the address.
   [/^kubectl get apiservice /, { run: "cluster", codes: [0, 1] }],
   [/^kubectl .*\| grep -wF ADDRESS/, { run: "cluster", codes: [0, 1] }],
   [/^(kubectl|helm) |\| kubectl apply/, { run: "cluster" }],
@@ -163,11 +165,11 @@ export const rules: readonly Rule[] = [
   [/^watchkeeper tap .*\| jq/, { run: "endless", says: /^"\/.+"$/m }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) tap(?!.* --for)/, { run: "endless", says: /request\.ended/ }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
-  // An incident is active there.
+  // An incident is active in this setting, so the exit code is 1.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status( --all-replicas)?$/, { run: "here", codes: [1] }],
-  // Limits are numbered in the order in which all pages set them.
+  // Limits are numbered, and the numbers depend on how many limits the pages have set before.
   [/^watchkeeper unlimit /, { run: "here", codes: [0, 1] }],
-  // No server listens there, or it is not a Linux with that file.
+  // Exit code 1 or 2: not every Linux has that file, and other systems do not.
   [/^grep -s \. \/sys/, { run: "here", codes: [0, 1, 2] }],
   [
     /^(watchkeeper|node|source|install|curl|(timeout 5 )?openssl|ss) |^source <\(watchkeeper /,
@@ -179,7 +181,7 @@ export function ruleOf({ text }: PageCommand): Rule | undefined {
   return rules.find(([command]) => command.test(text));
 }
 
-/** Of a command without a place, that it has none. */
+/** Returns the command's place. Throws if it has none. */
 export function placeOf(command: PageCommand): Place {
   const [, place] = ruleOf(command) ?? [];
   if (place === undefined)

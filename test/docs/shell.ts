@@ -1,6 +1,6 @@
 /**
- * A folder in which commands of a page are run as its reader would run them: the repository's files are there, `watchkeeper` is
- * on the PATH, and what a page writes to /etc, /run or /usr/bin goes into the folder.
+ * A folder in which a page's commands run as its reader would run them. The repository's files are in the folder, and
+ * `watchkeeper` is on the PATH. What a command writes to /etc, /run or /usr/bin goes into the folder instead.
  */
 import { type ChildProcess, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
@@ -10,7 +10,7 @@ import { delimiter, join, resolve } from "node:path";
 export type Words = readonly (readonly [said: RegExp, meant: string])[];
 export type ShellSaid = { readonly code: number | string; readonly text: string };
 
-/** Longer than any command that is run to its end takes, on a machine that does much else. */
+/** Maximum run time, in ms, of a command that ends by itself. No command takes so long, even on a busy machine. */
 const endsWithinMs = 120_000;
 
 export class Shell {
@@ -19,12 +19,13 @@ export class Shell {
   readonly #env: NodeJS.ProcessEnv;
   readonly #running = new Set<ChildProcess>();
 
-  /** `words` are what a reader puts in place of what a page says: addresses, names. */
+  /** `words`: replacements for placeholders and addresses on the page, as a reader would make them. */
   constructor(words: Words = [], env: NodeJS.ProcessEnv = {}) {
     this.#words = words;
     const repository = readdirSync(".").filter((name) => !name.startsWith(".") && !name.endsWith(".tgz"));
     for (const name of repository) symlinkSync(resolve(name), join(this.folder, name));
-    // As they are on whichever machine a page is for; `own` instead of `bin`, which is the repository's.
+    // Creates the folders that every machine has. `watchkeeper` lies in `own`, because `bin` is a link to the
+    // repository's folder.
     for (const path of ["own", "etc/kubernetes/manifests", "etc/systemd/system"])
       mkdirSync(join(this.folder, path), { recursive: true });
     mkdirSync(join(this.folder, ".config/fish/completions"), { recursive: true });
@@ -35,7 +36,7 @@ export class Shell {
     this.#env = { ...process.env, HOME: this.folder, KUBECONFIG: "", ...env, PATH: path };
   }
 
-  /** To its end. */
+  /** Runs the command to its end. */
   async run(text: string): Promise<ShellSaid> {
     const started = this.start(text);
     const timer = setTimeout(() => started.signal("SIGKILL"), endsWithinMs);
@@ -47,7 +48,7 @@ export class Shell {
   start(text: string): StartedCommand {
     const meant = this.#words.reduce((said, [from, to]) => said.replaceAll(from, to), text);
     const here = meant.replaceAll(/(?<=^|[\s(>])\/(etc|run|usr\/bin)\//g, `${this.folder}/$1/`);
-    // A group of its own, so that a signal reaches all of a pipe.
+    // The command gets a process group of its own, so that a signal reaches all processes of a pipeline.
     const child = spawn("bash", ["-o", "pipefail", "-c", here], {
       cwd: this.folder,
       env: this.#env,
@@ -66,12 +67,15 @@ export class Shell {
 }
 
 export type StartedCommand = {
-  /** All that it has said so far, on both outputs. */
+  /** Returns all that the command has written so far to stdout and stderr. */
   text(): string;
-  /** True as soon as what it said matches; false when it has ended, or so much time is over. */
+  /**
+   * Resolves to true as soon as the output matches the pattern. Resolves to false if the command ends before that, or
+   * after `withinMs`.
+   */
   says(pattern: RegExp, withinMs?: number): Promise<boolean>;
   signal(signal: NodeJS.Signals): void;
-  /** Its exit code, or the signal that ended it. */
+  /** Resolves to the command's exit code, or to the signal that ended it. */
   readonly ended: Promise<number | string>;
 };
 
@@ -104,6 +108,6 @@ function signalGroup({ pid }: ChildProcess, signal: NodeJS.Signals): void {
   try {
     if (pid !== undefined) process.kill(-pid, signal);
   } catch {
-    // it has ended
+    // the process has already ended
   }
 }

@@ -1,6 +1,7 @@
 /**
- * What the pages' commands ask: a proxy before two embedded apiservers, cp-1 and cp-2, with a client that watches and holds a
- * lock, and with something wrong: cp-2's loopback certificate ends soon.
+ * A stage is the setting in which the pages' commands are run: a proxy in front of two embedded apiservers, cp-1 and
+ * cp-2, and a client that watches and holds a lock. To have an incident to show, cp-2's loopback certificate
+ * expires soon.
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -67,7 +68,7 @@ export class Stage {
     const file = files.writeConfig(embeddedAt(ports), 0);
     const text = readFileSync(file, "utf8")
       .replaceAll("name: apiserver-", "name: cp-")
-      // So that `tap` has something to tell.
+      // Logs all requests, so that `tap` has something to show.
       .replace("format: Text", "format: Text\n  accessLog: All");
     writeFileSync(file, text);
     const config = parseConfig(text, file);
@@ -79,7 +80,7 @@ export class Stage {
     return stage;
   }
 
-  /** What a reader puts in place of what stands on a page. */
+  /** What a reader would write in place of the placeholders and addresses on a page. */
   get words(): Words {
     return [
       [/(HOST|127\.0\.0\.1):7481/g, this.#running.adminAddress],
@@ -87,12 +88,12 @@ export class Stage {
       [/get clients ADDRESS\b/g, "get clients 127.0.0.1"],
       [/\bADDRESS\b/g, `127.0.0.1:${this.#ports[0]}`],
       [/\bFILE$/g, this.#configFile],
-      // Of this stage, and as long as it needs to be.
+      // Incident 1 exists on this stage, and one second of waiting is enough.
       [/explain 42$/g, "explain 1"],
       [/explain [A-Za-z][A-Za-z-]+$/g, "explain loopback-certificate-expiring"],
       [/:PORT$/g, `:${this.#ports[0]}`],
       [/--for 60$/g, "--for 1"],
-      // Before a person it writes each line at once.
+      // On a terminal, jq writes each line at once. In the test it needs --unbuffered for that.
       [/\| jq \.URI$/g, "| jq --unbuffered .URI"],
     ];
   }
@@ -101,7 +102,10 @@ export class Stage {
     return { WATCHKEEPER_ADMIN: this.#running.apiAddress, KUBECONFIG: this.kubeconfig };
   }
 
-  /** Puts into a shell's folder what a reader has: kubeadm's certificates, an old haproxy.cfg, a workload. */
+  /**
+   * Writes into a shell's folder the files that a reader has: kubeadm's certificates, an old haproxy.cfg, and a
+   * workload.
+   */
   furnish(folder: string): void {
     const pki = join(folder, "etc/kubernetes/pki");
     mkdirSync(pki, { recursive: true });
@@ -117,7 +121,10 @@ export class Stage {
     for (const name of ["app.yaml", "deployment.yaml"]) writeFileSync(join(folder, name), app);
   }
 
-  /** Configurations that a command has written into the folder: their addresses and paths become those of here. */
+  /**
+   * Replaces the addresses and paths in the configurations that a command has written into the folder by those of this
+   * stage.
+   */
   localize(folder: string): void {
     const places = [folder, join(folder, "etc/watchkeeper")].filter((place) => existsSync(place));
     const files = places.flatMap((place) => readdirSync(place).map((name) => join(place, name)));
@@ -145,7 +152,10 @@ export class Stage {
     return `https://127.0.0.1:${this.#ports[(number - 1) % this.#ports.length]}`;
   }
 
-  /** Until both are ready and the certificate has been looked at, so that every command has something to show. */
+  /**
+   * Starts the client. Waits until both backends are ready and the incident about the certificate is active, so that
+   * every command has something to show.
+   */
   async #begin(): Promise<void> {
     const spec = {
       holderIdentity: "manager-0_1",

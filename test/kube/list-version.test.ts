@@ -9,7 +9,10 @@ const test = suite("kube/list-version");
 const json = "application/json";
 const protobuf = "application/vnd.kubernetes.protobuf";
 
-/** What is read of it, whole and in pieces of every size that matters. */
+/**
+ * Returns the version that is read from the body. Reads the body whole and in pieces of several sizes, and checks that
+ * each gives the same version.
+ */
 function read(type: string, body: Buffer | string, encoding = ""): string {
   const bytes = Buffer.from(body);
   const versions = [1, 7, 100, 511, 512, 513, bytes.length].map((size) => {

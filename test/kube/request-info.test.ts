@@ -7,7 +7,10 @@ import { methods, targets } from "../support/targets.ts";
 
 const test = suite("kube/request-info");
 
-/** kind verb group/version namespace resource name subresource, with - for nothing. */
+/**
+ * Returns kind, verb, group/version, namespace, resource, name and subresource, separated by spaces. "-" stands for an
+ * empty part.
+ */
 function told(method: string, target: string): string {
   const info = classify(method, target);
   const words = [info.kind, info.verb, `${info.group}/${info.version}`, info.namespace, info.resource];
@@ -109,8 +112,8 @@ test("64 KiB of anything take less than five milliseconds (A59)", () => {
       classify("GET", target);
       return performance.now() - started;
     });
-    // The fastest of many, and five times what is usual: the machine that runs the tests is shared. Work that grew with
-    // the square of the length would take seconds.
+    // Judges the fastest of many runs, and permits five times the usual time, because other processes use this machine.
+    // If the time grew with the square of the length, it would be seconds.
     assert.ok(Math.min(...times) < 5, `${target.slice(0, 40)} took ${Math.min(...times)} ms`);
   }
 });

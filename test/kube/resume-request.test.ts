@@ -17,14 +17,14 @@ const test = suite("kube/resume-request");
 
 const at42 = { version: "42", hasBookmarks: true, ageMs: 0, leftMs: 300_000 };
 
-/** Golden: the client's target, and the proxy's (row 14). */
+/** The target that the client sent, and the target that the proxy has to send to resume this watch. */
 const targets: readonly (readonly [string, string])[] = [
   // client-go's reflector
   [
     "/api/v1/pods?allowWatchBookmarks=true&resourceVersion=7&timeout=5m0s&timeoutSeconds=300&watch=true",
     "/api/v1/pods?timeout=5m0s&watch=true&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // watch-list
+  // A WatchList request.
   [
     "/apis/apps/v1/deployments?allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&sendInitialEvents=true&watch=true",
     "/apis/apps/v1/deployments?watch=true&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
@@ -34,22 +34,22 @@ const targets: readonly (readonly [string, string])[] = [
     "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx&limit=500&resourceVersion=7&watch=true",
     "/api/v1/namespaces/a/pods?fieldSelector=metadata.name%3Dx&watch=true&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // selectors and spellings stay as they are
+  // Selectors and their percent-encoding stay as they are.
   [
     "/api/v1/pods?labelSelector=a+in+%28b%2Cc%29&&watch&labelSelector=d",
     "/api/v1/pods?labelSelector=a+in+%28b%2Cc%29&watch&labelSelector=d&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // all occurrences go, however they are spelled
+  // All occurrences of resourceVersion are removed, however they are percent-encoded.
   [
     "/x?resourceVersion=1&resource%56ersion=2&watch=1&resourceVersion&continue=x&limit=",
     "/x?watch=1&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // what the apiserver skips does no harm
+  // Parameters that the apiserver ignores stay, and do no harm.
   [
     "/x?resourceVersion=1;a&watch=1&%zz=1&resourceversion=3",
     "/x?resourceVersion=1;a&watch=1&%zz=1&resourceversion=3&resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300",
   ],
-  // the deprecated form
+  // The deprecated path with /watch/.
   ["/api/v1/watch/pods", "/api/v1/watch/pods?resourceVersion=42&allowWatchBookmarks=true&timeoutSeconds=300"],
   [
     "/api/v1/watch/pods?",

@@ -19,7 +19,7 @@ type More = {
   readonly record?: Partial<LeaseRecord>;
 };
 
-/** Leases, and a word for each renewal: caller, holder, time. */
+/** Returns the leases, and a function that records one renewal: by which caller, for which holder, and when. */
 function scene() {
   const leases = new Leases();
   const renew = (

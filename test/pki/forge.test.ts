@@ -11,13 +11,14 @@ test("a tree is sealed by an EC key that forge itself could not hold", async () 
   const tree = publicKeyOf(forge, publicKey);
   const pem = sealed(forge, { type: "THING", tree, signer: privateKey });
   assert.match(pem, /^-----BEGIN THING-----\n/);
-  // {tree, algorithm, signature}: what stands before the last two is what was signed.
+  // The structure is {tree, algorithm, signature}, and the signature covers `tree`.
   const der = Buffer.from(pem.replaceAll(/-----.*-----|\s/g, ""), "base64");
   const spki = publicKey.export({ type: "spki", format: "der" });
   const at = der.indexOf(spki);
   assert.ok(at > 0 && at <= 4);
   const rest = der.subarray(at + spki.length);
-  // AlgorithmIdentifier takes 12 bytes; a bit string's head three, the last of them for unused bits.
+  // Skips the AlgorithmIdentifier, which takes 12 bytes, and the head of the bit string, which takes three: the last of
+  // them counts unused bits.
   assert.ok(verify("sha256", spki, publicKey, rest.subarray(12 + 3)));
 });
 

@@ -5,7 +5,7 @@ import { docsPage } from "../../src/program/docs.ts";
 
 const test = suite("program/docs");
 
-/** What users without the repository may see: code that prints, samples of the configuration, and manifests. */
+/** Files whose content users without the repository see: code that prints, sample configurations, and manifests. */
 const files = globSync([
   "src/**/*.{ts,js,html}",
   "config/*.yaml",
@@ -13,7 +13,7 @@ const files = globSync([
   "deploy/**/*.{yaml,txt,tpl,json}",
 ]).filter((file) => !file.endsWith(".d.ts"));
 
-/** Returns the lines of a file with its comments removed, as far as they are comments of code and not of a sample. */
+/** Returns the lines of a file. Removes the comments of code, but not those of sample configurations. */
 function printedLines(file: string): readonly string[] {
   const text = readFileSync(file, "utf8");
   if (!/\.[tj]s$/.test(file)) return text.split("\n");

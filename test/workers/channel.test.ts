@@ -10,7 +10,7 @@ const test = suite("workers/channel");
 
 type End = { readonly channel: Channel; readonly got: JsonRecord[]; readonly breaches: string[] };
 
-/** A channel whose stream the test plays. */
+/** Returns one end of a channel. The test writes to its stream. */
 function played(stream: Duplex, isKnown: (message: JsonRecord) => boolean = () => true): End {
   const got: JsonRecord[] = [];
   const breaches: string[] = [];

@@ -47,7 +47,7 @@ function at(processes: readonly PlayedWorker[], index: number): PlayedWorker {
   return process;
 }
 
-/** Passes a socket. Returns true once it was passed or closed. */
+/** Passes a socket to the pool. `hasLeft` becomes true when the pool has passed it on or closed it. */
 function pass(pool: WorkerPool): { readonly socket: Socket; hasLeft: boolean } {
   const passed = { socket: new Socket(), hasLeft: false };
   pool.pass("kube", passed.socket, () => {

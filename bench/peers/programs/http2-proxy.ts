@@ -1,4 +1,4 @@
-/** The naive proxy as the http2-proxy package's README builds it. */
+/** A naive proxy, built as the http2-proxy package's README shows. */
 import { readFileSync } from "node:fs";
 import { createSecureServer } from "node:http2";
 import { Agent, type RequestOptions, request } from "node:https";
@@ -17,7 +17,7 @@ server.on("request", (incoming, answer) => {
   const options = {
     hostname: "127.0.0.1",
     port: place.backendPort,
-    // Without an agent the package dials anew for every request.
+    // Without an agent, the package opens a new connection for every request.
     onReq: async (_: unknown, head: RequestOptions) => request({ ...head, agent }),
   };
   const proxied = proxy.web(incoming, answer, options);

@@ -1,4 +1,4 @@
-/** The naive proxy on node:http2's own streams: what a frame relay is measured against. */
+/** A naive proxy that uses node:http2's own streams, for comparison with a proxy that relays frames. */
 import { readFileSync } from "node:fs";
 import {
   type ClientHttp2Session,
@@ -20,7 +20,10 @@ const server = createSecureServer({
   settings,
 });
 
-/** Sharing a session between clients would need a scheduler for the backend's 100 streams: not the naive way. */
+/**
+ * Each client session has an upstream session of its own. Sharing one between clients would need a scheduler for the
+ * backend's 100 streams, which a naive proxy does not have.
+ */
 const pools = new WeakMap<ServerHttp2Session, ClientHttp2Session>();
 
 server.on("session", (session) => {
@@ -35,7 +38,7 @@ server.on("session", (session) => {
   session.on("error", () => upstream.destroy());
 });
 
-/** The library's own bookkeeping symbols are not fields. */
+/** Returns the header fields without the library's symbols, which are no fields. */
 function fieldsOf(head: IncomingHttpHeaders): OutgoingHttpHeaders {
   return Object.fromEntries(Object.entries(head));
 }

@@ -1,7 +1,9 @@
 /**
- * node plain.ts CONFIG: the proxy without observers. The cluster and its listeners are main.ts's own; no admin port
- * is open, nothing reads the journal (no log, metrics or incidents), and no ledger records callers or
- * leases. What stays are counters on the path itself: they are fields of what is there anyhow.
+ * node plain.ts CONFIG
+ *
+ * The proxy without observers. The cluster and its listeners are those of main.ts. No admin port is open, nothing reads
+ * the journal (no log, metrics or incidents), and no ledger records callers or leases. Counters on the data path stay,
+ * because they are fields of objects that exist anyway.
  */
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";

@@ -6,7 +6,7 @@ const test = suite("admin/api/fields");
 
 type Node = { readonly [key: string]: unknown };
 
-/** Every object of a schema, at any depth. */
+/** Returns every object schema in a schema, at any depth. */
 function objectsIn(node: unknown): Node[] {
   if (typeof node !== "object" || node === null) return [];
   const all = Object.values(node).flatMap(objectsIn);

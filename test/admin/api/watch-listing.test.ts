@@ -28,7 +28,7 @@ test("a watch is listed with its client, its backend and where it has been", asy
   assert.ok(backend === "a" || backend === "b");
 });
 
-/** Returns 50,000 open requests, every tenth of which is no watch. `visited` is called before each is read. */
+/** Returns 50,000 open requests, of which every tenth is no watch. Calls `visited` before each is read. */
 function manyLive(visited: (number: number) => void): readonly Exchange[] {
   const callers = Array.from(
     { length: 500 },
@@ -83,7 +83,7 @@ test("no loop turn looks at more than one slice of 50,000 watches: grouped, sear
     clock.turn();
     assert.is(await begun, expected);
     const most = Math.max(...Array.from(perTurn.values(), ({ size }) => size));
-    // The rows of the page are shown in the last turn, whichever turn had visited them.
+    // The last turn also reads the 50 rows of the page again, to show them, so it may exceed a slice by that number.
     assert.ok(most <= sliceLimits.sliceEntries + 50, `${most} in one turn`);
     assert.ok(perTurn.size >= 50_000 / sliceLimits.sliceEntries, `${perTurn.size} turns`);
   }
@@ -97,7 +97,7 @@ test("a watch that ends or begins between two slices changes neither the number 
   for (let count = 0; count < 3; count += 1) open();
   path.clock.advance(200);
   const slices = manualClock();
-  // Each entry takes a whole slice.
+  // On this clock, each entry takes as long as a whole slice.
   const clock = { ...slices, now: (): number => (slices.stall(sliceLimits.sliceMs), slices.now()) };
   const { exchanges } = path;
   assert.is([...exchanges.live].length, 3);

@@ -25,13 +25,13 @@ function specOf({ body }: Review): Spec {
   return "spec" in body && typeof body.spec === "object" && body.spec !== null ? body.spec : {};
 }
 
-/** A cluster that knows tokens that begin with "t-", and lets each do what `may` says. */
+/** A cluster that accepts tokens that begin with "t-", and permits their users what `may` permits. */
 class Cluster {
   readonly asked: string[] = [];
   may = (user: string, verb: string, _path: string): boolean => user === "t-operator" || verb === "get";
   nameOf = (token: string): string => token;
   failure: string | undefined;
-  /** Answers are held back until it is called. */
+  /** Sends the answers that have been held back since `hold`. */
   release: (() => void) | undefined;
   #held: Promise<void> | undefined;
 
@@ -75,7 +75,7 @@ function scene(pathPrefix?: string) {
       address: "10.0.0.7",
       ...more,
     });
-  /** The user's name, or the code. */
+  /** Returns the user's name if the request is permitted, and the status code otherwise. */
   const said = async (...args: Parameters<typeof ask>): Promise<string | number> => {
     const outcome = await ask(...args);
     return "status" in outcome ? outcome.status : outcome.username;
@@ -172,7 +172,7 @@ test("a token is asked about again after ten seconds, an access after five minut
   assert.is(await said("t-reader"), "t-reader");
   clock.advance(1);
   assert.is(await said("t-reader"), 403);
-  // A refused token is asked about again as well: it may have been made a moment ago.
+  // A refusal is cached only for so long, because the token may have been created a moment ago.
   cluster.asked.length = 0;
   await said("garbage");
   await said("garbage");
@@ -240,7 +240,7 @@ test("no token is in memory as it came, in what is kept or told", async () => {
   assert.not.match(JSON.stringify(told), "another-secret");
 });
 
-/** The texts under which anything is kept in a Map meanwhile. */
+/** Returns the string keys that are set in any Map while `run` runs. */
 async function keysOf(run: () => Promise<void>): Promise<string[]> {
   const keys: string[] = [];
   const { set } = Map.prototype;

@@ -51,7 +51,7 @@ class Listener {
     await within(10_000, word, look());
   }
 
-  /** The id that it would come back with. */
+  /** The last event's id, which a browser would send as Last-Event-ID when it reconnects. */
   get lastId(): string {
     return [...this.text.matchAll(/^id: (.+)$/gm)].at(-1)?.[1] ?? "";
   }

@@ -16,7 +16,7 @@ type Written = {
   readonly log: Log;
   readonly lines: string[];
   readonly clock: ManualClock;
-  /** What stdout does from now on. */
+  /** How stdout behaves from now on. */
   readonly out: { writableLength: number; reason: Error | undefined };
 };
 
@@ -265,7 +265,10 @@ test("a stopped log writes no more", () => {
   assert.is(lines.length, 0);
 });
 
-/** Writes 4,000 entries of 500 bytes to its stdout, while its loop turns; tells on stderr what became of it. */
+/**
+ * A program that writes 4,000 entries of 500 bytes to its stdout while its event loop keeps turning, and then reports
+ * on stderr how many lines the log has dropped.
+ */
 const child = `
   import { Log } from "./src/admin/events/log.ts";
   import { wallClock } from "./src/base/clock.ts";
@@ -300,7 +303,7 @@ test("a full disk, a reader that is gone and one that reads nothing neither end 
   assert.match(await aliveWith("pipe"), /^alive [1-9]\d* exit 0$/, "no process reads");
   assert.match(await aliveWith("closed"), /^alive [1-9]\d* exit 0$/, "EPIPE");
   if (existsSync("/dev/full"))
-    // A line that reports dropped lines may be among them.
+    // The count may exceed 4,000, because lines that report dropped lines may themselves be dropped.
     assert.match(await aliveWith(openSync("/dev/full", "w")), /^alive 40\d\d exit 0$/, "ENOSPC");
 });
 

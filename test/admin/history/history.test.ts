@@ -76,7 +76,7 @@ test("watches are counted where they are, and their moves in the step in which t
   history.stop();
 });
 
-/** A history of backends without requests, which needs no connections. */
+/** A history of a cluster whose backends get no requests and need no connections. */
 type Backends = ReturnType<RecordedCluster["backends"]>;
 type Quiet = { readonly history: History; readonly clock: ManualClock; present: readonly string[] };
 
@@ -120,7 +120,7 @@ test("backends that come and go take no more memory than the most that a cluster
   const { history, clock } = scene;
   const kept = async (): Promise<string[]> => {
     const reading = read(history, 1e6);
-    // So many series take two slices.
+    // The answer has so many series that it takes two slices of work.
     clock.advance(1);
     return (await reading).backends.map(({ name }) => name);
   };

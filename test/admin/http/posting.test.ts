@@ -77,7 +77,7 @@ test("a page of another origin changes nothing, whatever it makes the browser se
     { ...own, origin: "https://127.0.0.1:1" },
     { ...own, "sec-fetch-site": "cross-site" },
     { ...own, "sec-fetch-site": "same-site" },
-    // What a form may send without being asked for leave.
+    // Content types that an HTML form of another origin may send without a CORS preflight.
     { "content-type": "application/x-www-form-urlencoded" },
     { ...own, "content-type": "text/plain" },
     { ...own, "content-type": "" },

@@ -6,7 +6,7 @@ import { ReplyQueue } from "../../../src/admin/http/reply-queue.ts";
 
 const test = suite("admin/http/reply-queue");
 
-/** A route whose replies wait for `answer`, and the queries that it has begun to answer. */
+/** Returns a route that answers a query only when `answer` is called, and the queries that it has begun to answer. */
 function slowRoute(queue: ReplyQueue) {
   const begun: string[] = [];
   const waiting: ((reply: Reply) => void)[] = [];

@@ -46,7 +46,7 @@ function backend(
   };
 }
 
-/** The rows of a metric of a process, after these entries. */
+/** Writes the entries to the journal of a process. Returns the samples of one of its metrics. */
 function rows(name: string, process: Partial<Process>, ...entries: readonly Entry[]): readonly Sample[] {
   const journal = new Journal(manualClock());
   const all = new Metrics(journal, processWith(process));
@@ -54,7 +54,7 @@ function rows(name: string, process: Partial<Process>, ...entries: readonly Entr
   return all.read(name);
 }
 
-/** The same of its only cluster. */
+/** Returns the samples of one metric of a process with one cluster. */
 function of(name: string, path: Partial<LiveCluster["path"]>): readonly Sample[] {
   return rows(name, { clusters: () => [clusterWith({ path })] });
 }

@@ -15,7 +15,7 @@ import { clusterWith, processWith } from "../../support/metrics.ts";
 const test = suite("admin/metrics/open-metrics");
 
 const openMetrics = "application/openmetrics-text";
-/** Prometheus 2.42, Prometheus 3, curl, a browser, and clients that ask for one format. */
+/** The Accept fields of Prometheus 2.42, Prometheus 3, curl, a browser, and clients that accept only one format. */
 const accepts: readonly (readonly [accept: string, isOpen: boolean])[] = [
   [
     `${openMetrics};version=1.0.0,${openMetrics};version=0.0.1;q=0.75,text/plain;version=0.0.4;q=0.5,*/*;q=0.1`,
@@ -83,7 +83,7 @@ test("a label that looks like an exemplar stays as it is", () => {
 
 const auditId = "0d6b2ff9-9f1a-4d6c-a3c1-000000000001";
 
-/** A whole scrape of a process that has answered a request. */
+/** Returns the text of a scrape from a process that has answered one request. */
 function scrape(): Promise<string> {
   const { exchanges } = clusterWith().path;
   const durations = new Map([["list", new Histogram([0.5, 1])]]);

@@ -17,7 +17,10 @@ function seriesIn(text: string): string[] {
   return text.split("\n").filter((line) => line !== "" && !line.startsWith("#"));
 }
 
-/** As many rows as a hostile world can make, each with labels of its own, with a number of backends. */
+/**
+ * Returns a process that has `count` rows of each kind, each row with different labels, and `backendCount` backends.
+ * This is as much as hostile clients can create.
+ */
 function flood(count: number, backendCount = count): Process {
   const names = Array.from({ length: count }, (_, index) => `\n"\\{x="${index}`);
   const { backends, exchanges, caches } = clusterWith().path;
@@ -147,7 +150,7 @@ test("the journal is counted", async () => {
   assert.match(await all.text(), 'watchkeeper_internal_errors_total{scope="session"} 1');
 });
 
-/** A cluster that has answered so many lists. */
+/** Returns a cluster that has answered `count` LIST requests. */
 function answered(label: string, count: number): LiveCluster {
   const durations = new Map([["list", new Histogram(requestBounds)]]);
   for (let times = 0; times < count; times++) durations.get("list")?.observe(0.1);

@@ -42,7 +42,7 @@ test("every label that a rule filters by is one of its metric's", () => {
   }
 });
 
-/** Every upgrade has this incident for some minutes, and requests are answered. */
+/** Incidents that every upgrade causes for some minutes while requests are still answered. */
 const expected = new Set(["backend-api-missing"]);
 
 test("every kind of incident but those of an upgrade has its alert", () => {
@@ -66,7 +66,7 @@ test("an incident has the severity of its alert", () => {
     for (const kind of kinds) assert.is(incidentKinds[kind].severity, severity, `${name}: ${kind}`);
 });
 
-/** `absent` has no labels, and means all instances. */
+/** `absent` returns no labels, because it is about all instances. */
 test("no alert is about one instance, and each waits before it fires", () => {
   for (const { name, expr, holds, by } of alerts) {
     assert.match(expr, /\b(sum|count|min|max) by \(cluster/, name);

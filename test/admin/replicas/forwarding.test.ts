@@ -14,7 +14,7 @@ const test = suite("admin/replicas/forwarding");
 
 type Sent = ReplicaRequest & { readonly to: string };
 
-/** The paths of an API, as createApi has them. */
+/** Routes with some of the paths of the real API. */
 const api: Routes = (path) =>
   /^\/api\/v1\/(watches|stats|replicas|incidents\/[^/]+|)$/.test(path) ? () => jsonReply(200, {}) : undefined;
 

@@ -25,7 +25,7 @@ function scene(port: number, isShared = false, host = "127.0.0.1") {
 function statusOf(address: string, host: string | string[]): Promise<number | undefined> {
   const { promise, resolve } = Promise.withResolvers<number | undefined>();
   const port = Number(address.split(":").at(-1));
-  // Two of them only in raw form.
+  // Node sends two Host fields only if the header is given as a raw list.
   const headers = [host].flat().flatMap((one) => ["Host", one]);
   request({ port, host: "127.0.0.1", path: "/x", headers, agent: false }, (response) => {
     response.resume();

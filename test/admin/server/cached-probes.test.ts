@@ -12,7 +12,7 @@ const test = suite("admin/server/cached-probes");
 const well: readonly Check[] = [{ name: "ping", ok: true }];
 const ill: readonly Check[] = [{ name: "ping", ok: false }];
 
-/** A loop that answers when it is told to. */
+/** Sets up cached probes in front of a main loop that answers only when the test tells it to. */
 function scene(soon?: (run: () => void) => void) {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -105,7 +105,8 @@ test("metrics that take their time are no reason for a restart", async () => {
 });
 
 test("a process that was paused whole reads the loop's answer before it says that there is none", async () => {
-  // As in a turn of Node's loop: timers that are due, then the letters that lie there, then what was to be done soon.
+  // Simulates the order of a turn of Node's event loop: first the timers that are due, then the messages that have
+  // arrived, and then setImmediate.
   const { clock, owed, patient } = scene((run) => {
     owed[0]?.(ill);
     setImmediate(run);

@@ -1,4 +1,4 @@
-/** Clients that reach an admin port, with too many sockets or with too many requests at once. */
+/** Tests an admin port whose clients open too many sockets, or send too many requests at once. */
 import { connect, type Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -19,7 +19,7 @@ test.after.each(async () => {
   for (const admin of opened.splice(0)) await within(20_000, "the admin port to stop", admin.stop());
 });
 
-/** Scrapes wait until `serve` is called. */
+/** Starts an admin port on which scrapes wait until `serve` is called. */
 async function start() {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -42,7 +42,7 @@ async function start() {
   return { port, serve: () => resolve("a 1\n"), asked: () => scrapes };
 }
 
-/** What comes back until the end, of bytes that are sent at once. */
+/** Sends `text` at once. `told` returns all that comes back, and `end` resolves when the connection ends. */
 function raw(port: number, text: string): { readonly told: () => string; readonly end: Promise<void> } {
   const { promise, resolve } = Promise.withResolvers<void>();
   const socket = connect(port, "127.0.0.1", () => socket.write(text));

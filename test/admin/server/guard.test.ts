@@ -19,7 +19,7 @@ const test = suite("admin/server/guard");
 const text = (words: string) => () => ({ status: 200, type: "text/plain", text: words });
 const page: Routes = (path) => (path === "/" ? text("the page") : undefined);
 
-/** Knows "Bearer good", who may read. */
+/** Accepts only "Bearer good", and permits it only to read. */
 const authorization = {
   admit: ({ authorization: field, verb }: AccessRequest) => {
     if (field !== "Bearer good") return Promise.resolve(jsonReply(401, { message: "who?" }));
@@ -116,7 +116,7 @@ test("an authorizer that throws lets no client in", async () => {
   assert.match(await ask(port, "/api/v1/leases", { headers: good }), /^500 /);
 });
 
-/** A stream of events, and what its token is worth from now on. */
+/** Opens an event stream. `answers`: the status with which the stream's token is judged from now on. */
 async function streaming(): Promise<{
   readonly pass: (ms: number) => Promise<boolean>;
   answers: number;
@@ -148,7 +148,7 @@ async function streaming(): Promise<{
   response.on("data", () => {
     state.heard += 1;
   });
-  /** Beat by beat; each is heard, or ends the stream. */
+  /** Lets `ms` pass, one heartbeat at a time, and waits each time until the heartbeat arrives or the stream ends. */
   state.pass = async (ms) => {
     for (let passed = 0; passed < ms && state.isOpen; passed += adminLimits.eventBeatMs) {
       const before = state.heard;

@@ -16,7 +16,9 @@ const old: Settings = { address: { host: "::", port: 7480 } };
 const narrower: Settings = { address: { host: "127.0.0.1", port: 7480 } };
 const elsewhere: Settings = { address: { host: "::", port: 7499 } };
 
-/** A port of a machine on which only one socket may have a port number, and on which some numbers are taken. */
+/**
+ * Sets up a movable port on a simulated machine: each port number takes only one socket, and some numbers are in use.
+ */
 function scene() {
   const clock = manualClock();
   const journal = new Journal(clock);

@@ -1,4 +1,7 @@
-/** The thread by itself: what it asks, what it answers while the main thread does not, and what it does when it cannot listen. */
+/**
+ * Tests the probe thread by itself: what it asks the main thread, what it answers while the main thread does not
+ * respond, and what it does when it cannot listen.
+ */
 import { Worker } from "node:worker_threads";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

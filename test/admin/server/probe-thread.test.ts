@@ -1,4 +1,7 @@
-/** The port of metrics and probes beside a loop that is blocked in earnest, under attack, and after its thread has died. */
+/**
+ * Tests the port of metrics and probes with the real thread: while the main event loop is blocked, under attack, and
+ * after the thread has died.
+ */
 import { get } from "node:http";
 import { get as getTls } from "node:https";
 import { connect } from "node:net";
@@ -68,7 +71,7 @@ async function started(change: Change = {}) {
 const mortal = new URL("../../support/mortal-lookout.ts", import.meta.url);
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
 
-/** Looks again and again, for ten seconds. */
+/** Polls `isSo` every 50 ms, and fails after ten seconds. */
 async function until(isSo: () => boolean): Promise<void> {
   for (let left = 200; left > 0 && !isSo(); left -= 1) await pause(50);
   assert.ok(isSo());
@@ -105,7 +108,9 @@ test("it says what the proxy's own thread says", async () => {
   assert.ok((lookout.descriptor ?? 0) > 2, "a descriptor for a successor");
 });
 
-/** Asks six times in a row, from a thread of its own; with what came of it each time, and how long that took. */
+/**
+ * The program of a thread that sends six requests one after the other, and reports the status and the duration of each.
+ */
 const asking = `
   const { workerData, parentPort } = require("node:worker_threads");
   const times = [];
@@ -122,7 +127,10 @@ const asking = `
   parentPort.once("message", next);
   parentPort.postMessage("here");`;
 
-/** What is answered while this loop is blocked for a second; `first` is done before. */
+/**
+ * Calls `first`, blocks this event loop for a second, and returns what a client in another thread gets meanwhile: the
+ * status and the duration of each request.
+ */
 async function askedWhileBlocked(port: number, path: string, first: () => void): Promise<[number, number][]> {
   const asker = new Worker(asking, { eval: true, workerData: { port, path } });
   await within(20_000, "the asker", new Promise((resolve) => asker.once("message", resolve)));
@@ -186,7 +194,7 @@ test("64 sockets that ask for much and read nothing do not fill its heap", async
   const sockets = Array.from({ length: 64 }, (_, at) => {
     const socket = connect(port, "127.0.0.1");
     socket.on("error", () => {}).pause();
-    // Every fourth asks for more than it may.
+    // Every fourth client sends more requests than the limit permits.
     socket.write(at % 4 === 0 ? many.repeat(2000) : at % 4 === 1 ? many.repeat(4) : wide.repeat(4));
     return socket;
   });
@@ -235,7 +243,7 @@ test("a thread that the system does not give is a Failure, as is one that ends b
   if (barren instanceof Failure) assert.is(barren.message, "barren");
 });
 
-/** Asks for a path over TLS. Returns the status, the body, and the fingerprint of the certificate that was shown. */
+/** Sends a GET over TLS. Returns the status, the body, and the fingerprint of the server's certificate. */
 function askTls(port: number, path: string, token?: string): Promise<[number, string, string]> {
   const { promise, resolve, reject } = Promise.withResolvers<[number, string, string]>();
   const headers = token === undefined ? {} : { authorization: `Bearer ${token}` };

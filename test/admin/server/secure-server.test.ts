@@ -21,7 +21,7 @@ async function pairOf(host: string): Promise<ServingPair> {
   return pair;
 }
 
-/** The name on the certificate that a client gets, or why it gets none. */
+/** Returns the name in the certificate that a client receives, or the reason why it receives none. */
 async function shown(port: number): Promise<string> {
   const { authority } = await testPki();
   const { promise, resolve } = Promise.withResolvers<string>();

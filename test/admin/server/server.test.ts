@@ -70,7 +70,7 @@ function ask(port: number, path: string, method = "GET", headers = {}): Promise<
   return within(20_000, `${method} ${path}`, promise);
 }
 
-/** Sends raw bytes and resolves with all that comes back until the end. */
+/** Sends raw bytes. Resolves to all that comes back until the connection ends. */
 function raw(port: number, text: string): Promise<string> {
   const { promise, resolve } = Promise.withResolvers<string>();
   const socket = connect(port, "127.0.0.1", () => socket.write(text));

@@ -1,4 +1,4 @@
-/** The export of traces by the real thread and OpenTelemetry's SDK, to a collector of the test's own. */
+/** Tests the export of traces with the real thread and OpenTelemetry's SDK. The collector is this test's own. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { tracingLimits } from "../../../src/admin/tracing/limits.ts";

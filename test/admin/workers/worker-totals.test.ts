@@ -26,7 +26,7 @@ function pageOf(rows: readonly Row[]): Page {
   );
 }
 
-/** The page of all rows, and the page that the parent makes of the same rows in two workers. */
+/** Returns the page of all rows, and the page that the parent process merges from the same rows in two workers. */
 async function both(query: string): Promise<readonly [unknown, unknown]> {
   const rows = Array.from({ length: 57 }, (_none, at) => ({
     name: `row-${at % 10}`,

@@ -40,7 +40,7 @@ test.after.each(() => api.stop());
 const opened = (name: string): void =>
   journal.write({ kind: "upstream_connection.opened", backend: "a", connection: name });
 
-/** Writes until the screen shows it: a listener comes when it comes. */
+/** Writes entries until the screen shows one, because the time at which `tap` subscribes is unknown. */
 async function shownIn(screen: KeptScreen, word: string): Promise<void> {
   const look = async (): Promise<void> => {
     while (!screen.out.includes(word)) {

@@ -11,10 +11,13 @@ import { KeptScreen } from "../../support/api-server.ts";
 
 const test = suite("cli/client/top");
 let api: Admin;
-/** How often each list was asked for: each look finds more. */
+/** The number of polls by `top` so far. Each poll finds more requests than the previous one. */
 let looks = 0;
 
-/** Ten requests a second from one, none from the other, and one that came between two looks. */
+/**
+ * The list of clients at poll number `look`: `busy` sends ten requests a second, `idle` sends none, and `new` appears
+ * at the second poll.
+ */
 function listAt(look: number): object {
   const row = (agent: string, requests: number): object => ({ agent, client: "10.0.0.7", requests });
   const items = [row("busy", 1000 + 20 * look), row("idle", 90_000)];
@@ -47,7 +50,7 @@ test.before.each(async () => {
 
 test.after.each(() => api.stop());
 
-/** Waits for nothing; after `turns` the proxy is gone. */
+/** A clock that does not wait. After `turns` polls, the proxy stops. */
 function hasty(turns: number): Clock {
   return {
     ...wallClock,

@@ -1,4 +1,4 @@
-/** Generates docs/cli.md from the table of commands, and checks that it is current. */
+/** With --write, generates docs/cli.md from the table of commands. Without it, checks that the page is current. */
 import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

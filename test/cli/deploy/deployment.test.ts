@@ -1,4 +1,7 @@
-/** deploy/deployment is what the generator prints: `node test/cli/deploy/deployment.test.ts --write`. */
+/**
+ * Checks that deploy/deployment is what the generator prints. `node test/cli/deploy/deployment.test.ts --write`
+ * rewrites it.
+ */
 import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

@@ -42,7 +42,7 @@ test("a link to nowhere is not followed, and what was written before it goes aga
 });
 
 test("a directory that cannot be is an error, also where the kernel says that its parent is not there", () => {
-  // In a process of its own: Node's recursive mkdir never returns from here.
+  // Runs in another process, because Node's recursive mkdir never returns for this path.
   const text = `import { writeNewFiles } from "./src/cli/deploy/new-files.ts";
     console.log(writeNewFiles([{ path: "/proc/x/y/z", text: "" }]).message);`;
   const { stdout, status } = spawnSync(process.execPath, ["--input-type=module-typescript", "-e", text], {

@@ -44,7 +44,10 @@ async function caText(name: string): Promise<string> {
   return (await createAuthority({ name, clock: wallClock })).certificate;
 }
 
-/** As the kubelet does it: a directory for each round, a link `..data` to the latest, links through it. */
+/**
+ * Updates a projected volume as the kubelet does: writes a new directory, points the link `..data` to it, and leaves
+ * the files as links through `..data`.
+ */
 async function project({ direct }: PodDirectories, round: number, ca?: string): Promise<void> {
   const folder = `..round-${round}`;
   mkdirSync(join(direct, folder));

@@ -1,4 +1,7 @@
-/** deploy/static-pod and deploy/node-local are what the generator prints: `node test/cli/deploy/static-pod.test.ts --write`. */
+/**
+ * Checks that deploy/static-pod and deploy/node-local are what the generator prints. `node
+ * test/cli/deploy/static-pod.test.ts --write` rewrites them.
+ */
 import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

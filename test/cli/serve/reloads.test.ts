@@ -32,7 +32,7 @@ listeners: [{name: local, address: "127.0.0.1:0"}]
 clusters: [{name: default, backends: [{name: a, url: "http://127.0.0.1:1"}]}]
 `;
 
-/** Reloads of a proxy that says what is given to it. */
+/** Starts the reloads of a proxy that records each configuration that it gets, and answers with `outcome`. */
 function start({ running }: TestProxy, outcome: () => Promise<readonly string[] | Failure>) {
   const file = join(directory, "watchkeeper.yaml");
   writeFileSync(file, good);

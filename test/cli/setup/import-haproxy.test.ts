@@ -5,7 +5,7 @@ import { groupsOfHaproxy } from "../../../src/cli/setup/import-haproxy.ts";
 
 const test = suite("cli/setup/import-haproxy");
 
-/** As kubeadm's HA guide has it. */
+/** The haproxy.cfg of kubeadm's guide to highly available clusters. */
 const guide = `global
     log stdout format raw local0
 defaults

@@ -19,7 +19,8 @@ function written(name: string, config: object | string): string {
 function read(files: readonly string[], wanted?: string): Context {
   const outcome = readContext(files, wanted);
   if (outcome instanceof Failure) throw new Error(outcome.message);
-  // The reader's objects have no prototype, which comparisons would mind.
+  // Copies the result, because the reader's objects have no prototype, and `assert.equal` would report that as a
+  // difference.
   return JSON.parse(JSON.stringify(outcome)) as Context;
 }
 
@@ -28,7 +29,7 @@ function refusal(files: readonly string[], wanted?: string): string {
   return outcome instanceof Failure ? outcome.message : "none";
 }
 
-/** One context, named like its cluster and user. */
+/** Returns a kubeconfig with one context. The context, its cluster and its user have the same name. */
 const of = (name: string, cluster: object = {}, user: object = {}): object => ({
   "current-context": name,
   clusters: [{ name, cluster }],

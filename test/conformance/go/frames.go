@@ -22,7 +22,7 @@ func (p *priority) param() http2.PriorityParam {
 	return http2.PriorityParam{StreamDep: p.DependsOn, Exclusive: p.Exclusive, Weight: p.Weight}
 }
 
-// One frame of any kind; what a kind does not have stays empty.
+// frame is one frame of any kind. Fields that this kind does not have stay zero.
 type frame struct {
 	Kind       string      `json:"kind"`
 	ID         uint32      `json:"id"`
@@ -43,7 +43,8 @@ type frame struct {
 func write(frames []frame) string {
 	var out bytes.Buffer
 	framer := http2.NewFramer(&out, nil)
-	// A padding of no octets is one of its own: the framer writes none.
+	// A frame that is marked as padded but has a padding of 0 bytes is written by hand, because the framer does not
+	// write it.
 	framer.AllowIllegalWrites = true
 	for _, f := range frames {
 		octets, err := hex.DecodeString(f.Octets)

@@ -1,4 +1,5 @@
-// Another opinion on HPACK and frames: one JSON request a line in, one JSON answer a line out (see peers.ts).
+// This program is a second implementation of HPACK and frames, for comparison. It reads one JSON request per line, and
+// writes one JSON answer per line (see peers.ts).
 package main
 
 import (
@@ -11,7 +12,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// A word is a string of octets; in JSON each octet is the character of its number.
+// word is a byte string. In JSON, each byte is the character with the byte's value as its code point.
 type word string
 
 func (w word) MarshalJSON() ([]byte, error) {

@@ -39,7 +39,7 @@ test("one with a cache of its own serves what that has to watches and to reads o
   assert.is(ask(apiserver, `GET ${configmaps}/a?resourceVersion=0`).status, 404);
   assert.match(ask(apiserver, `GET ${configmaps}?resourceVersion=0`).text, '"resourceVersion":"5"');
   assert.is(ask(apiserver, `GET ${configmaps}?resourceVersion=6`).status, 504);
-  // No bookmark without a watch cache.
+  // Bookmarks come from the watch cache, so this watch gets none.
   clock.advance(60_000);
   assert.equal(eventsOf(direct), []);
 });

@@ -1,4 +1,7 @@
-/** The relay's process when its parent is killed: it ends at once and prints nothing, whatever it was doing. */
+/**
+ * Tests what the relay's process does when its parent is killed: it ends at once and prints nothing, whatever it was
+ * doing.
+ */
 import { spawn } from "node:child_process";
 import { setTimeout as pause } from "node:timers/promises";
 import { suite } from "uvu";
@@ -6,7 +9,10 @@ import * as assert from "uvu/assert";
 
 const test = suite("demo/apiserver/relay-child");
 
-/** Starts a relay, tells its process id, and dies `ms` after the first order. The relay shares this test's pipes. */
+/**
+ * Returns a script that starts a relay process, prints that process's id, and dies `ms` after its first order to the
+ * relay. The relay inherits this test's pipes.
+ */
 function doomed(ms: number): string {
   return `
     import { fork } from "node:child_process";

@@ -9,7 +9,7 @@ import { within } from "../../support/within.ts";
 const test = suite("demo/apiserver/relay");
 const aWhileMs = 100;
 
-/** Echoes its input. */
+/** Echoes what it receives. */
 const echo = net.createServer((socket) => void socket.on("error", () => {}).pipe(socket));
 await new Promise<void>((resolve) => void echo.listen(0, "127.0.0.1", resolve));
 const { relay, dial } = await relayTo((echo.address() as AddressInfo).port);
@@ -30,7 +30,7 @@ async function heard(socket: net.Socket): Promise<string> {
   return String(text);
 }
 
-/** True if nothing arrives and nothing ends for a while. */
+/** Resolves to true if the socket receives nothing and does not end for a while. */
 async function isSilent(socket: net.Socket): Promise<boolean> {
   let isQuiet = true;
   socket.resume();

@@ -8,7 +8,7 @@ import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/apiserver/watch-stream");
 const configmaps = "/api/v1/namespaces/default/configmaps";
-/** A new cluster's four namespaces are versions 2 to 5. */
+/** The version of a new cluster: its four namespaces have versions 2 to 5. */
 const fresh = 5;
 
 type Scene = {
@@ -26,7 +26,7 @@ function newScene(historyLimit?: number): Scene {
     clock,
     watch: (query, path = configmaps) => ask(apiserver, `GET ${path}?watch=true&${query}`),
     write(name, labels = {}) {
-      // A value that never repeats: a write that changes nothing would make no version.
+      // Each write needs a new value, because a write that changes nothing makes no new version.
       const body = { metadata: { name, labels }, data: { at: String(store.revision) } };
       if (ask(apiserver, `PUT ${configmaps}/${name}`, { body }).status === 404)
         ask(apiserver, `POST ${configmaps}`, { body });

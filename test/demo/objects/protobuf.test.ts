@@ -7,7 +7,7 @@ const test = suite("demo/objects/protobuf");
 function varint(value: number): number[] {
   return value < 128 ? [value] : [(value % 128) + 128, ...varint(Math.floor(value / 128))];
 }
-/** One field: a number as varint, anything else as bytes. */
+/** Encodes one field: a number as a varint, anything else as bytes. */
 function field(tag: number, value: number | string | Buffer): Buffer {
   if (typeof value === "number") return Buffer.from([...varint(tag * 8), ...varint(value)]);
   const octets = Buffer.from(value);
@@ -65,7 +65,7 @@ test("a body cut anywhere, or of another kind, is refused and never misread", ()
     return metadata === undefined ? undefined : JSON.stringify(metadata);
   };
   assert.match(String(name(whole)), "a".repeat(200));
-  // The last four bytes are the two empty fields that say nothing.
+  // Does not cut inside the last four bytes, which are two empty fields without information.
   for (let end = 0; end < whole.length - 4; end += 1)
     assert.is(name(whole.subarray(0, end)), undefined, `${end}`);
   assert.is(readProtobuf(envelope("v1", "Pod", Buffer.alloc(0))), undefined);

@@ -1,4 +1,4 @@
-/** The teller on a manual clock, with apiservers and clients that do as they are told. */
+/** Tests how the demo's story injects and reports faults, on a manual clock with scripted apiservers and clients. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
@@ -68,7 +68,7 @@ function scene(seen: Seen = well) {
     say: (line) => said.push(line),
     faultMs: 2_000,
   });
-  /** Moves time until the promise is settled, or 60 s have passed. */
+  /** Advances the clock until the promise settles, at most by 60 s. */
   const played = async <T>(work: Promise<T>): Promise<T> => {
     const state = { isDone: false };
     const done = work.finally(() => (state.isDone = true));

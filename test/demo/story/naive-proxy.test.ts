@@ -17,13 +17,16 @@ import { within } from "../../support/within.ts";
 const test = suite("demo/story/naive-proxy");
 const { authority, serving } = await testPki();
 const store = newCluster(wallClock);
-/** Also of a test that fails: what it leaves open would keep this process. */
+/** Runs also after a test that fails, because open servers would keep this process alive. */
 const stops: (() => void)[] = [];
 test.after.each(() => {
   for (const stop of stops.splice(0)) stop();
 });
 
-/** `names` are those of its backends; the proxy's time, and with it its checks, moves by `clock` only. */
+/**
+ * Starts a proxy with backends of these names. The proxy's time, and therefore its health checks, advances only by
+ * `clock`.
+ */
 async function scene(names: readonly string[]) {
   const asked: string[] = [];
   const hosts: Host[] = [];
@@ -66,7 +69,7 @@ async function get(session: http2.ClientHttp2Session, path: string): Promise<[nu
   return [Number((head as http2.IncomingHttpHeaders)[":status"]), text];
 }
 
-/** Its sessions to the backends come up in real time. */
+/** Waits in real time until the proxy has sessions to its backends. */
 async function untilServed(session: http2.ClientHttp2Session): Promise<void> {
   for (let tries = 0; tries < 500; tries += 1) {
     const [status] = await get(session, "/livez");
@@ -75,7 +78,10 @@ async function untilServed(session: http2.ClientHttp2Session): Promise<void> {
   }
 }
 
-/** Moves its clock in steps of a check, with real time between for the sockets. */
+/**
+ * Advances the clock by one check interval at a time until `isTrue`, and lets real time pass in between for the
+ * sockets.
+ */
 async function until(clock: ReturnType<typeof manualClock>, isTrue: () => boolean): Promise<void> {
   for (let tries = 0; tries < 100 && !isTrue(); tries += 1) {
     clock.advance(1_000);
@@ -130,7 +136,8 @@ test("one that passes its checks is left in", async () => {
   for (let checks = 0; checks < 8; checks += 1) {
     const before = asked.length;
     clock.advance(2_000);
-    // A check may take 2 s of this clock: it stands still until the check is answered, however busy the machine.
+    // A check times out after 2 s of this clock. So the clock stands still until the check is answered, however busy
+    // the machine is.
     for (let tries = 0; tries < 1_000 && asked.length === before; tries += 1)
       await new Promise((resolve) => setTimeout(resolve, 10));
     await new Promise((resolve) => setTimeout(resolve, 50));

@@ -1,4 +1,7 @@
-/** A scripted proxy in front of a real store: what the client says that it saw is what was done to it. */
+/**
+ * A scripted proxy in front of a real store: the changes that the client reports have to be those that were made to the
+ * store.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Json, jsonOf } from "../../../src/demo/objects/json.ts";
@@ -19,7 +22,7 @@ type Scene = {
   status: number;
 };
 
-/** Started, with its four watches open and no backend suspect yet. */
+/** Starts the client. Afterwards its four watches are open, and it suspects no backend yet. */
 async function started(): Promise<Scene> {
   const clock = manualClock();
   const store = new Store();
@@ -60,7 +63,7 @@ async function started(): Promise<Scene> {
   return Object.assign(scene, { client });
 }
 
-/** Time passes in steps, with turns for promises between. */
+/** Advances the clock by `ms` in steps of 50 ms, and lets pending promises run after each step. */
 async function pass(clock: ManualClock, ms: number): Promise<void> {
   for (let step = 0; step < ms / 50; step += 1) {
     clock.advance(50);

@@ -98,7 +98,7 @@ test("5,000 bearers with ten requests each wait behind one address; the next one
   assert.is(fill("10.0.0.1"), 50_000);
   assert.is(fill("10.0.0.2"), 10_000);
   for (let address = 3; address < 10; address += 1) fill(`10.0.0.${address}`);
-  // All places are taken by now.
+  // By now, all places for requests in progress and in the queue are taken.
   for (let address = 10; address < 20; address += 1) fill(`10.0.0.${address}`);
   assert.is(admission.open, admissionLimits.unprovenRequests);
   assert.is(admission.waiting, admissionLimits.unprovenWaiting);
@@ -132,7 +132,8 @@ test("a flood that is answered 401, from however many addresses it comes, leaves
       if (entry !== undefined) admission.answered(entry, 401);
     while (enter("", `10.6.6.${address}`) !== undefined) continue;
   }
-  // The first request of each waits before its address is known for what it is.
+  // Some requests of these addresses wait in the queue all the same: the first request of each address was queued
+  // before a 401 had shown that its address is hostile.
   assert.ok(admission.waiting <= admissionLimits.unprovenWaiting / 2 + 20, `${admission.waiting}`);
   let count = 0;
   while (enter("", "10.0.0.1") !== undefined) count += 1;
@@ -165,7 +166,7 @@ test("nothing is kept of those that are gone", () => {
   assert.equal([admission.open, admission.waiting, admission.groups], [0, 0, 0]);
 });
 
-// --- on the whole path, before backends that send GOAWAY behind each 401 ---
+// --- Admission on the whole data path, with backends that send GOAWAY after each 401 ---
 
 function authenticating(answerMs = 5): PlayedPath {
   const path = new PlayedPath(["a", "b"]);
@@ -183,7 +184,10 @@ const statuses = (ears: readonly Ear[]): Record<string, number> => {
   return counts;
 };
 
-/** So many new bearers, one client each, with so many watches each as first requests, at so many a second. */
+/**
+ * Lets `bearers` new clients connect, each with its own new token. The first requests of each are `watches` watches. In
+ * all, `perSecond` watches arrive each second.
+ */
 function herd(path: PlayedPath, bearers: number, watches: number, perSecond: number): Ear[] {
   const ears: Ear[] = [];
   for (let index = 0; index < bearers; index += 1) {
@@ -235,7 +239,10 @@ test("a hostile flood that hangs has its places and no more: other addresses' ne
   assert.equal([newcomer.status, known.status], ["200", "200"]);
 });
 
-/** Clients whose bearers were accepted are refused from now on, but for those whose name begins with "good". */
+/**
+ * From now on, backends refuse all tokens except those that begin with "good", even tokens that they have accepted
+ * before.
+ */
 function revoke(path: PlayedPath): void {
   for (const name of ["a", "b"])
     path.backend(name).authenticates = (authorization) => authorization.startsWith("Bearer good");
@@ -311,7 +318,7 @@ test("A43: watches with invented tokens, and anonymous ones, send no newcomer of
   for (let round = 0; round < 100; round += 1) {
     for (const [at, attacker] of attackers.entries())
       attacker.ask("GET", watchTarget, at % 2 === 0 ? [] : [bearer(`invented-${round}-${at}`)]);
-    // GOAWAYs are on their way.
+    // During this time, the backends' GOAWAYs arrive.
     path.clock.advance(7);
     if (round < 20) continue;
     const newcomer = path.client({ address: `10.0.0.${round}` });
@@ -322,7 +329,7 @@ test("A43: watches with invented tokens, and anonymous ones, send no newcomer of
     late.push(path.clock.now() - askedAt);
   }
   assert.ok(path.admission.isRejected("10.6.6.6"));
-  // As long as its backend takes.
+  // The backend takes about as long to answer, so newcomers wait for nothing else.
   assert.ok(Math.max(...late) <= 6, late.join());
 });
 
@@ -364,7 +371,7 @@ test("a few bad tokens among many good ones reject no client, and are forgotten"
   });
   assert.not(rejections.isRejected("nat"));
   assert.is(rejections.size, 0);
-  // What was accepted long ago excuses nothing.
+  // A request that was accepted long ago does not excuse these rejections.
   times(admissionLimits.rejections + 1, () => rejections.add("nat"));
   assert.ok(rejections.isRejected("nat"));
 });

@@ -13,7 +13,7 @@ const test = suite("proxy/balance/balance");
 
 type Ear = ReturnType<PlayedClient["ask"]>;
 
-/** Clients with three watches each, all on "a": "b" came back afterwards. */
+/** Opens three watches of each client, all on "a", because "b" is up only afterwards. */
 function crowd(count: number) {
   const path = new PlayedPath(["a", "b"], { down: ["b"] });
   path.clock.advance(1000);
@@ -32,7 +32,10 @@ function crowd(count: number) {
     asked.say(linesOf("+8a"));
   }
   b.isDown = false;
-  /** Time passes, and "b" takes what it is asked: it is as far as "a", which a bookmark shows. */
+  /**
+   * Advances time. Meanwhile "b" answers each watch that it is asked for with a bookmark, which shows that its cache is
+   * as current as that of "a".
+   */
   const pass = (ms: number): void => {
     for (let at = 0; at < ms; at += 50) {
       path.clock.advance(50);
@@ -56,7 +59,7 @@ test("when a backend has come back and is warm, clients follow at 1 % a second, 
   assert.ok(early >= 1 && early <= 5, `${early} of 20 after about 20 s`);
   pass(60_000);
   assert.ok(onB() >= 8 && onB() <= 10, `${onB()} of 20 in the end`);
-  // Each moved client is there with all that it has.
+  // Each moved client has all of its three watches on "b".
   assert.is(b.asked.length, 3 * onB());
   assert.is(path.migrations.moves.get("rebalance"), 3 * onB());
   for (const ear of ears) {
@@ -137,7 +140,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
   assert.is(sent, 50_000 * balanceLimits.rebalanceShare * (balanceLimits.balanceMs / 1000));
 });
 
-/** Clients of a backend, by what each has open. */
+/** Returns clients of a backend, one for each load. */
 function on(backend: string, ...loads: number[]): ClientLoad<string>[] {
   return loads.map((load, index) => ({ client: `${backend}${index}`, backend, load, isMovable: true }));
 }
@@ -227,7 +230,7 @@ test("clients stay in the own zone while its backends have little load; otherwis
     [...sharesByZone([{ backend: "a", load }], shares, (name) => name !== "c").values()].map(Math.round);
   const { spillFloor } = upstreamLimits;
   assert.equal(shareOf(2 * spillFloor), [spillFloor, spillFloor, 0]);
-  // 2 × (2 × 100 + 100) + 100
+  // For a load of 700, the backend in the other zone gets 100, because 2 × (spillRatio × 100 + spillFloor) + 100 = 700.
   assert.equal(shareOf(700), [300, 300, 100]);
   assert.is(
     sharesByZone([], shares, () => true),

@@ -13,12 +13,12 @@ const rounds = Number(process.env["RUNS"] ?? 40);
 
 type Client = { load: number; backend: string; isMovable: boolean };
 
-/** Milliseconds that reads take at a backend that has used this share of what it can serve. */
+/** Returns the time, in ms, that a read takes at a backend of whose capacity this share is in use. */
 const latency = (used: number): number => 10 / Math.max(0.02, 1 - used);
 
 /**
- * Three backends, of which "a" can serve `speed` times as much as the others, and their clients, which all begin at one
- * of them. Reads become slower as a backend is used more, ten seconds after the load has changed. Returns the number of
+ * Simulates clients and three backends. Backend "a" can serve `speed` times as much as each of the others. All clients
+ * begin at one backend. Ten seconds after a backend's load has risen, its reads become slower. Returns the number of
  * moves in each quarter of an hour.
  */
 function run(seed: number, { speed, used, count }: { speed: number; used: number; count: number }): number[] {
@@ -29,7 +29,7 @@ function run(seed: number, { speed, used, count }: { speed: number; used: number
     return { load, backend: "c", isMovable: true };
   });
   const sum = clients.reduce((all, { load }) => all + load, 0);
-  // All backends together are used to the share `used`.
+  // The capacity of each backend, chosen so that the share `used` of the total capacity is in use.
   const served = new Map(
     names.map((name) => [name, ((name === "a" ? speed : 1) * sum) / (used * (2 + speed))]),
   );

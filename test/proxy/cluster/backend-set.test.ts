@@ -22,7 +22,7 @@ test.after.each(async ({ proxy }) => {
   await proxy.stop();
 });
 
-/** The proxy's own configuration with other lines of its cluster. */
+/** Returns the proxy's own configuration with `lines` in place of its cluster's backends. */
 function configOf(proxy: TestProxy, lines: string): ConfigForCluster {
   const config = wholeOf(proxy, lines);
   return { ...config, cluster: config.clusters[0] };
@@ -39,7 +39,7 @@ function wholeOf({ directory, port, plainPort }: TestProxy, lines: string): Conf
   return config;
 }
 
-/** A set on a clock that stands still: what is not read at the start is not read at all. */
+/** Returns a backend set on a manual clock, which stands still. Files are therefore read only at the start. */
 function setOf(config: ConfigForCluster, ready: readonly string[] = [], prefix = "") {
   const told: (readonly string[])[] = [];
   const clock = manualClock();
@@ -137,7 +137,7 @@ test("the proxy's own listener is no backend, whichever source lists it", async 
   await turn();
   assert.equal(told.at(-1), ["other"]);
   set.stop();
-  // As a static pod beside its apiserver, which has the same port on the node's own address.
+  // A static pod on its apiserver's node: the apiserver listens on the node's address, on the proxy's own port number.
   const beside = setOf(config);
   beside.set.start();
   await turn();
@@ -177,7 +177,8 @@ test("a backend that is found serves, and one that is gone does not, while the o
   if (a === undefined || b === undefined) throw new Error("Two backends were asked for");
   list(proxy, [["b", `https://localhost:${b.port}`]]);
   assert.equal(await proxy.running.reload(wholeOf(proxy, "discovery: {type: File, file: list.yaml}")), []);
-  // Until the file is read, what was listed stays; then a, which is neither listed nor found, leaves.
+  // Until the proxy has read the file, the backends of the old configuration stay. Then `a` leaves, because neither the
+  // configuration nor the file names it.
   await within(
     3000,
     "b alone",

@@ -43,7 +43,7 @@ clusters: [{name: default, backends: [{name: a, url: "https://localhost:${judge.
 
 type Led = { readonly cluster: Cluster; readonly config: ConfigForCluster; ask(): Promise<string> };
 
-/** One cluster, with a listener that leads into it. */
+/** Starts one cluster, and a listener that forwards to it. */
 async function lead(judge: JudgingBackend, label = ""): Promise<Led> {
   const config = await configOf(judge);
   const { authority } = await testPki();

@@ -269,7 +269,7 @@ test("a passthrough gives each connection to the cluster of its route, and to no
   const { eu, us } = await two({ listeners });
   const port = Number(scene.running.addresses.get("nodes")?.split(":").at(-1));
   for (const servername of ["us.test", "eu.test", "us.test"]) {
-    // The backends' own certificate names localhost: it is they who end TLS.
+    // In passthrough mode the backends terminate TLS, and their certificate is for localhost.
     const lax = { checkServerIdentity: () => undefined, servername, ALPNProtocols: ["h2"] };
     const socket = await shake({ ...tlsOptions({ ...scene.place, port }, undefined), ...lax });
     const session = http2.connect("https://localhost", { createConnection: () => socket });

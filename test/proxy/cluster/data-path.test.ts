@@ -26,7 +26,8 @@ test("a thousand clients leave nothing behind", () => {
   }
   path.settle();
   assert.is(path.exchanges.size, 0);
-  // Beyond the budget of resets their streams are let go as it grows again: 33 a second for each upstream connection.
+  // The budget permits 33 resets a second on each upstream connection. Streams beyond it are reset as the budget
+  // refills.
   path.clock.advance(60_000);
   assert.is(path.pools.loadOf("a") + path.pools.loadOf("b"), 0);
 });

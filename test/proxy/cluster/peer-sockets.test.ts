@@ -1,4 +1,7 @@
-/** Other processes in the directory for sockets that hang, are busy, or are no watchkeeper. */
+/**
+ * Tests what happens when other sockets in the processes' socket directory hang, are busy, or do not belong to
+ * watchkeeper.
+ */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { connect, createServer, type Socket } from "node:net";
@@ -26,7 +29,7 @@ test.after.each(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** The sockets of a process. `passOn`: what it does with its Passthrough connections. */
+/** Starts the peer sockets of a process. `passOn`: passes on the process's passthrough connections. */
 function peerSockets(passOn?: (send: (one: object) => Promise<boolean>) => Promise<number>) {
   const journal = new Journal(wallClock);
   const entries: Entry[] = [];
@@ -43,7 +46,7 @@ function peerSockets(passOn?: (send: (one: object) => Promise<boolean>) => Promi
   return { sockets, entries };
 }
 
-/** A process that is not ours listens at this name. */
+/** Listens at this socket name as another program than watchkeeper would. */
 async function played(name: string, serve: (socket: Socket) => void): Promise<void> {
   const server = createServer((socket) => {
     socket.on("error", () => {});
@@ -64,7 +67,7 @@ test("a process that stops reading in the middle does not hold up the drain", as
   const socket = await connected();
   let sent = 0;
   const { sockets } = peerSockets(async (send) => {
-    // The kernel keeps some hundred messages.
+    // Sends more messages than the kernel buffers, which is some hundred.
     for (let at = 0; at < 2000; at += 1) {
       // oxlint-disable-next-line no-await-in-loop
       if (

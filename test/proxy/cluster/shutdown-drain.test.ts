@@ -32,7 +32,7 @@ function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
   };
 }
 
-/** Manual time and real promises: each step of one lets the other run. */
+/** Advances the clock in small steps, and lets pending promises run after each. */
 async function pass(path: PlayedPath, ms: number): Promise<void> {
   for (let at = 0; at < ms; at += 10) {
     path.clock.advance(10);
@@ -67,7 +67,7 @@ test("plain requests finish, watches end between two events, then all is over", 
 
 const watchHead = [new Field(":status", "200"), new Field("content-type", "application/json")];
 
-/** Opens watches that the backend has answered, each with an event unless it is to be silent. */
+/** Opens watches that the backend answers. Each also gets an event unless `isSilent`. */
 function openWatches(path: PlayedPath, client: PlayedClient, count: number, isSilent = false) {
   const watches = Array.from({ length: count }, (_, index) =>
     client.ask("GET", "/api/v1/pods?watch=1", [bearer(`t-${index}`)]),

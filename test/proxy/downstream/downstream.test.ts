@@ -55,7 +55,8 @@ test("what follows the PONG at once is served as well, what comes later is not",
   client.downstream.drain();
   path.settle();
   path.clock.advance(goAwayGraceMs - 1);
-  // Node's client does so: it had been asked before it was connected.
+  // Node's HTTP/2 client may still send a request after GOAWAY if the request was queued before the connection was
+  // open.
   client.ask("GET", "/queued");
   path.settle();
   assert.is(path.backend("a").last.request.path, "/queued");
@@ -81,7 +82,7 @@ test("a client that breaks the protocol is named, and its exchanges end", () => 
   assert.ok(client.isGone);
 });
 
-/** Sends these frames as they are, on the client's connection. */
+/** Sends these frames unchanged on the client's connection. */
 function sends(client: PlayedClient, ...frames: readonly Frame[]): void {
   client.downstream.receive(wire(...frames));
 }
@@ -130,7 +131,7 @@ test("a reset behind each of 3,000 whole answers, as Go's client sends them, end
 });
 
 test("requests that are answered here, or refused, pay for nothing (A4)", () => {
-  // None of them is asked of a backend: the host is another's, or there is none.
+  // The proxy forwards none of these requests: either the client may not ask this host, or the cluster has no backend.
   for (const isElsewhere of [true, false]) {
     const path = new PlayedPath(isElsewhere ? ["a"] : []);
     const client = path.client({ mayAsk: () => !isElsewhere });

@@ -114,7 +114,7 @@ test("draining lets the idle go and the busy finish", async () => {
   const exchange = await h1.exchange();
   for (const drain of h1.drains) drain();
   await idle.ended();
-  // Its first request may be under way: it is answered, with the word that it is the last.
+  // A new connection's first request may be on its way already. It is answered with `Connection: close`.
   fresh.send(get("/"));
   (await h1.exchange()).answer([":status 204"], true);
   assert.match(await fresh.ended(), /connection: close/i);
@@ -154,7 +154,7 @@ test("a fault of the proxy costs its client, not the process", async () => {
     throw new Error("bug");
   };
   client.send("abc");
-  // Without an answer some clients would send it again (D17).
+  // If the connection ended without a response, some clients would send the request again (D17).
   assert.match(await client.expect('"code":504}\n'), /^HTTP\/1.1 504 .*connection: close\r\n/s);
   assert.is(exchange.resetCode, 8);
   assert.ok(h1.entries.some((entry) => entry.kind === "internal.error" && entry.message === "bug"));

@@ -37,7 +37,7 @@ test("it complains before the first is refused, until there is room to spare and
   assert.match(intake.complaint, "91 of 100");
   for (const one of leave.splice(0, 2)) one?.();
   assert.is(intake.complaint, "");
-  // At its limit again: so many free places are no reason yet.
+  // At the limit again. 50 free places do not clear the complaint before `intakeCalmMs` have passed.
   leave.push(...Array.from({ length: 12 }, () => intake.enter()));
   assert.match(intake.complaint, "100 of 100");
   for (const one of leave.splice(0, 50)) one?.();

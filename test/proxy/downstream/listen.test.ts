@@ -159,7 +159,10 @@ test("a balancer's client is known by its own address, and an address has its nu
 
 const fromOne = "PROXY TCP4 127.0.0.9 127.0.0.1 1234 443\r\n";
 
-/** Opens three connections to a listener that permits one for each source. Returns how many it accepted and refused. */
+/**
+ * Opens three connections to a listener that permits one for each source address. Returns how many it accepted and
+ * refused.
+ */
 async function openThree(mode: string, trusted: string, header = ""): Promise<readonly [number, number]> {
   const proxy = await startProxy({
     listeners: `  - name: few

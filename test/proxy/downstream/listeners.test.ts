@@ -19,7 +19,7 @@ test.after.each(async ({ proxy }) => {
   await proxy.stop();
 });
 
-/** The proxy's own configuration with some lines changed. */
+/** Returns the proxy's own configuration with some lines changed. */
 function changed({ directory, port, plainPort }: TestProxy, change: (text: string) => string): Config {
   const file = join(directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8")
@@ -95,7 +95,7 @@ test("a listener whose port was taken meanwhile is named, keeps its clients, and
   await new Promise<void>((resolve) => {
     busy.listen(0, "127.0.0.1", resolve);
   });
-  // Takes the port in the moment in which the reload has let go of it.
+  // Binds the port as soon as the reload has closed its listener, so that the reload cannot open it again.
   const thief = createServer();
   const stolen = new Promise<void>((resolve) => thief.once("listening", resolve));
   thief.on("error", () => setTimeout(() => thief.listen(plainPort, "127.0.0.1"), 1));

@@ -14,7 +14,10 @@ type Mode = "Disabled" | "Optional" | "Required";
 const balancer = "127.0.0.0/8";
 const elsewhere = "10.0.0.0/8";
 
-/** The client address that the listener accepts, and what is read afterwards; or why it refuses. */
+/**
+ * Returns the client address that the listener accepts and the text that it reads afterwards, or the reason why it
+ * refuses the connection.
+ */
 async function met(mode: Mode, trusted: string, said: string): Promise<string> {
   const { near, far, close } = await openPair();
   const rules = { mode, trusted: networksOf([trusted]) };

@@ -13,7 +13,7 @@ function frame(first: number, payload: number, mask?: Buffer): Buffer {
   for (let at = length.length - 1, left = payload; at >= 0; at--, left = Math.floor(left / 256))
     length[at] = left % 256;
   const head = Buffer.from([first, long + (mask === undefined ? 0 : 128)]);
-  // Bytes that would all be the heads of final frames.
+  // Fills the payload with bytes each of which could be the first byte of a final frame.
   return Buffer.concat([head, length, mask ?? Buffer.alloc(0), Buffer.alloc(payload, 0x81)]);
 }
 

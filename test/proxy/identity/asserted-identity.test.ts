@@ -53,7 +53,7 @@ test("an impersonated user has the groups of the certificate and no other, also 
   const shown = async (name: string, groups: readonly string[] = []): Promise<string[]> =>
     said(identityOf(await shownBy({ name, groups }), { clientCerts: "Impersonate" }));
   const account = "system:serviceaccount:kube-system:admin";
-  // Without groups, the apiserver would add system:serviceaccounts and system:serviceaccounts:kube-system.
+  // The one group keeps the apiserver from adding system:serviceaccounts and system:serviceaccounts:kube-system.
   assert.equal(await shown(account), [
     `impersonate-user: ${account}`,
     "impersonate-group: system:authenticated",
@@ -61,7 +61,7 @@ test("an impersonated user has the groups of the certificate and no other, also 
   assert.equal(await shown(account, [""]), await shown(account));
   assert.equal(await shown(account, ["a"]), [`impersonate-user: ${account}`, "impersonate-group: a"]);
   assert.equal(await shown("system:node:n"), ["impersonate-user: system:node:n"]);
-  // The apiserver would take this name for a client without credentials.
+  // The apiserver treats this name as a client without credentials.
   assert.equal(await shown("system:anonymous", ["a"]), ["unauthenticated", "true"]);
   const asserted = said(identityOf(await shownBy({ name: account }), frontProxy));
   assert.equal(asserted.slice(0, 1), [`x-remote-user: ${account}`]);
@@ -109,7 +109,7 @@ test("what could pass for an identity is dropped in any spelling, and nothing el
     "x-remote_group",
     "x_remote-extra-scopes",
     "x-remote-uid",
-    // Whatever a field name may have besides letters and digits (RFC 9110 §5.6.2).
+    // All characters that a field name may contain besides letters and digits (RFC 9110 §5.6.2).
     ...Array.from("!#$%&'*+-.^_`|~", (mark) => `x${mark}remote${mark}user`),
   ];
   const honest = ["x-remote", "x-remotes", "accept", "x-forwarded-for", "user-agent", "remote-user"];
@@ -145,7 +145,7 @@ test("a name that no header field can carry is refused, never mended", async () 
     assert.equal(said(identityOf(await shown(odd), frontProxy)), ["unauthenticated", "true"]);
     assert.equal(said(identityOf(await shown("a", ["b", odd]), frontProxy)), ["unauthenticated", "true"]);
   }
-  // Bytes of UTF-8, as latin1.
+  // The field's value is UTF-8, here shown byte by byte as Latin-1.
   assert.is(said(identityOf(await shown("Zoë"), frontProxy))[0], "x-remote-user: Zo\xc3\xab");
 });
 

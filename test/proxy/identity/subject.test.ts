@@ -15,7 +15,7 @@ async function issued(name: string, groups: readonly string[] = []): Promise<Sub
   return subjectOf(new X509Certificate(certificate).raw);
 }
 
-/** DER by hand: what the tests' issuer would never write. */
+/** Writes DER by hand, to make subjects that the tests' CA would never issue. */
 function element(tag: number, ...parts: readonly (string | Uint8Array)[]): Buffer {
   const body = Buffer.concat(
     parts.map((part) => (typeof part === "string" ? Buffer.from(part, "latin1") : part)),
@@ -32,7 +32,7 @@ function attribute(type: Uint8Array, tag: number, value: string | Uint8Array): B
   return element(0x30, element(0x06, type), element(tag, value));
 }
 
-/** The beginning of a certificate, whose subject is these sets. */
+/** Returns the beginning of a certificate whose subject consists of these sets. */
 function certificateOf(...sets: readonly Buffer[]): Buffer {
   const head = [element(0xa0, element(0x02, "\x02")), element(0x02, "\x01")];
   const names = element(0x30, ...sets);

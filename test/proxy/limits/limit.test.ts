@@ -129,7 +129,7 @@ test("a limit is written as an operator types it", () => {
   assert.is(text({ sourceCIDRs: ["10.0.0.0/8"], rate: "100/h" }), "source=10.0.0.0/8, 100/h");
 });
 
-/** Begins requests until the limit is closed. Returns how many have begun. */
+/** Starts requests until the limit admits no more. Returns the number that have started. */
 function taken(limit: Limit): number {
   let count = 0;
   for (; limit.isOpen; count += 1) limit.begin();

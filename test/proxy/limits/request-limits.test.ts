@@ -1,4 +1,4 @@
-/** Limits on the whole path: what clients get, and what operators are told. */
+/** Tests limits on the whole data path: what clients receive, and what the proxy reports to operators. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { EntryOf } from "../../../src/events/journal.ts";
@@ -16,7 +16,7 @@ function tokenOf(user: string): Field {
   return bearer(jwt({ sub: user }));
 }
 
-/** Proves the token: a backend accepts a request with it. */
+/** Sends a request with this token, and lets a backend accept it. */
 function proved(path: PlayedPath, client: PlayedClient, token: Field): void {
   client.ask("GET", "/api", [token]);
   path.settle();

@@ -1,4 +1,6 @@
-/** The shield of a backend, alone and on the whole path. */
+/**
+ * Tests a backend's shield, which limits LISTs to a backend that has just started, alone and on the whole data path.
+ */
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -15,7 +17,7 @@ const test = suite("proxy/limits/shield");
 const shield = { isEnabled: true, queueMs: 15_000, exemptGroups: ["system:masters"] };
 const { firstCap, leastCap, warmMs } = shieldLimits;
 
-/** A path whose backends have just started. */
+/** Returns a data path whose backends have just started. */
 function startedPath(names: readonly string[] = ["a"], options = { shield }): PlayedPath {
   const path = new PlayedPath(names, options);
   for (const name of names) {
@@ -32,7 +34,7 @@ function list(client: PlayedClient, user: string, path = "/api/v1/pods"): Return
 const listsAt = (path: PlayedPath, name = "a"): readonly Asked[] =>
   path.backend(name).asked.filter(({ request }) => request.path.includes("/pods"));
 
-/** Answers the lists that the backend has got and not answered; returns how many. */
+/** Answers the LISTs that the backend has received but not yet answered. Returns their number. */
 function answerLists(path: PlayedPath, name = "a"): number {
   const open = listsAt(path, name).filter(
     ({ heads, resetCode }) => !done.has(heads) && resetCode === undefined,
@@ -46,7 +48,7 @@ function answerLists(path: PlayedPath, name = "a"): number {
 }
 const done = new WeakSet<object>();
 
-/** Lists of as many users, each from a client and an address of its own. */
+/** Starts LISTs of `count` users, each from its own client and address. */
 function herd(path: PlayedPath, count: number): readonly ReturnType<PlayedClient["ask"]>[] {
   const ears = Array.from({ length: count }, (_, at) =>
     list(path.client({ address: `10.0.${at >> 8}.${at & 255}` }), `user-${at}`),
@@ -78,7 +80,8 @@ test("other requests, exact watches and Leases do not wait", () => {
     "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/leader",
     "/apis/coordination.k8s.io/v1/leases",
   ];
-  // A token that no backend has accepted may have two requests in progress.
+  // Each request except one has its own token: a token that no backend has accepted yet may have only two requests in
+  // progress.
   for (const [at, one] of passing.entries()) list(client, `jane-${at}`, one);
   list(client, "john", "/api/v1/secrets");
   list(client, "john", "/api/v1/secrets?watch=1&sendInitialEvents=true&resourceVersionMatch=NotOlderThan");
@@ -97,7 +100,7 @@ test("a list that waits for too long gets 429 with Retry-After, and one whose cl
   gone?.stream.reset(errorCode.CANCEL);
   path.settle();
   assert.is(path.shields.of("a")?.waiting, 1);
-  // The first lists hang, and would free their places.
+  // The first LISTs hang, and give up their places only after `placeMs`.
   for (const ear of ears.slice(0, firstCap)) void ear;
   path.clock.advance(shieldLimits.placeMs - 100);
   assert.is(late?.status, "");

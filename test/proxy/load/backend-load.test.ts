@@ -21,7 +21,7 @@ function measured(...names: string[]) {
   const loads = new BackendLoads(clock, () => true);
   loads.reconcile(names);
   loads.start();
-  /** Reads at a backend, ten a second, each of which takes `ms`. */
+  /** Simulates ten reads a second at a backend, each of which takes `ms`. */
   const reads = (backend: string, ms: number, seconds = 10, info = get): void => {
     for (let second = 0; second < seconds; second += 1) {
       for (let count = 0; count < 10; count += 1) loads.answered(backend, info, ms, head(200));

@@ -7,7 +7,7 @@ import { reportIn, utilizationOf } from "../../../src/proxy/load/load-report.ts"
 const test = suite("proxy/load/load-report");
 const name = "endpoint-load-metrics";
 
-/** An OrcaLoadReport with doubles in these fields. */
+/** Encodes an OrcaLoadReport with these doubles, by field number. */
 function protobuf(fields: Readonly<Record<number, number>>): string {
   const parts = Object.entries(fields).map(([number, value]) => {
     const part = Buffer.alloc(9);

@@ -10,7 +10,7 @@ import { within } from "../../support/within.ts";
 
 const test = suite("proxy/net/client-hello");
 
-/** What is wrong with it; or what it is, when nothing is. */
+/** Returns the reason if the ClientHello is malformed, and the reader's state otherwise. */
 function fault(bytes: Buffer): string {
   const outcome = readHello(bytes);
   return outcome.state === "malformed" ? outcome.reason : outcome.state;

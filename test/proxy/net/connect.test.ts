@@ -20,7 +20,7 @@ const test = suite("proxy/net/connect");
 
 const keepalive = { idleMs: 5000, intervalMs: 1000, count: 3 };
 
-/** A TLS server for one test; it says which ALPN it took and then waits. */
+/** Starts a TLS server that sends the name of the negotiated ALPN protocol to its client and then waits. */
 async function backend(alpn: string[]): Promise<{ port: number; ca: string; readonly close: () => void }> {
   const { authority, serving } = await testPki();
   const server = tls.createServer(
@@ -42,7 +42,10 @@ async function backend(alpn: string[]): Promise<{ port: number; ca: string; read
   };
 }
 
-/** What an upstream connection's owner hears first: bytes, or why it closed. */
+/**
+ * Returns the first thing that the upstream connection's owner gets: the received bytes, or the reason why the
+ * connection closed.
+ */
 function firstWord(options: {
   port: number;
   ca: string;
@@ -87,7 +90,10 @@ test("a wrong name, a wrong CA and a backend without h2 are refused by name", as
   old.close();
 });
 
-/** Opens it, waits for its first bytes, which come behind the tickets, and says whether it was resumed. */
+/**
+ * Waits for the socket's first bytes, which arrive after the TLS session tickets. Returns true if the socket resumed a
+ * session.
+ */
 async function wasResumed(socket: Socket): Promise<boolean> {
   const heard = new Promise((resolve) => {
     socket.once("data", resolve);
@@ -175,7 +181,10 @@ test("for a passthrough there is TCP and nothing else, and a dial that fails say
   await within(20_000, "its end", new Promise((resolve) => none.once("close", resolve)));
 });
 
-/** A load balancer that asks for a header of version 1, and then is the backend: headers as they came. */
+/**
+ * Starts a load balancer that requires a PROXY protocol header of version 1 and then acts as the backend. Returns also
+ * the received headers, in order of arrival.
+ */
 async function balancer(
   alpn: string[],
 ): Promise<{ port: number; ca: string; headers: string[]; close(): void }> {
@@ -226,9 +235,10 @@ test("where a backend asks for a PROXY header each connection begins with one, b
   const upgraded = await within(3000, "a socket", connectUpgrade(address, { keepalive, ends }, 2000));
   if (!(upgraded instanceof Failure)) upgraded.destroy();
   const named203 = "PROXY TCP4 203.0.113.7 192.0.2.1 1234 443\r\n";
-  // An upstream connection is the proxy's own; a passthrough connection and an Upgrade are a client's.
+  // The header of an upstream connection names no client, because it serves several. Those of a passthrough connection
+  // and of an Upgrade name their client.
   assert.equal(headers, ["PROXY UNKNOWN\r\n", named203, named203]);
-  // A name that resolves to several addresses, and its loss, are no different.
+  // A host name that resolves to several addresses behaves like one address, also when the connection is lost.
   const named = openSocket({ ...address, host: "localhost" }, "h2");
   assert.is(await said(named), "h2");
   const lost = new Promise((resolve) => named.once("close", resolve));

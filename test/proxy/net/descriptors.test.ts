@@ -77,7 +77,7 @@ test("a descriptor that no listener has taken is closed, also when it was no soc
   ]);
   passed.closeRest();
   assert.ok(passed.isEmpty);
-  // The lowest free number is given out next.
+  // The kernel gives out the lowest free number.
   assert.is(openSync("/dev/null", "r"), descriptor);
 });
 

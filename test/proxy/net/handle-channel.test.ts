@@ -27,7 +27,7 @@ let count = 0;
 
 type Received = { readonly message: Message; readonly handle: PassedHandle | undefined };
 
-/** Both ends of a channel in this process; what the listening end has received. */
+/** Returns both ends of a channel in this process, and the list of what the listening end has received. */
 async function pair() {
   const path = join(folder, `${count++}.sock`);
   const received: Received[] = [];
@@ -54,7 +54,7 @@ async function until(what: string, isSo: () => boolean): Promise<void> {
   await within(10_000, what, look());
 }
 
-/** A client, and its socket at a server. */
+/** Returns a client's socket, and the server's socket of the same connection. */
 async function joined(): Promise<{
   readonly client: Socket;
   readonly accepted: Socket;
@@ -192,7 +192,7 @@ test("sockets that no line announces end the channel", async () => {
   const { Pipe, PipeConnectWrap } = binding("pipe_wrap");
   const { WriteWrap } = binding("stream_wrap");
   if (Pipe === undefined || PipeConnectWrap === undefined || WriteWrap === undefined) throw new Error("Node");
-  // A pipe for sockets (IPC), as the channel itself uses.
+  // An IPC pipe, which can carry sockets, like the one of the channel itself.
   const pipe = new Pipe(2) as {
     connect(request: object, path: string): number;
     writeUtf8String(request: object, text: string, handle: unknown): number;
@@ -219,7 +219,7 @@ test("at most so many channels are open", async () => {
     raw.on("close", () => (closed += 1));
     raw.resume();
   }
-  // One of the places is the pair's own.
+  // One of the permitted channels is that of `pair`, so four of these connections exceed the limit.
   await until("the channels above the limit", () => closed === 4);
   for (const raw of raws) raw.destroy();
   close();

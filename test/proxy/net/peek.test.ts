@@ -22,7 +22,7 @@ async function open(): Promise<SocketPair> {
   return pair;
 }
 
-/** Tells once there are so many bytes, and takes some. */
+/** Decides once `count` bytes have been received, and consumes `taken` of them. */
 const after =
   (count: number, taken: number): Decide<string> =>
   (seen) =>
@@ -127,7 +127,7 @@ test("64 KiB that come byte by byte cost no more than a few copies of them", () 
     for (let at = 0; at < size; at += 1) handlers.get("data")?.(Buffer.from([at & 0xff]));
   });
   assert.is(seen, size);
-  // Copied whole each time it would be 2 GiB: seconds.
+  // If `peek` copied all received bytes for each new byte, it would copy 2 GiB, which takes seconds.
   assert.ok(spentMs < 500, `${spentMs} ms`);
 });
 

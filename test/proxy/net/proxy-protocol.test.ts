@@ -17,7 +17,7 @@ const ends = (source: string, sourcePort: number, destination: string, port: num
   destination: { address: destination, port },
 });
 
-/** Version 2: the two bytes behind the signature, then the block with its length. */
+/** Makes a header of version 2: the signature, the two bytes after it, the block's length, and the block. */
 function v2(verCmd: number, famProto: number, block: readonly number[]): Buffer {
   const signature = Buffer.from("0d0a0d0a000d0a515549540a", "hex");
   return Buffer.concat([
@@ -26,7 +26,7 @@ function v2(verCmd: number, famProto: number, block: readonly number[]): Buffer 
   ]);
 }
 
-/** Fed whole with what follows it, and at every split: partial until it is whole. */
+/** Reads the header with the bytes that follow it. Checks also that every truncated header is reported as partial. */
 function read(header: string | Buffer): ReturnType<typeof readHeader> {
   const bytes = typeof header === "string" ? Buffer.from(header, "latin1") : header;
   for (let at = 0; at < bytes.length; at += 1)
@@ -54,7 +54,8 @@ test("version 2 names both ends, and its TLVs are passed over", () => {
   const block = [203, 0, 113, 7, 10, 0, 0, 1, 0xdc, 0x04, 0x01, 0xbb];
   const expected = ends("203.0.113.7", 56_324, "10.0.0.1", 443);
   assert.equal(read(v2(0x21, 0x11, block)), { state: "whole", length: 28, ends: expected });
-  // A namespace, a checksum that need not be verified, and a TLV that says it is longer than it can be.
+  // Adds three TLVs: a network namespace, a checksum that need not be verified, and one whose length exceeds the
+  // header.
   const withMore = v2(0x21, 0x11, [...block, 0x30, 0, 2, 1, 2, 0x03, 0, 4, 0, 0, 0, 0, 0xee, 0xff, 0xff]);
   assert.equal(read(withMore), { state: "whole", length: withMore.length, ends: expected });
   const v6 = [0x20, 1, 0xd, 0xb8, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 7];
@@ -192,7 +193,7 @@ test("what is written is read again, whatever the ends are", () => {
         if (again.state !== "whole" || again.ends === undefined) return assert.unreachable();
         assert.is(again.length, written.length);
         assert.equal([again.ends.source.port, again.ends.destination.port], [fromPort, toPort]);
-        // By their octets, since one address has many texts.
+        // Compares the addresses in binary form, because one address has several textual forms.
         const binary = writeHeader("V2", ends(from, fromPort, to, toPort));
         const isMixed = from.includes(":") !== to.includes(":");
         if (!isMixed && !from.includes(".") && !to.includes("."))

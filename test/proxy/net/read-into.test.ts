@@ -9,7 +9,10 @@ import { within } from "../../support/within.ts";
 
 const test = suite("proxy/net/read-into");
 
-/** What a socket reads, as text, and the memory that each chunk lay in. */
+/**
+ * Collects the text that a socket reads, and the memory in which each of its chunks lay. `said` resolves once the text
+ * has been read.
+ */
 function listen(socket: net.Socket): { memory: Set<ArrayBufferLike>; said(text: string): Promise<void> } {
   let text = "";
   const memory = new Set<ArrayBufferLike>();

@@ -52,10 +52,10 @@ test("a client that reads no answer is not read until it does", async () => {
   const heard = Promise.withResolvers<string>();
   const owner = { receive: (chunk: Buffer) => heard.resolve(chunk.toString()), drained() {}, closed() {} };
   const wire = wireOf(near, owner, { ...journal(), origin: "client" });
-  // It begins to read in the next turn.
+  // The socket starts reading in the next turn of the event loop.
   await new Promise(setImmediate);
   far.pause();
-  // Far more than the kernel takes for the other side.
+  // Writes far more than the kernel buffers for the other side.
   for (let count = 0; count < 200; count += 1) wire.write([Buffer.alloc(100_000)]);
   assert.ok(near.writableLength > unreadBytes);
   far.write("x");

@@ -15,7 +15,7 @@ import { within } from "../../support/within.ts";
 
 const test = suite("proxy/net/tls-writer");
 
-/** Both ends of a TLS connection after the handshake: `near` as the proxy accepts it, `far` as a client. */
+/** Returns both ends of a TLS connection after the handshake: `near` is the proxy's end, `far` the client's. */
 async function openTlsPair(): Promise<{ near: tls.TLSSocket; far: tls.TLSSocket; close(): void }> {
   const { serving, authority } = await testPki();
   const secureContext = tls.createSecureContext({ cert: serving.certificate, key: serving.key });
@@ -123,7 +123,7 @@ test("a write that is taken before a full socket has drained does not cancel `dr
   const wire = wireOf(near, { ...ignored, drained: () => drained.resolve(undefined) }, parts);
   far.pause();
   while (wire.write([Buffer.alloc(60_000)])) await new Promise(setImmediate);
-  // The backlog, as it is once the peer has read a part of it.
+  // Permits one more write, as if the peer had read a part of the backlog.
   const { socketBacklogBytes } = limits;
   Reflect.set(limits, "socketBacklogBytes", Number.MAX_SAFE_INTEGER);
   const isTaken = wire.write([Buffer.alloc(10)]);
@@ -163,7 +163,7 @@ test("a connection that breaks while bytes wait is a failure of the peer", async
   far.pause();
   near.pause();
   while (wire.write([Buffer.alloc(60_000)])) await new Promise(setImmediate);
-  // The kernel sends a reset, because bytes are unread.
+  // The kernel sends a reset, because received bytes are unread when the socket closes.
   far.destroy();
   const failure = await within(20_000, "closed", closed.promise);
   assert.equal([failure?.code, failure?.origin], ["client-lost", "client"]);

@@ -5,7 +5,7 @@ import { reword, wrongName } from "../../../src/proxy/net/untrusted-certificate.
 
 const test = suite("proxy/net/untrusted-certificate");
 
-/** As Node has it. */
+/** The error that Node raises. */
 const mismatch = (): Error =>
   Object.assign(new Error("Hostname/IP does not match"), { code: "ERR_TLS_CERT_ALTNAME_INVALID" });
 

@@ -21,7 +21,7 @@ function started(): { failures: ApiFailures; clock: ReturnType<typeof manualCloc
   return { failures: new ApiFailures(clock, journal), clock, entries };
 }
 
-/** Backend a cannot reach this group, b can. */
+/** Backend a fails this API group's requests, while backend b answers them. */
 function grow(failures: ApiFailures, group: string): void {
   for (let count = 0; count < outcomeLimits.failures; count += 1) {
     failures.failed(readOf(group), "a", "refused");

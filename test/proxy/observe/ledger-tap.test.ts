@@ -1,4 +1,4 @@
-/** Through the whole path, as clients and backends meet there. */
+/** Tests the ledger tap on the whole data path, with scripted clients and backends. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Entry, type EntryOf, Journal } from "../../../src/events/journal.ts";
@@ -22,7 +22,10 @@ import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/observe/ledger-tap");
 
-/** A copy of these pieces, answered with these statuses, and what was read of it. */
+/**
+ * Feeds these pieces to a copy of a request body, and then these response statuses. Returns the bodies that the copy
+ * reports.
+ */
 function copied(pieces: readonly string[], ...statuses: readonly number[]): string[] {
   const taken: string[] = [];
   const copy = new BodyCopy((body) => taken.push(body.toString()));
@@ -50,7 +53,7 @@ const leases = "/apis/coordination.k8s.io/v1/namespaces/n/leases";
 class Scene {
   readonly path = new PlayedPath(["a"]);
 
-  /** Asks with this program and token, with or without a body, and is answered. */
+  /** Sends a request with this User-Agent, token and body, and has the backend answer it. */
   ask(
     client: PlayedClient,
     what: string,
@@ -200,7 +203,7 @@ test("the parent of workers sees one storm and one contested lease, whichever wo
   const ofWorker: Entry[] = [];
   journals[1].subscribe((entry) => ofWorker.push(entry));
   const parent = new LedgerTap(clock, journals[0]);
-  // What a worker tells crosses as JSON.
+  // A worker's facts reach the parent process as JSON.
   const tell = (fact: LedgerFact): void => parent.learn(JSON.parse(JSON.stringify(fact)) as LedgerFact);
   const workers = [new LedgerTap(clock, journals[1], tell), new LedgerTap(clock, journals[1], tell)] as const;
   clock.advance(1);

@@ -14,7 +14,7 @@ import { PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("proxy/observe/loops");
 
-/** Asks, and lets it end, this often; returns what was told. */
+/** Starts and ends the same watch `times` times. Returns what the detector reported. */
 function loop(replayLoop: ReplayLoop, times: number, everyMs: number, from = 0): (number | undefined)[] {
   return Array.from({ length: times }, (_, index) => {
     const told = replayLoop.asked(from + index * everyMs);
@@ -33,7 +33,7 @@ const from = {
 } as const;
 const userAgent = new Field("user-agent", "controller/v1");
 
-/** Watches that a client asks for one after the other, each of which delivers an event and ends. */
+/** Opens a client's watches one after the other. Each delivers an event and ends. */
 function watchAgain(path: PlayedPath, queries: readonly string[]): PlayedWatch[] {
   return queries.map((query) => {
     const watch = new PlayedWatch({ path, query, fields: [bearer("t"), userAgent] });

@@ -6,7 +6,10 @@ import { jwt } from "../../support/jwt.ts";
 import { type Asked, bearer, type PlayedBackend, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { json, linesOf, PlayedWatch } from "../../support/watch-path.ts";
 
-/** A client that has seen version 9 at one backend, and asks another one, whose cache is behind (k/k 59848). */
+/**
+ * A client has seen version 9 at one backend, and then sends a read to another backend, whose cache is behind
+ * (kubernetes/kubernetes issue 59848).
+ */
 const test = suite("proxy/observe/time-travel");
 
 const fields = [bearer("t"), new Field("user-agent", "kubelet/v1.36")];
@@ -15,7 +18,7 @@ const any = "/api/v1/configmaps?resourceVersion=0";
 type Scene = {
   path: PlayedPath;
   seen: PlayedWatch;
-  /** Its connection closes; then it comes again, on another one, and asks the other backend. */
+  /** Closes the client's connection, connects it again, and sends a request, which goes to the other backend. */
   ask(target?: string): Asked;
   list(asked: Asked, version: string): void;
 };
@@ -177,7 +180,8 @@ test("enforced, any state means none older than what its client has seen, and no
     `/api/v1/configmaps?${state}&${demanded}`,
   );
   assert.is(path.staleReadGuard.counts.demanded, 3);
-  // From version 0 a cache gives all, whatever the limit (apiserver storage/cacher, computeListLimit): with one it would give a page.
+  // The guard drops the limit: for version 0 the watch cache ignores it and returns the whole list (computeListLimit in
+  // the apiserver's storage/cacher), but for a real version it would return one page.
   assert.is(ask(`${any}&limit=500`).request.path, `/api/v1/configmaps?${demanded}`);
   for (const own of [
     "/api/v1/configmaps",

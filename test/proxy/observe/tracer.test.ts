@@ -39,7 +39,7 @@ test("a trace context is read as W3C defines it, and a malformed one counts as n
   assert.is(traceParentIn([]), undefined);
 });
 
-/** Counts which of a thousand requests are traced. */
+/** Returns how many of a thousand requests are traced. */
 function traced(share: number | undefined, fields: readonly Field[]): number {
   const clock = manualClock();
   const tracer = new Tracer(clock, { take() {} });
@@ -57,7 +57,7 @@ test("the client's decision comes before the share, and off means no trace at al
   assert.equal([traced(undefined, []), traced(undefined, [field(sampled)])], [0, 0]);
 });
 
-/** A path that traces this share of its requests, and the records of the traces that have ended. */
+/** Returns a data path that traces this share of its requests, and the records of all traces that have ended. */
 function tracedPath(backends: string[], share = 1): { path: PlayedPath; records: TraceRecord[] } {
   const records: TraceRecord[] = [];
   const traces = { share, take: (record: TraceRecord) => void records.push(record) };

@@ -9,7 +9,10 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/overload/buffer-limiter");
 
-/** Requests of which so many bytes wait each, largest first; cutting one frees them. */
+/**
+ * Returns requests that hold these numbers of buffered bytes, largest first. A request that is cut holds none
+ * afterwards.
+ */
 function held(
   relief: BufferLimiter,
   ...sizes: readonly number[]

@@ -17,7 +17,7 @@ test("each full collection tells which share of the heap's limit is live", async
   stop();
 });
 
-/** What is resident of the heap, in MiB. */
+/** Returns the resident size of the heap, in MiB. */
 const resident = (): number => getHeapStatistics().total_physical_size >> 20;
 
 test("what is no longer used goes, and its pages with it", () => {
@@ -26,7 +26,7 @@ test("what is no longer used goes, and its pages with it", () => {
   let kept: unknown[] = Array.from({ length: 400_000 }, (_, at) => ({ at, words: [at, at] }));
   collect();
   const height = resident();
-  // Here and there one lives on.
+  // One object of every thousand stays alive.
   kept = kept.filter((_, at) => at % 1000 === 0);
   collect();
   const after = resident();
@@ -35,7 +35,10 @@ test("what is no longer used goes, and its pages with it", () => {
   assert.ok(after - before < (height - before) / 4, `${before} MiB, ${height} at its height, ${after} after`);
 });
 
-/** Fills 85 % of an old generation of 96 MiB with live objects, and collects it twelve times without any work in between. */
+/**
+ * A program that fills 85 % of an old generation of 96 MiB with live objects, and collects it twelve times without
+ * allocating in between.
+ */
 const crowded = `
   import { getHeapStatistics, setFlagsFromString } from "node:v8";
   import { monitorHeap } from ${JSON.stringify(new URL("../../../src/proxy/overload/heap-monitor.ts", import.meta.url).href)};
@@ -66,7 +69,7 @@ function fate(...args: readonly string[]): string {
 
 test("a heap of which 85 % are live does not end the process while most of its time is collection", () => {
   assert.is(fate(), "alive");
-  // V8's rule that the monitor turns off is still there, or this test shows nothing.
+  // Shows that V8 still has the rule that the monitor turns off. Otherwise this test would prove nothing.
   assert.is(fate("--detect-ineffective-gcs-near-heap-limit"), "Ineffective mark-compacts near heap limit");
 });
 

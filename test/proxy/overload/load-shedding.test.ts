@@ -85,7 +85,8 @@ test("a heap that was full is looked at again, until all is well and once more; 
   overload.look({ share: 0.86, residentBytes: 0 });
   overload.beat();
   overload.look({ share: 0.3, residentBytes: 0 });
-  // By V8 itself, before the next beat: it gives no pages back.
+  // This second look stands for a collection by V8 itself before the next beat. Such a collection returns no pages to
+  // the kernel.
   overload.look({ share: 0.3, residentBytes: 0 });
   overload.beat();
   overload.look({ share: 0.3, residentBytes: 0 });
@@ -130,7 +131,10 @@ function releases() {
     exchanges: () => [],
     collect: () => void (count += 1),
   });
-  /** How often pages went back, once collections have left so many MiB, one after the other. */
+  /**
+   * Reports, one after the other, collections after which so many MiB are resident. Returns how often the heap's free
+   * pages were returned to the kernel so far.
+   */
   const after = (...residentMiB: readonly number[]): number => {
     for (const each of residentMiB) {
       overload.look({ share: 0, residentBytes: each * 2 ** 20 });

@@ -10,7 +10,7 @@ import { PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("proxy/request/access-log");
 
-/** A read, one that a backend fails, and a watch that moves; then all of them are over. */
+/** Plays three requests to their end: a read, a request that a backend fails, and a watch that the proxy moves. */
 function played(level: AccessLogLevel): { readonly path: PlayedPath; readonly told: readonly Ended[] } {
   const path = new PlayedPath(["a", "b"], { accessLog: level });
   const token = jwt({ sub: "system:serviceaccount:n:web" });

@@ -7,7 +7,7 @@ import { ok } from "../../support/watch-path.ts";
 
 const test = suite("proxy/request/exchange-states");
 
-/** One exchange that is under way. */
+/** Starts one exchange. */
 function begun(path: PlayedPath, method: string, target: string, end = true) {
   const client = path.client();
   const ear = client.ask(method, target, [bearer("t")], end);
@@ -17,7 +17,7 @@ function begun(path: PlayedPath, method: string, target: string, end = true) {
   return { path, ear, exchange };
 }
 
-/** As it prints itself, without its Audit-ID. */
+/** Returns the exchange's own printed form, without its Audit-ID. */
 const told = (exchange: Exchange): string => exchange.toString().replace(exchange.context.auditId, "ID");
 
 test("a request waits in placing, is in asking until the answer's head, then relaying, then ended", () => {
@@ -45,7 +45,7 @@ test("a request that was lost is placed again, and asks the next backend", () =>
   const first = exchange.backend;
   const other = first === "a" ? "b" : "a";
   const states: string[] = [];
-  // While the next attempt is dialled.
+  // The exchange's state while its next attempt is being dialled.
   path.client().ask("GET", "/other", [bearer("t")]);
   path.settle();
   path.backend(other).kill();

@@ -18,13 +18,13 @@ function ask(path: PlayedPath, method: string, target: string, end = true) {
   return path.client().ask(method, target, [bearer("t")], end);
 }
 
-/** Nothing comes from it any more, neither on what is open nor on what is dialled. */
+/** From now on nothing arrives from the backend, on open connections and on new ones. */
 function blackHole(backend: PlayedBackend): void {
   for (const { cable } of backend.sessions) cable.blackHole();
   backend.isMute = true;
 }
 
-/** What is on its way to and from it waits; the returned function lets it arrive. */
+/** Holds back all bytes to and from the backend. The returned function lets them arrive. */
 function hold(backend: PlayedBackend): () => void {
   const letGo = backend.sessions.map(({ cable }) => cable.hold());
   return () => {
@@ -32,7 +32,9 @@ function hold(backend: PlayedBackend): () => void {
   };
 }
 
-/** One of two backends was asked; it is the one that will be silent. */
+/**
+ * Sends a request to a proxy with two backends. `silent` is the backend that receives it and that will stop responding.
+ */
 function asking(method: string, target: string): Asking {
   const path = new PlayedPath(["a", "b"]);
   const ear = ask(path, method, target);
@@ -62,13 +64,13 @@ test("two upstream connections of one backend swallow the same LIST: then the ot
   const path = new PlayedPath(["a", "b"], { warm: 3 });
   const client = path.client();
   const list = (): Ear => client.ask("GET", "/api/v1/namespaces/n/pods", [bearer("t")]);
-  // Upstream connections of 20 streams each.
+  // Replaces the upstream connections by ones that permit only 20 streams each.
   for (const backend of path.played.values()) {
     backend.maxStreams = 20;
     for (const { cable } of backend.sessions) cable.cut("read ECONNRESET");
   }
   path.clock.advance(2000);
-  // Once its bearer is accepted it uses the shared upstream connections.
+  // After a backend has accepted its token, the client uses the shared upstream connections.
   list();
   path.settle();
   const [silent, other] = [path.backend("a"), path.backend("b")].toSorted(
@@ -77,7 +79,7 @@ test("two upstream connections of one backend swallow the same LIST: then the ot
   if (silent === undefined || other === undefined) throw new Error("Two backends are played");
   silent.last.answer(200, "{}");
   path.settle();
-  // As many at a time as two upstream connections take: a third upstream connection opens, and is kept warm.
+  // 40 requests at a time fill two upstream connections. So the pool opens a third and keeps it warm.
   for (let count = 0; count < 40; count += 1) {
     list();
     path.settle();
@@ -127,7 +129,7 @@ test("a watch that has no answer yet is asked again as it was; a LIST too (watch
     path.clock.advance(750);
     assert.is(other.last.request.path, target);
     other.last.side?.sendHeaders([new Field(":status", "200"), json], false);
-    // The head of a LIST goes to the client with the whole body.
+    // The client gets the head of a LIST's response only together with the complete body.
     other.last.say("{}", !target.includes("watch"));
     path.settle();
     assert.is(ear.status, "200");
@@ -193,7 +195,7 @@ test("where only one upstream connection is silent, another upstream connection 
   const backend = path.backend("a");
   backend.last.answer(200);
   path.settle();
-  // The last that fits on an upstream connection has the next one dialled.
+  // As soon as the last free stream of an upstream connection is in use, the pool dials the next connection.
   const ears = Array.from({ length: 80 }, () => client.ask("GET", "/more", [bearer("t")]));
   path.settle();
   backend.sessions.find(({ session }) => session.openCount > 0)?.cable.blackHole();
@@ -297,10 +299,13 @@ test("a refusal is relayed whole when nothing better comes: in time, or at all",
   }
 });
 
-/** How far each asked one has come. */
+/** The state of each upstream request: "answered" after its final head, "over" after its end or reset. */
 const said = new WeakMap<Asked, "answered" | "over">();
 
-/** One attempt's next word, out of what a backend may say: heads, tagged bytes, an end, a reset, or nothing for a while. */
+/**
+ * Lets the backend take one random next step in its response: an interim or final head, bytes with the attempt's tag,
+ * an end, a reset, or nothing.
+ */
 function act(asked: Asked, tag: string, random: Random): void {
   const choices: readonly (() => void)[] = [
     () => asked.side?.sendHeaders([new Field(":status", "103")], false),
@@ -309,7 +314,7 @@ function act(asked: Asked, tag: string, random: Random): void {
     () => asked.say(tag, true),
     () => asked.side?.reset(random.pick([errorCode.REFUSED_STREAM, errorCode.INTERNAL_ERROR])),
   ];
-  // A backend does not speak out of turn: a body follows a final head, and nothing follows the end.
+  // A backend keeps to HTTP: a body follows only a final head, and nothing follows the end.
   const isAnswered = said.get(asked) === "answered";
   const choice = random.below(choices.length);
   if (said.get(asked) === "over" || (isAnswered ? choice < 2 : choice === 2 || choice === 3)) return;
@@ -361,7 +366,8 @@ test("hedges share a budget: what is beyond it is asked a little later (limits.t
   path.settle();
   const atOnce = 2 * limits.hedgeBurst;
   const most = atOnce + 20;
-  // A client has 100 streams, and those of others are spread over both.
+  // More requests than the 100 streams of one client, so five clients send them. All clients are bound to the same
+  // backend, because new clients would be spread over both.
   const clients = Array.from({ length: 5 }, () => path.client());
   for (const one of clients) one.downstream.client.bind(client.downstream.client.backend ?? "");
   for (let index = 0; index < most; index += 1) clients[index % 5]?.ask("GET", "/api", [bearer("t")]);

@@ -1,4 +1,7 @@
-/** The body of a read's response is held until it is whole, so that a lost backend cuts no response off. */
+/**
+ * The proxy holds back the body of a read's response until it is complete. If the backend is lost before that, the
+ * client still gets a complete response, from another backend.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
@@ -17,7 +20,7 @@ type Begun = {
   readonly other: PlayedBackend;
 };
 
-/** One of two backends was asked, `from`; it sends the head and `begin`. */
+/** Sends a GET to a proxy with two backends. The backend that receives it, `from`, sends the head and `begin`. */
 function begun(target: string, begin: Buffer | string): Begun {
   const path = new PlayedPath(["a", "b"]);
   const ear = path.client().ask("GET", target, [bearer("t")]);

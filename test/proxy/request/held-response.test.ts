@@ -11,7 +11,7 @@ const test = suite("proxy/request/held-response");
 const head = [new Field(":status", "503")];
 const attempt = new Attempt("a", attemptOwner({}));
 
-/** What it says when it is taken after all. */
+/** Passes the held response on. Returns what the client receives. */
 function told(refusal: HeldResponse): string[] {
   const heard: string[] = [];
   refusal.passOn({
@@ -83,7 +83,10 @@ test("a 503 of the aggregator is known by its text, and by its status", () => {
   assert.equal([complaintOf("500", body), complaintOf("503", "service unavailable\n")], ["", ""]);
 });
 
-/** As `http.Error` or a filter of k8s.io/apiserver writes it, but for one field. */
+/**
+ * Returns the fields of an error response as `http.Error` or a filter of k8s.io/apiserver writes them, except the field
+ * `without`.
+ */
 function answer(status: string, type: string, without = ""): Field[] {
   const fields = [
     new Field("retry-after", "1"),

@@ -12,7 +12,7 @@ const watchPath = "/api/v1/configmaps?watch=true&resourceVersion=7";
 const json = new Field("content-type", "application/json");
 const event = (name: string): string => `{"type":"ADDED","object":{"metadata":{"name":"${name}"}}}\n`;
 
-/** A client with one exchange under way on backend a. */
+/** Returns a client with one exchange in progress on backend a. */
 function asked(
   method: string,
   target: string,
@@ -98,7 +98,7 @@ test("interim heads, trailers and an early answer pass", () => {
   assert.is(path.exchanges.size, 0);
 });
 
-/** Too long to be held until it is whole. */
+/** A length above the size up to which the proxy holds a response until it is complete. */
 const long = new Field("content-length", "1000000");
 
 test("a truncated answer is reset, never ended (F9)", () => {
@@ -134,7 +134,7 @@ test("an answer that breaks the rules before its head went on is 502: the reques
     const { path, ear } = asked(method, "/api/v1/namespaces/x/configmaps");
     path.backend("a").last.side?.sendHeaders(head, false);
     path.settle();
-    // Go's transport sends again by itself what is reset with PROTOCOL_ERROR.
+    // A 502 instead of a reset: Go's transport would by itself repeat a request that is reset with PROTOCOL_ERROR.
     assert.equal([ear.status, ear.isEnded, ear.resetCode], ["502", true, undefined]);
     assert.match(ear.body, "InternalError");
     assert.not.match(ear.body, "retryAfterSeconds");
@@ -300,7 +300,10 @@ test("what comes after the exchange is over goes nowhere and keeps no window", (
   assert.is(path.exchanges.size, 0);
 });
 
-/** Uploads by turns, one byte a frame, as they come in reads of 64 KiB; DATA frames and bytes of each at the backend. */
+/**
+ * Sends `count` uploads, interleaved, in DATA frames of one byte. They arrive at the proxy in reads of 64 KiB. Returns
+ * the number of DATA frames and the bodies that the backend receives.
+ */
 function uploads(count: number, octets: number): { frames: number; bodies: string[]; isEnded: boolean } {
   const path = new PlayedPath(["a"]);
   const client = path.client();

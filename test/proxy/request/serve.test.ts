@@ -169,7 +169,7 @@ test("the journal says which request failed at which backend, without the query"
   );
 });
 
-/** What an apiserver writes before a request has come to any handler. */
+/** The fields of a response by which an apiserver refuses a request before any handler has seen it. */
 const refusing = (type: string): Field[] => [
   new Field("retry-after", "5"),
   new Field("content-type", type),

@@ -35,7 +35,7 @@ type Watched = {
   readonly kept: CaBundle;
   readonly told: string[];
   readonly clock: ManualClock;
-  /** What backends say of another one. */
+  /** The backends' objection to a new CA bundle, or undefined if they accept it. */
   objection: Failure | undefined;
   swaps: number;
 };
@@ -67,7 +67,7 @@ function watched(): Watched {
   return state;
 }
 
-/** Lets a change be seen and whatever follows from it happen. */
+/** Lets the file watcher see a change, and lets everything finish that follows from the change. */
 async function settle(clock: ManualClock): Promise<void> {
   for (let turns = 0; turns < 30; turns++) {
     clock.advance(100);

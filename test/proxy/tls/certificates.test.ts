@@ -74,7 +74,7 @@ async function loaded(
   return { ...loading, outcome: loading.outcome };
 }
 
-/** The common name that a new client sees. */
+/** Returns the common name in the certificate that a new client gets. */
 async function servedBy(certificate: ServingCertificate): Promise<string | undefined> {
   const server = net.createServer((socket) => {
     const secure = new tls.TLSSocket(socket, { isServer: true, secureContext: certificate.current?.context });
@@ -89,7 +89,10 @@ async function servedBy(certificate: ServingCertificate): Promise<string | undef
   return name?.replace("CN=", "");
 }
 
-/** Which CAs a client trusts is not checked here, so that certificates of other times and names can be looked at. */
+/**
+ * Does not verify the server's certificate, so that the test can also inspect certificates that are expired or for
+ * other names.
+ */
 function connectTo(server: net.Server, options: tls.ConnectionOptions): tls.TLSSocket {
   const { port } = server.address() as net.AddressInfo;
   const client = tls.connect({ port, host: "127.0.0.1", rejectUnauthorized: false, ...options });
@@ -98,7 +101,7 @@ function connectTo(server: net.Server, options: tls.ConnectionOptions): tls.TLSS
   return client;
 }
 
-/** Lets a change be seen and whatever follows from it happen. */
+/** Lets the file watcher see a change, and lets everything finish that follows from the change. */
 async function settle(clock: ManualClock): Promise<void> {
   for (let turns = 0; turns < 30; turns++) {
     clock.advance(100);
@@ -135,7 +138,7 @@ const expired = authority.issue({
   notAfter: wallClock.wall() - 1e6,
 });
 
-/** Incident 000, and what Node would let through (ecosystem F3). */
+/** The pairs of incident 000, and bad pairs that Node itself would accept (ecosystem F3). */
 const badPairs: readonly (readonly [string, Pair, string])[] = [
   ["an empty certificate", { ...newer, certificate: "" }, "no certificate among its 0 characters"],
   ["an empty key", { ...newer, key: "" }, "no private key among the key file's 0 characters"],
@@ -306,7 +309,10 @@ test("a CA file that is missing, empty, cut or garbage is a Failure", () => {
   assert.instance(loadCa(join(directory, "missing")), Failure);
 });
 
-/** A server as the listener makes one: a TLS socket on an accepted one, a client certificate asked for. */
+/**
+ * Starts a server that wraps each accepted socket in a TLS socket and requests a client certificate, as the listener
+ * does.
+ */
 async function serverWithOurOptions(pair: Pair): Promise<net.Server> {
   const secureContext = tls.createSecureContext({
     ...serverTlsOptions(),
@@ -328,7 +334,7 @@ async function serverWithOurOptions(pair: Pair): Promise<net.Server> {
   return server;
 }
 
-/** The cipher agreed on, or nothing when the two sides have none. */
+/** Returns the negotiated cipher, or undefined if the two sides have none in common. */
 async function agreed(server: net.Server, options: tls.ConnectionOptions): Promise<string | undefined> {
   const client = connectTo(server, options);
   const outcome = new Promise<string | undefined>((resolve) => {

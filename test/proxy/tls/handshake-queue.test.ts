@@ -5,7 +5,7 @@ import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/tls/handshake-queue");
 
-/** A clock whose turns are taken one by one. */
+/** A clock whose `soon` callbacks run one at a time, one for each call of `turn`. */
 function stepped() {
   const due: (() => void)[] = [];
   const clock = { ...manualClock(), soon: (run: () => void) => void due.push(run) };

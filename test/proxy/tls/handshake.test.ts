@@ -19,7 +19,7 @@ const pair = checkPair(serving.certificate, serving.key, wallClock.wall());
 const plain = { clientCa: undefined, wholeOnly: false };
 const context = "code" in pair ? undefined : serverContext(pair, plain);
 
-/** Two hosts; the second has no good certificate. `isAlone`: only the first. */
+/** Returns two hosts, of which the second has no valid certificate. With `isAlone`, returns only the first. */
 function hosts(isAlone = false): Hosts {
   const host = (name: string): Host => ({
     name,
@@ -42,7 +42,7 @@ function hosts(isAlone = false): Hosts {
 
 type Outcome = HandshakeResult | "failed" | "closed";
 
-/** What becomes of a client that shakes hands so. */
+/** Handshakes as a client with these options. Returns the outcome. */
 function shaken(
   options: tls.ConnectionOptions,
   clock = manualClock(),

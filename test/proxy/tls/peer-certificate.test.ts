@@ -13,7 +13,7 @@ const test = suite("proxy/tls/peer-certificate");
 
 const { authority, serving } = await testPki();
 
-/** What the proxy's server knows of a client that presents this pair. */
+/** Returns what the proxy's server knows about a client that presents this certificate. */
 async function shown(
   pair: Pair | undefined,
   ca = authority.certificate,

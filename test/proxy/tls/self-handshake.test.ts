@@ -54,7 +54,7 @@ test("another certificate than the expected one is noticed", async () => {
 test("a handshake that does not end is given up", async () => {
   const { serving } = await testPki();
   const context = tls.createSecureContext({ cert: serving.certificate, key: serving.key });
-  // Ten seconds that are over before the first flight.
+  // With this clock, the timeout of ten seconds expires before the first TLS record is sent.
   const hasty = { ...wallClock, after: soonest };
   const outcome = await within(20_000, "the end", tryHandshake(context, "", hasty));
   assert.is(outcome?.message, "the handshake timed out");

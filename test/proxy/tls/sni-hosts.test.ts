@@ -1,4 +1,7 @@
-/** Several hosts at one address: each has its own certificate, its own clients and its own troubles. */
+/**
+ * Tests several hosts at one address. Each has its own certificate and clients, and a problem of one does not affect
+ * the others.
+ */
 import { once } from "node:events";
 import { writeFileSync } from "node:fs";
 import http2 from "node:http2";
@@ -333,20 +336,26 @@ test("a session that a client may reuse by its certificate is not another cluste
   assert.instance(hosts, Hosts);
   if (!(hosts instanceof Hosts)) return;
   undo.push(async () => hosts.stop());
-  /** Which of these are refused, one after the other on one session that was opened for this name. */
+  /**
+   * Requests these authorities one after the other on one TLS session that was opened with this server name. Returns
+   * those that are refused.
+   */
   const refused = (servername: string, ...authorities: readonly string[]): readonly string[] => {
     const mayAsk = hosts.judge(servername === "" ? hosts.default : hosts.find(servername));
     return authorities.filter((asked) => !mayAsk(asked));
   };
   const us = "us.corp.test:6443";
-  // *.corp.test is the certificate of both: such a client takes the session for eu's as well (RFC 9113 §9.1.1).
+  // Both hosts have a certificate for *.corp.test. So a client with a session to one host may reuse that session for
+  // the other (RFC 9113 §9.1.1).
   assert.equal(refused("us.corp.test", us, "eu.corp.test", "EU.corp.test.:6443", us), [
     "eu.corp.test",
     "EU.corp.test.:6443",
   ]);
-  // kubectl --tls-server-name us.corp.test, with eu's name as its address: it never sends the name of `us`.
+  // `kubectl --tls-server-name us.corp.test` with eu's name in the server URL: all its requests have eu's name as their
+  // authority, and none has that of `us`.
   assert.equal(refused("us.corp.test", "eu.corp.test", "eu.corp.test:6443"), []);
-  // Addresses, names of a cluster's own, names that the certificate does not have, and no name: as always.
+  // Authorities that are always permitted: addresses, a cluster's internal names, and names that the certificate does
+  // not contain. A client without SNI may send any.
   const ofEach = [
     "127.0.0.1:6443",
     "[::1]:6443",

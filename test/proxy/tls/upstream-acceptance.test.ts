@@ -59,7 +59,7 @@ test("one backend that it suits is enough: authorities change one apiserver afte
   strange.stop();
 });
 
-/** A backend that another authority has signed. */
+/** Starts a backend whose certificate another CA has signed. */
 async function startStranger(): Promise<{ readonly port: number; stop(): void }> {
   const { createServer } = await import("node:tls");
   const pair = other.issue({ name: "strange", hosts: ["localhost"] });

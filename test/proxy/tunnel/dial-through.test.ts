@@ -16,7 +16,7 @@ const doubtMs = 500;
 
 type Dialled = {
   readonly clock: ManualClock;
-  /** What came at each backend, in the order of dials. */
+  /** The connections that each backend has accepted, in the order of dials. */
   readonly peers: Record<string, RawPeer[]>;
   readonly backoff: string[];
   readonly outcome: Promise<DialledSocket | Failure>;
@@ -31,7 +31,7 @@ test.after.each(() => {
   sockets = [];
 });
 
-/** Dials the backends in this order, then none; at one that is named "refusing" no server listens. */
+/** Dials these backends in this order, and fails after the last. No server listens at the backend named "refusing". */
 async function dial(
   names: readonly string[],
   options: { isRepeatable?: boolean; mayHedge?: boolean } = {},

@@ -17,7 +17,7 @@ test.after.each(() => scene.close());
 
 const greeting = hello({ serverName: "api.example.com" });
 
-/** A client that is joined to a backend. */
+/** Returns a client and the backend's end of the tunnel to which the client is connected. */
 async function join(name: string): Promise<{ readonly client: RawPeer; readonly backend: RawPeer }> {
   const client = await scene.connect();
   client.send(greeting);
@@ -110,7 +110,7 @@ test("proven dead, both attempts are reset; those of other backends, and of one 
   for (const { socket } of [dying.client, dying.backend])
     socket.on("error", (error: Error & { code?: string }) => errors.push(error.code ?? ""));
   scene.judge("a", "suspect");
-  // A graceful stop: new sockets are refused, and what is open may end by itself.
+  // "refusing" is a graceful stop of the backend: it refuses new sockets, and its open sockets may end by themselves.
   scene.judge("a", "refusing");
   dying.client.send("still here");
   await dying.backend.expect("still here");

@@ -30,7 +30,7 @@ type Played = {
   readonly hung: HungTunnels;
   readonly counts: Map<string, number>;
   reads: number;
-  /** So many seconds of looks. */
+  /** Lets the detector check the sockets `times` times, once each second. */
   look(times: number): Promise<void>;
 };
 
@@ -110,7 +110,7 @@ test("a hole of all is not the tunnel's: it lives until its kernel has tried twi
     await look(2);
   }
   isWell = true;
-  // 9 s of hole: the next try is made 3.6 s after it.
+  // The network was dead for 9 s. The kernel retransmits only 3.6 s after the network is back.
   for (const count of [6, 6, 6, 6, 7, 7, 7]) {
     counts.set("up", count);
     await look(1);
@@ -176,7 +176,8 @@ test("a tunnel ends with its backend: once that is dead and silent", async () =>
   stop();
   clock.advance(1000);
   path.backend("a").blackHole();
-  // It is the only backend: silence of all backends may be the fault of the proxy's own network for this long (D14).
+  // It is the only backend. When all backends fall silent, the proxy's own network may be at fault, so the proxy waits
+  // this long before it calls the backend dead (D14).
   clock.advance(9900);
   assert.equal(reasons, []);
   clock.advance(1600);

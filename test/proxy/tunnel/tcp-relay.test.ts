@@ -15,7 +15,7 @@ type Joined = {
   readonly relay: TcpRelay;
   readonly clock: ManualClock;
   readonly ends: string[];
-  /** The proxy's own two sockets. */
+  /** The proxy's sockets: `down` to the client, `up` to the backend. */
   readonly down: Socket;
   readonly up: Socket;
 };

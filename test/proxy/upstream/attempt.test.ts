@@ -9,7 +9,7 @@ import { PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/attempt");
 
-/** An attempt to backend a, and the words that its exchange heard. */
+/** Starts an attempt on backend a. `heard` lists the calls that its exchange gets. */
 function attemptOn(path: PlayedPath): { attempt: Attempt; heard: string[] } {
   const heard: string[] = [];
   const owner = attemptOwner({
@@ -114,7 +114,7 @@ test("a proxy fault in a callback of an attempt ends its exchange: the caller is
 
 const far = { rttMs: 100 };
 
-/** The upstream stream of a GET under way, with the session's first window. */
+/** Returns the upstream stream of a GET in progress, with the session's initial window. */
 function stream() {
   const path = new PlayedPath(["a"]);
   return path.client().ask("GET", "/api").stream;
@@ -146,7 +146,8 @@ test("when memory is short it shrinks, and does not grow", () => {
   const up = stream();
   const { size } = up.receiveWindow;
   assert.is(growWindow(up, far, 1e9, true), 1e9);
-  // What was given cannot be taken back: it is not given again.
+  // A granted window cannot be taken back. But what the backend has used of it is granted again only up to the smaller
+  // size.
   up.receiveWindow.use(size);
   up.receiveWindow.grant(size);
   assert.is(up.receiveWindow.size, upstreamLimits.streamWindowTightBytes);

@@ -15,7 +15,7 @@ function poolOf(path: PlayedPath): string[] {
   );
 }
 
-/** A client whose token a backend has taken. */
+/** Returns a client whose token a backend has accepted. */
 function proven(path: PlayedPath, token: string): PlayedClient {
   const client = path.client();
   client.ask("GET", "/api", [bearer(token)]);

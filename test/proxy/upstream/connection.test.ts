@@ -12,7 +12,7 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/connection");
 
-/** A new client each time: what is spent is the upstream connection's budget, not the client's. */
+/** Uses a new client each time, so that these resets use up the upstream connection's budget and not a client's. */
 function resetOne(path: PlayedPath): number | undefined {
   const ear = path.client().ask("GET", "/api", [bearer("t")]);
   path.settle();
@@ -90,7 +90,7 @@ test("a dial that gets no SETTINGS in time is a refusal", () => {
   assert.is(ear.status, "503");
 });
 
-/** An upstream connection whose backend says nothing but an empty SETTINGS frame. */
+/** Returns an upstream connection whose backend has sent only an empty SETTINGS frame. */
 function openConnection() {
   const clock = manualClock();
   const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
@@ -128,7 +128,7 @@ test("a connection on which a stream was opened is pinged out of turn, once", ()
   connection.tick(beat);
   const askedAt = clock.now();
   assert.is(connection.silentSince, askedAt);
-  // The answer to PING number 1.
+  // The acknowledgement of the first PING.
   connection.receive(Buffer.from([0, 0, 8, 6, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1]));
   clock.advance(250);
   connection.tick(beat);

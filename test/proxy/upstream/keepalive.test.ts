@@ -7,7 +7,7 @@ import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/upstream/keepalive");
 
-/** An upstream connection whose backend answers after so many ms, or never. */
+/** An upstream connection whose backend answers a PING after `answersAfterMs`, or never. */
 class PlayedConnection implements KeptAlive {
   readonly #clock: ManualClock;
   readonly number: number;
@@ -104,7 +104,7 @@ function play(startsAt = 0, others = 0): Played {
 }
 
 test("a deadline that falls between two numbers is met, not looked at for ever", () => {
-  // startsAt + 250 + 600 - (startsAt + 250) is less than 600 by a rounding.
+  // In floating-point numbers, startsAt + 250 + 600 - (startsAt + 250) is slightly less than 600.
   const startsAt = 701.2445450182414;
   const { clock, suspectedAt, connection } = play(startsAt);
   connection.answersAfterMs = undefined;

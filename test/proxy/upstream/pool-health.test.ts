@@ -7,7 +7,7 @@ import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/pool-health");
 
-/** A path whose backend's evidence is written down. */
+/** Returns a data path with one backend, and the list of all evidence about that backend. */
 function listen(): { path: PlayedPath; said: Evidence[] } {
   const path = new PlayedPath(["a"]);
   path.clock.advance(300);
@@ -36,7 +36,10 @@ test("one silent upstream connection among others says nothing of the backend; a
   assert.ok(evidence?.kind === "connections-silent" && evidence.ms >= 500 && evidence.limitMs === 500);
 });
 
-/** Every session of the backend but those in `except` is as silent as a frozen process; its kernel takes what comes. */
+/**
+ * Freezes the backend's process: none of its sessions except those in `except` answers PINGs. Its kernel still accepts
+ * bytes.
+ */
 function freeze(path: PlayedPath, ...except: readonly unknown[]): void {
   for (const one of path.backend("a").sessions) if (!except.includes(one)) one.session.ping = () => {};
 }
@@ -116,7 +119,8 @@ test("GOAWAY on one upstream connection is that upstream connection's; on all of
   );
   path.backend("a").last.answer(200);
   path.settle();
-  // Its last upstream connection has left in good order; the next dial shows that no server listens any more.
+  // The backend's last upstream connection has closed without an error. The next dial is refused, because the server no
+  // longer listens.
   path.clock.advance(1000);
   assert.is(path.backends.views[0]?.state, "dead");
 });

@@ -1,4 +1,4 @@
-/** What was dialled into a silence is dialled again when a newer socket is answered. */
+/** Tests redials: when a backend answers a new socket, the pool restarts older dials that still wait for an answer. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Connection } from "../../../src/proxy/upstream/connection.ts";
@@ -64,7 +64,8 @@ test("a dial that the proxy gave up is no evidence against the backend", () => {
   path.journal.subscribe((entry) => {
     if (entry.kind === "backend.changed") told.push(`${entry.to}: ${entry.reason}`);
   });
-  // The first of several sockets that wait is answered; it was begun before the upstream connections were dialled.
+  // Of several sockets that wait for an answer, the first one is answered. It was dialled before the upstream
+  // connections, so they are not dialled again.
   path.backends.learn("a", { kind: "fresh", met: "answer", begunAt: 1, ms: 1, reason: "" });
   path.pools.poolOf("a")?.redialStuck(1);
   path.settle();

@@ -21,7 +21,10 @@ const impersonated = identityOf(lasting, { clientCerts: "Impersonate" });
 const json = new Field("content-type", "application/json");
 const target = "/api/v1/pods?watch=1&resourceVersion=5";
 
-/** Rows with their upstream connections that take requests, and streams on all of them. */
+/**
+ * Returns a line for each shard: how many of its upstream connections take new requests, and the number of open streams
+ * on all of them.
+ */
 function shards(path: PlayedPath): string[] {
   return (path.pools.poolOf("a")?.shards ?? [])
     .filter(({ connections }) => connections.length > 0)

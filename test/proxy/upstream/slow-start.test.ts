@@ -26,7 +26,7 @@ test("only a backend that had lost its clients begins anew: a false alarm costs 
   assert.not(judged("suspect"));
   assert.not(judged("ready"));
   assert.is(slowStart.shareOf("a"), 1);
-  // On its way back from the dead it is suspect for a while.
+  // A backend that returns after it was dead or draining is first suspect for a while.
   for (const lost of ["dead", "draining"] as const) {
     assert.not(judged(lost));
     assert.not(judged("suspect"));
@@ -78,7 +78,7 @@ test("on the path: a backend that comes back gets its part of newcomers, and all
   }
   const [onA, onB] = [path.pools.loadOf("a"), path.pools.loadOf("b")];
   assert.is(onA + onB, 80);
-  // 5 s of 30 are a sixth: without the ramp it would have 40.
+  // The backend is 5 s into its ramp of 30 s, so its share is a sixth. Without the ramp it would have 40.
   assert.ok(onB >= 5 && onB <= 15, `${onB} on b`);
   path.backend("a").kill();
   path.settle();
