@@ -203,8 +203,8 @@ export class WatchCall implements StreamListener {
 }
 
 /**
- * Returns the path with the query parameters in client-go's order. A resume must keep the parameters that follow those
- * it changes.
+ * Returns the path with its query in the order of client-go. `watch=true` follows the parameters that a resume changes,
+ * and a resume must keep it.
  */
 function pathOf({ interest, beginning, atLeast = "", wantsBookmarks, timeoutSeconds }: WatchOrder): string {
   const { resource, namespace, app } = interest;
