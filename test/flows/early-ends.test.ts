@@ -1,4 +1,4 @@
-/** Ends of an attempt that are not what they seem: proxy/watching has the others. */
+/** Ends of an upstream stream that need a second look. test/watch/session has the ordinary ends. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { watchLimits } from "../../src/watch/limits.ts";

@@ -28,7 +28,7 @@ export type ProxyOptions = {
   readonly thrown: (error: unknown) => void;
 };
 
-/** Far more than a run ever buffers. Tests of proxy/path cover memory pressure. */
+/** Far more than a run ever buffers. The tests in test/proxy/overload cover memory pressure. */
 const bufferBytes = 1024 * 1024 * 1024;
 const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000, deadAfterWhenAllSilentMs: 10_000 };
 

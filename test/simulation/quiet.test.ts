@@ -1,11 +1,17 @@
-/** Quiet resources through two restarts and a death; `npm run test:seeds` plays a thousand, and plants faults. */
+/**
+ * Quiet resources while each apiserver restarts and one dies, with a few seeds. `npm run test:seeds` plays a thousand
+ * seeds and the planted faults.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { playQuiet, type QuietOptions } from "./watches/quiet.ts";
 
 const test = suite("simulation/quiet");
 
-/** The seeds, from 1 on, in which something is wrong, and those in which caches were told not to be notified. */
+/**
+ * Plays the seeds 1 to `count`. Returns the seeds with a problem (`wrong`), and the number of seeds whose journal
+ * reports caches that etcd sends no progress notifications (`told`).
+ */
 function seeds(count: number, options?: QuietOptions): { readonly wrong: string[]; readonly told: number } {
   const wrong: string[] = [];
   let told = 0;

@@ -46,7 +46,10 @@ const rushMs = 100;
  * only after 16 s (backend.ts).
  */
 const wellMs = 20_000;
-/** A stalled cache looks like a quiet one until its peers' caches have advanced for 10 s (F5). */
+/**
+ * Time until the proxy detects a stalled cache, which at first looks like a quiet one: its peers' caches must have been
+ * ahead of it for 10 s (F5).
+ */
 const staleMs = 10_000;
 
 const ownReasons = ["its own timeout", "slow reader"];
@@ -221,7 +224,7 @@ export class EndJudge {
       return `refused elsewhere: ${first.code}`;
     if (attempts.filter(({ at }) => at >= now - flappingMs).length >= mostAttempts) return "moved too often";
     if (this.#reach.unservedAt >= now - budgetMs) return "no backend to serve it";
-    // A backend that has already refused this version need not be tried again.
+    // The proxy does not try a backend that is known to have forgotten the version, so there may be no refusal.
     const { interest } = call.order;
     const version = isExact ? call.follower.version : call.follower.wholeVersion;
     if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))

@@ -80,8 +80,9 @@ export class Reflector {
   #list(): void {
     if (this.#isStopped) return;
     if (this.#usesWatchList) return this.#watchList();
-    // The first list accepts any cached state. A relist accepts any state that is not older than the last version,
-    // unless the reason was a 410 (reflector.go).
+    // With resourceVersion=0, the first list and a list after a 410 accept any cached state. Other relists accept no
+    // state that is older than the last version. After a 410 the real client-go requests the most recent state
+    // (reflector.go).
     const { resource, namespace, app } = this.#options.interest;
     const collection =
       namespace === undefined ? `/api/v1/${resource}` : `/api/v1/namespaces/${namespace}/${resource}`;
@@ -96,7 +97,7 @@ export class Reflector {
   #listed(answer: Answer): void {
     if (this.#isStopped) return;
     if (answer.status !== 200 || !answer.isWhole) {
-      // After a 410 the next list requests the most recent state.
+      // After a 410 the next list names no version.
       if (answer.status === 410) this.#version = "";
       return this.#again(answer.retryAfterMs ?? this.#backoff.nextMs(), () => this.#list());
     }

@@ -324,8 +324,8 @@ class Scene {
         }
       }
     }
-    // A write on a silent connection waits while other connections to its backend answer. Then it fails with an unknown
-    // outcome.
+    // If its backend answers on other connections, a write on a silent connection waits for the patience with that
+    // connection. Then it fails with an unknown outcome.
     world.runUntil(() => this.#askers.every(({ openCount }) => openCount === 0), plainMs);
     for (const asker of this.#askers)
       if (asker.openCount > 0) this.#findings.wrong("progress", `${asker.openCount} plain requests hang`);

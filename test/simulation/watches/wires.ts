@@ -92,7 +92,7 @@ export class End implements Wire {
    */
   readonly #unacknowledged: Segment[] = [];
   #droppedSince = -1;
-  /** Number of segments that were sent since the peer's packets stopped arriving. */
+  /** Number of segments that were sent since packets from the peer, and so its acknowledgements, were cut off. */
   #sentBlindly = 0;
   #isEnding = false;
   #hasSentEnd = false;
