@@ -84,8 +84,8 @@ class Scene {
   }
 
   /**
-   * Makes all backends silent for `ms`. The kernels retransmit lost packets at the latest as long after the outage as
-   * it lasted. New connections to the last backend work `lastMs` later than those to the others.
+   * Makes all backends silent for `ms`. After an outage of n seconds, the last retransmission comes at most n seconds
+   * later. New connections to the last backend work `lastMs` later than those to the others.
    */
   hole(ms: number, whileOpen: () => void = () => {}, lastMs = 0): void {
     const { path } = this;

@@ -110,7 +110,7 @@ async function until(isTrue: () => boolean): Promise<void> {
   }
 }
 
-// --- phases ---
+// --- phases of a request ---
 
 type Phase = {
   readonly backends: readonly string[];
@@ -302,7 +302,7 @@ function readNothing(backend: PlayedBackend): { opened: () => void } {
   return { opened: () => Reflect.deleteProperty(backend.asked, "push") };
 }
 
-// --- ways ---
+// --- ends of a request ---
 
 const control = (count: number): Frame[] => Array.from({ length: count }, () => raw(6, 0, 0, "12345678"));
 
@@ -352,7 +352,7 @@ const h1Ways: Readonly<Record<string, (party: H1Party, path: PlayedPath) => void
   ...ours,
 };
 
-// --- all of them ---
+// --- all combinations ---
 
 /** Requests that still run at backends that can be reached. */
 function running(path: PlayedPath): Asked[] {

@@ -1,4 +1,4 @@
-/** Ends of an upstream stream that need a second look. test/watch/session has the ordinary ends. */
+/** Unusual ends of upstream streams. test/watch/session tests the usual ones. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { watchLimits } from "../../src/watch/limits.ts";

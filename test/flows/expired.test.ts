@@ -1,6 +1,6 @@
 /**
- * A cache has forgotten a watch's version: which other backends the proxy tries or waits for, and when the client gets
- * the 410 (row 17).
+ * A cache has forgotten the version of a watch. Tests which other backends the proxy tries or waits for, and when the
+ * client gets the 410 (row 17).
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

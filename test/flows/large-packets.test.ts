@@ -144,8 +144,7 @@ test("a path that loses small packets as well is no path MTU, though probes and 
   run(1000);
   const a = path.backend("a");
   const late = (): void => {
-    // Delays each of these PINGs, or its answer, as one lost packet does: the kernel sends it again 200 ms after the
-    // next tick.
+    // Each of these PINGs or its answer is lost once. The kernel sends it again 200 ms after the next tick.
     const releases = a.sessions.filter((one) => one !== used).map(({ cable }) => cable.hold());
     path.clock.after(250 - (path.clock.now() % 250) + 200, () => {
       for (const release of releases) release();

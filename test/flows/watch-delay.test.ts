@@ -1,6 +1,6 @@
 /**
- * How long after a write the watches of each backend deliver it, measured on the whole data path; and the report of a
- * late backend.
+ * Measures on the whole data path how long after a write the watches of each backend deliver it, and tests the report
+ * of a late backend.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

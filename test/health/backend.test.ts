@@ -96,7 +96,7 @@ function after(held: BackendFacts, ...evidence: readonly Evidence[]): BackendFac
   return evidence.reduce((now, one) => judge(now, one, arrivalOf(one), rules), held);
 }
 
-/** The time at which evidence arrives: 200, or later if its socket was opened too late for that. */
+/** The time at which evidence arrives: 200, or the time at which its socket got its result, if that is later. */
 function arrivalOf(evidence: Evidence): number {
   return evidence.kind === "fresh" ? Math.max(200, evidence.begunAt + evidence.ms) : 200;
 }

@@ -170,7 +170,7 @@ class Answering implements StreamListener {
 
   sent(): void {}
 
-  /** The request is whole. */
+  /** Called when the request is complete. */
   whole(): void {
     const { run } = this.#circumstances;
     if (this.#received !== this.#plan.uploadBytes)

@@ -1,8 +1,8 @@
 /**
- * Writes, combined with faults of the backends and with requests that the proxy ends itself ("cuts"), in virtual time.
- * A backend executes a request permanently, even if no client waits for the response any more, as an apiserver with
- * etcd does. Clients send a request again when Go's transport and client-go do: after REFUSED_STREAM, PROTOCOL_ERROR, a
- * GOAWAY below the stream, and 429 or 503 with Retry-After. Checks (D17):
+ * Plays writes in virtual time while backends fail and while the proxy itself ends requests ("cuts"). A backend
+ * executes a request permanently, even if no client waits for the response any more, as an apiserver with etcd does.
+ * Clients send a request again when Go's transport and client-go do: after REFUSED_STREAM, PROTOCOL_ERROR, a GOAWAY
+ * below the stream, and 429 or 503 with Retry-After. Checks (D17):
  * - No request is executed twice.
  * - No request is executed after its client was told that it was not processed.
  */
@@ -286,7 +286,8 @@ class CutScene {
   readonly #clients: readonly GoClient[];
   readonly #writes: Write[] = [];
   /**
-   * How often each attempt was executed; and, for each attempt whose client was told that it was not processed, how.
+   * For each attempt, how often it was executed; and, if its client was told that it was not processed, what the client
+   * got.
    */
   readonly #executed = new Map<string, number>();
   readonly #unprocessed = new Map<string, string>();
@@ -341,7 +342,7 @@ class CutScene {
     return this.figures;
   }
 
-  // --- the oracle ---
+  // --- checks ---
 
   execute(attempt: string, method: string): void {
     this.tell(() => `${attempt} is executed`);
@@ -383,7 +384,7 @@ class CutScene {
         this.wrong(`${attempt} was executed, and told to be unprocessed: ${how}`);
   }
 
-  // --- cuts ---
+  // --- ends by the proxy ---
 
   #unanswered(): readonly Exchange[] {
     return this.proxy.path.exchanges.live.filter(({ isAnswered }) => !isAnswered);

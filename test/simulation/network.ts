@@ -125,8 +125,8 @@ export class End implements Wire {
   }
 
   /**
-   * Holds back what arrives until `untilMs`, when the sender's kernel retransmits it. The retransmission comes at most
-   * as long after an outage as the outage lasted.
+   * Holds back what arrives until `untilMs`, when the sender's kernel retransmits it. After an outage of n seconds, the
+   * last retransmission comes at most n seconds later.
    */
   hold(untilMs: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, untilMs);

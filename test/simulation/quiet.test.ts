@@ -9,8 +9,8 @@ import { playQuiet, type QuietOptions } from "./watches/quiet.ts";
 const test = suite("simulation/quiet");
 
 /**
- * Plays the seeds 1 to `count`. Returns the seeds with a problem (`wrong`), and the number of seeds whose journal
- * reports caches that etcd sends no progress notifications (`told`).
+ * Plays the seeds 1 to `count`. `wrong` lists the seeds with a problem. `told` counts the seeds whose journal reports a
+ * cache to which etcd sends no progress notifications.
  */
 function seeds(count: number, options?: QuietOptions): { readonly wrong: string[]; readonly told: number } {
   const wrong: string[] = [];

@@ -189,7 +189,7 @@ export class Scene {
     return ours;
   }
 
-  // --- its end ---
+  // --- the end of the run ---
 
   #isAnswered(): boolean {
     const isFresh = (watching: Watching): boolean =>
@@ -228,7 +228,8 @@ export class Scene {
         this.run.wrong(`a watch was ${watching.outcome} with ${watching.status}`);
       watching.cancel();
     }
-    // A black hole hides the end of the proxy's connection, so the backend's kernel has to end its side.
+    // A black hole hides from the backend that the proxy has closed the connection, so the backend's end is closed
+    // here.
     for (const end of this.swallowed) end.destroy();
     const { world } = this.run;
     const heldMs = Math.max(0, (this.#silence?.arrivedAt ?? 0) - world.now());

@@ -9,7 +9,10 @@ import type { End } from "./network.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** Linux' first retransmission timeout, which doubles each time (RFC 6298), and the time between two SYNs. */
+/**
+ * `firstRetryMs` is Linux' first retransmission timeout, which doubles each time (RFC 6298). `synMs` is the time
+ * between two SYNs.
+ */
 const firstRetryMs = 200;
 const synMs = 1_000;
 /** Within this time the proxy sends a PING on every session, so each connection has unacknowledged bytes. */

@@ -41,7 +41,7 @@ function endedWith(rig: SessionRig, code: string, lastId: number): void {
   rig.peer.expectsNothing();
 }
 
-// --- greeting ---
+// --- first frames ---
 
 test("a server sends its settings, and opens its window", () => {
   const rig = new SessionRig("server", 7);
@@ -82,7 +82,7 @@ test("a request before SETTINGS ends the session (§3.4)", () => {
   endedWith(rig, "PROTOCOL_ERROR", 0);
 });
 
-// --- a turn ---
+// --- one flush per tick ---
 
 test("whatever a turn writes goes out in one flush", () => {
   const rig = serverRig();
@@ -342,7 +342,7 @@ test("two steps of a server: the first refuses nothing, but no stream is opened 
   assert.equal(ear.lines, []);
 });
 
-// --- losing ---
+// --- lost connections ---
 
 test("a lost session notifies every stream's owner, also when one of them throws", () => {
   const rig = clientRig();

@@ -136,7 +136,7 @@ export class SimulatedApiserver {
     end.write([hello]);
   }
 
-  // --- what befalls it ---
+  // --- faults ---
 
   /** SIGKILL. */
   kill(): void {

@@ -107,9 +107,7 @@ export class Attempts {
     return this.#all.get(auditId) ?? [];
   }
 
-  /**
-   * Records a request and checks it. `isLate`: the request was sent long ago, so its remaining time cannot be checked.
-   */
+  /** Records a request and checks it. `isLate`: the request was sent long ago, so it is not checked as a move. */
   begin(backend: string, ask: Ask, isLate: boolean): Attempt {
     const auditId = fieldOf(ask, "audit-id");
     const earlier = this.of(auditId);
@@ -203,8 +201,8 @@ function isList(path: string): boolean {
 }
 
 /**
- * True if the request goes to the backend that already serves the watch, and has the timeout of a bookmark refresh
- * instead of the watch's remaining time. The end of the earlier stream may still be in flight.
+ * True if the request goes to the backend that already serves the watch, asks for bookmarks, and has the timeout of a
+ * bookmark refresh. The end of the earlier stream may still be in flight.
  */
 function isRenewal({ backend }: Attempt, query: URLSearchParams, earlier: readonly Attempt[]): boolean {
   const isServed = earlier.some((one) => one.backend === backend && one.isTaken);

@@ -3,7 +3,7 @@ import { isMap, type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo
 
 export type WatchEvent = {
   readonly type: string;
-  /** namespace/name. */
+  /** namespace/name of the object. */
   readonly key: string;
   readonly version: number;
   /** True for the bookmark that ends the initial events. */
@@ -17,7 +17,7 @@ export const protobufStream = "application/vnd.kubernetes.protobuf;stream=watch"
 const magic = Buffer.from("k8s\0");
 const initialEnd = "k8s.io/initial-events-end";
 
-// --- written ---
+// --- encoding ---
 
 function varint(value: number): Buffer {
   const octets: number[] = [];
@@ -78,7 +78,7 @@ export function encodeProtobuf(type: string, object: JsonMap): Buffer {
   return Buffer.concat([length, event]);
 }
 
-// --- read ---
+// --- decoding ---
 
 function eventOf(type: string, object: JsonMap): WatchEvent {
   const metadata = mapOf(object["metadata"]);

@@ -9,8 +9,8 @@ export type Validator =
   /** G2: no event arrives twice. */
   | "unique"
   /**
-   * G3, G4, G5: a watch receives every matching event after its version and no other, also when it moves, and all
-   * events of each version.
+   * G3, G4, G5: a watch receives exactly the matching events after its version, including all events of each version.
+   * This also holds if the watch moves.
    */
   | "reliable"
   /** G6: a bookmark is correct, and only clients that requested bookmarks receive one. */

@@ -28,7 +28,7 @@ export type ForksPlayed = {
   readonly counts: ReadonlyMap<string, number>;
 };
 
-/** Within this time after the first answer of the copy, the proxy cannot know that its history differs. */
+/** Within this time after the apiserver's return on the copy, the proxy cannot know yet that its history differs. */
 const foundMs = 2_000;
 /** After this time from the return of the other apiservers, every client must have the true state. */
 const rightMs = 25_000;

@@ -21,7 +21,7 @@ export class OtherWatcher {
   #call: WatchCall | undefined;
   #version: number | undefined;
   isOver = false;
-  /** The end of the watcher's own backoff. */
+  /** Clock reading at which the watcher ends its own backoff. */
   waitsUntil = 0;
 
   constructor(caller: Caller, company: Company, order: WatchOrder, habit: Habit) {

@@ -35,7 +35,7 @@ export type QuietOptions = {
 export type QuietPlayed = {
   readonly problems: readonly Problem[];
   readonly counts: ReadonlyMap<string, number>;
-  /** Number of journal entries about caches that etcd sends no progress notifications. */
+  /** Number of journal entries about caches to which etcd sends no progress notifications. */
   readonly unnotified: number;
 };
 

@@ -8,7 +8,8 @@ export class Reach {
   befellAt = Number.NEGATIVE_INFINITY;
   readonly #befellEachAt = new Map<SimulatedApiserver, number>();
   /**
-   * For an apiserver that does not serve now: since when. For one that serves again: from when until when it did not.
+   * For each apiserver that cannot serve now, the beginning of its outage. For each that can serve again, the beginning
+   * and the end of its last outage.
    */
   readonly #hiddenSince = new Map<SimulatedApiserver, number>();
   readonly #wasHiddenSince = new Map<SimulatedApiserver, number>();

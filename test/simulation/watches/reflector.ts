@@ -43,7 +43,7 @@ export class Reflector {
   #call: WatchCall | undefined;
   #retries = 0;
   #isStopped = false;
-  /** The end of the reflector's own backoff. */
+  /** Clock reading at which the reflector ends its own backoff. */
   waitsUntil = 0;
 
   constructor(caller: Caller, company: Company, options: ReflectorOptions) {

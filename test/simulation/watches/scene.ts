@@ -69,7 +69,7 @@ class Scene {
   readonly #revoked = new Set<string>();
   /** The time at which the last fault ended. */
   #overAt = 0;
-  /** The faults that go on now. A call ends the fault. */
+  /** The faults in progress. Each function ends its fault. */
   readonly #raging = new Set<() => void>();
 
   constructor(seed: number, { trace, isStrict = true }: PlayOptions) {
@@ -149,7 +149,7 @@ class Scene {
     this.#leave();
   }
 
-  // --- who takes part ---
+  // --- participants ---
 
   #enter(): void {
     const { random, world } = this.#findings;
@@ -300,7 +300,7 @@ class Scene {
     return this.#weather.isBlips ? this.#overAt : undefined;
   }
 
-  // --- what must hold then ---
+  // --- checks after the last fault ---
 
   /**
    * Every watcher must have the true state and all events 5 s after the later of two times: the end of the faults, and
@@ -348,8 +348,8 @@ class Scene {
   }
 
   /**
-   * Ends all watches and waits until nothing is left. Segments that were dropped may still be retransmitted: the last
-   * retransmission may come as long after an outage as the outage lasted.
+   * Ends all watches and waits until nothing is left. Dropped segments may still be retransmitted: after an outage of n
+   * seconds, the last retransmission comes at most n seconds later.
    */
   #leave(): void {
     const { world } = this.#findings;

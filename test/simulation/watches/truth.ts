@@ -42,7 +42,7 @@ export class Truth {
     return this.#times.get(version) ?? Number.NaN;
   }
 
-  /** Returns the version of each object that matches at `version`, by its key. */
+  /** Returns the objects that match at `version`: the key of each and the version of its last change. */
   stateAt(interest: Interest, version: number): Map<string, number> {
     const state = new Map<string, number>();
     for (const change of this.changesOf(interest.resource)) {

@@ -20,12 +20,12 @@ export type WatchOrder = {
 export type WatchEnd =
   /** END_STREAM. */
   | { readonly kind: "end" }
-  /** The connection went. */
+  /** The connection was lost. */
   | { readonly kind: "lost" }
   | { readonly kind: "reset"; readonly code: number }
   /** An ERROR event. */
   | { readonly kind: "error"; readonly code: number }
-  /** Another status than 200. */
+  /** Any status other than 200. */
   | { readonly kind: "refused"; readonly status: number; readonly retryAfterMs: number | undefined };
 
 export type WatchCallOwner = {

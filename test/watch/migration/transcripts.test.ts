@@ -1,7 +1,8 @@
 /**
  * Transcripts of watches that move. Each line is an event. The lines below it are its effects: the session's state, the
- * requests at each backend, what the client received, and counts. `node test/watch/migration/transcripts.test.ts
- * --write` rewrites the effects, and the diff then shows what changed.
+ * requests at each backend, what the client received, and counts. The diff shows what changed after
+ *
+ *     node test/watch/migration/transcripts.test.ts --write
  *
  *     watch QUERY            a client sends a watch, with the backends a and b; `compared` before it: with a sentinel,
  *                            `bookmarked` before it: the proxy requests bookmarks

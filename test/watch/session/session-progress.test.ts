@@ -228,7 +228,7 @@ test("the times of the last event, bookmark and change are kept, except those of
   assert.equal(times(), [40, 20, -1]);
 });
 
-// --- events, whose versions repeat (watch.md §5.3) ---
+// --- the resource `events`, of which one version may have several events (watch.md §5.3) ---
 
 const events: ProgressOptions = { ...exact, isRepeating: true };
 
@@ -306,7 +306,7 @@ test("an ERROR later on is forwarded to the client, as from a single stream", ()
   assert.is(progress.phase, "ended");
 });
 
-// --- two streams (§5.6) ---
+// --- two merged streams (§5.6) ---
 
 test("of two streams the first to advance wins, and each event goes on once", () => {
   const { progress, attempt } = fed(exact, "~9");
