@@ -1,6 +1,7 @@
 /**
  * Transcripts of watches that move. Each line is an event. The lines below it are its effects: the session's state, the
- * requests at each backend, what the client received, and counts. The diff shows what changed after
+ * requests at each backend, what the client received, and counts. This command rewrites the effects, and the diff then
+ * shows what changed:
  *
  *     node test/watch/migration/transcripts.test.ts --write
  *
