@@ -1,4 +1,6 @@
-/** docs/watches.md says which tests show each of the 24 rows of watch.md §11; the titles of tests say which row they are of. */
+/**
+ * docs/watches.md lists the tests for each of the 24 rows of watch.md §11. The title of each such test names its rows.
+ */
 import { globSync, readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -9,7 +11,7 @@ const rowCount = 24;
 
 type Named = { readonly row: number; readonly file: string; readonly title: string };
 
-/** Titles that name a row, wherever a test, a table of tests or a real part has one. */
+/** All titles of tests that name a row, also in tables of tests and in parts of the tests with real clusters. */
 function named(): Named[] {
   return globSync("test/**/*.test.ts").flatMap((file) =>
     [
@@ -22,7 +24,7 @@ function named(): Named[] {
   );
 }
 
-/** The page's table: a row's number, what could go wrong, and its tests. */
+/** The table of the page: the number of a row, what could go wrong, and the tests. */
 function listed(): Named[] {
   const lines = readFileSync("docs/watches.md", "utf8").matchAll(/^\| (\d+) \| [^|]+ \| ([^|]+) \|$/gm);
   return [...lines].flatMap(([, row = "", tests = ""]) =>
@@ -33,7 +35,7 @@ function listed(): Named[] {
   );
 }
 
-/** Without the value that a table of tests puts before a title: the page does not have it. */
+/** The page omits the table value that precedes some titles, so it is removed here. */
 const lineOf = ({ row, file, title }: Named): string =>
   `${row} ${file}: ${title.replace(/^\$\{\w+\}: /, "")}`;
 

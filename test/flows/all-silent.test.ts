@@ -1,4 +1,7 @@
-/** No backend answers for a while: the proxy's own network is down, and no client pays more than on a direct connection (D14). */
+/**
+ * For a while no backend answers, because the proxy's own network is down. Clients must lose no more than on a direct
+ * connection (D14).
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -16,7 +19,7 @@ const laterPods = "/api/v1/namespaces/later/pods";
 
 type Question = { readonly ear: Ear; readonly at: number; answeredAt: number };
 
-/** Everything at work on these backends; `hole(ms)` is one under all of them. */
+/** Logs, watches, tunnels and requests of several clients. `hole(ms)` makes all backends silent for that time. */
 class Scene {
   readonly path: PlayedPath;
   readonly logs: Ear[];
@@ -24,9 +27,9 @@ class Scene {
   posts: readonly Ear[] = [];
   readonly #clients: readonly PlayedClient[];
   readonly gets: Question[] = [];
-  /** Backends whose tunnels were cut. */
+  /** Backends whose tunnels were closed. */
   readonly lost: string[] = [];
-  /** What a backend has begun to answer, and how often each POST arrived. */
+  /** Responses that a backend has begun, and then the number of POSTs that arrived. */
   readonly streaming: Asked[] = [];
   postCount = 0;
   laterPostCount = 0;
@@ -81,8 +84,8 @@ class Scene {
   }
 
   /**
-   * The kernels send again what the hole has swallowed, at the latest as long after it as it lasted. Fresh sockets of the
-   * last backend are answered so much later than those of the others.
+   * Makes all backends silent for `ms`. After an outage of n seconds, the last retransmission comes at most n seconds
+   * later. New connections to the last backend work `lastMs` later than those to the others.
    */
   hole(ms: number, whileOpen: () => void = () => {}, lastMs = 0): void {
     const { path } = this;

@@ -8,7 +8,7 @@ import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 const test = suite("flows/balance-by-load");
 const list = "x".repeat(500 * 1024);
 
-/** Two warm backends that answer lists with half a megabyte. */
+/** Two backends that are past slow start and answer lists with half a megabyte. */
 function warm() {
   const path = new PlayedPath(["a", "b"]);
   path.clock.advance(upstreamLimits.slowStartMs + 1000);
@@ -80,7 +80,7 @@ test("nothing moves to a backend that has asked for a pause, nor do new clients 
   assert.is(refused.downstream.client.backend, "b");
 });
 
-/** How many of `count` clients with one watch each are bound to each backend. */
+/** For each backend, how many of `count` clients with one watch each are bound to it. */
 function spread(traitsOf: (backend: string) => { weight: number; isNear: boolean }, count: number): number[] {
   const path = new PlayedPath(["a", "b", "c"], { traitsOf });
   path.clock.advance(upstreamLimits.slowStartMs + 1000);

@@ -1,6 +1,7 @@
 /**
- * Every way in which a request ends for its client × every phase in which it may be: 100 ms later (of virtual time) no backend
- * runs any of it, and nothing of it is sent again (D17). Clients of HTTP/1.1 have real sockets, the rest of their path has not.
+ * Ends a request in every possible way, in every phase of its life. 100 ms of virtual time later no backend may still
+ * run any part of it, and nothing of it may be sent again (D17). HTTP/1.1 clients have real sockets; all else is
+ * simulated.
  */
 
 import { createServer, type Server } from "node:net";
@@ -93,7 +94,7 @@ class H1Party implements Party {
   }
 }
 
-/** Bytes of the request's body that wait in the path or have reached a backend. */
+/** Number of bytes of the request body that wait in the proxy or have reached a backend. */
 function heldOrSent(path: PlayedPath): number {
   path.settle();
   const held = path.exchanges.live.reduce((sum, { queuedBytes }) => sum + queuedBytes, 0);
@@ -109,21 +110,21 @@ async function until(isTrue: () => boolean): Promise<void> {
   }
 }
 
-// --- phases ---
+// --- phases of a request ---
 
 type Phase = {
   readonly backends: readonly string[];
-  /** Brings the request there. */
+  /** Brings a request into this phase. */
   readonly reach: (party: Party, path: PlayedPath) => Promise<void>;
-  /** How many backends run it then. */
+  /** Number of backends that run the request in this phase. */
   readonly running: number;
-  /** What could send it once more comes true. */
+  /** Called after the end of the request. Causes what could make the proxy send it again. */
   readonly after?: (path: PlayedPath) => void;
 };
 
 const all = (path: PlayedPath): PlayedBackend[] => [...path.played.values()];
 
-/** The one that was asked, and the other one. */
+/** Returns the backend that received the request, and the other one. */
 function both(path: PlayedPath): [asked: PlayedBackend, other: PlayedBackend] {
   const [a, b] = [path.backend("a"), path.backend("b")];
   return a.asked.length > 0 ? [a, b] : [b, a];
@@ -134,7 +135,10 @@ function answers(backend: PlayedBackend, text: string): void {
   backend.last.say(text);
 }
 
-/** The reads before it took a millisecond, so this one is slow soon and is asked elsewhere too; both upstream connections answer. */
+/**
+ * Earlier reads took a millisecond, so this one soon counts as slow, and a hedge goes to the other backend. Both
+ * backends answer PINGs.
+ */
 async function hedged(party: Party, path: PlayedPath): Promise<void> {
   await party.ask("GET", object);
   path.clock.advance(1500);
@@ -147,7 +151,7 @@ async function watched(party: Party, path: PlayedPath): Promise<void> {
   path.settle();
 }
 
-/** Let connections open that are held up. */
+/** Functions that let delayed connections open. */
 const opens: (() => void)[] = [];
 
 const phases: Readonly<Record<string, Phase>> = {
@@ -165,7 +169,7 @@ const phases: Readonly<Record<string, Phase>> = {
     reach(party, path) {
       const backend = path.backend("a");
       const { connect, sessions } = backend;
-      // The next connections open later.
+      // Delays the connections that are dialled from now on.
       backend.connect = (owner) => {
         const near = connect.call(backend, owner);
         opens.push(sessions.at(-1)?.cable.hold() ?? (() => {}));
@@ -288,7 +292,7 @@ const phases: Readonly<Record<string, Phase>> = {
   },
 };
 
-/** From now on what this backend is asked it does not read. */
+/** Makes this backend not read the bodies of new requests, until `opened` is called. */
 function readNothing(backend: PlayedBackend): { opened: () => void } {
   const { push } = Array.prototype;
   backend.asked.push = function (...asked: Asked[]): number {
@@ -298,7 +302,7 @@ function readNothing(backend: PlayedBackend): { opened: () => void } {
   return { opened: () => Reflect.deleteProperty(backend.asked, "push") };
 }
 
-// --- ways ---
+// --- ends of a request ---
 
 const control = (count: number): Frame[] => Array.from({ length: count }, () => raw(6, 0, 0, "12345678"));
 
@@ -348,9 +352,9 @@ const h1Ways: Readonly<Record<string, (party: H1Party, path: PlayedPath) => void
   ...ours,
 };
 
-// --- all of them ---
+// --- all combinations ---
 
-/** What runs at backends that can be reached. */
+/** Requests that still run at backends that can be reached. */
 function running(path: PlayedPath): Asked[] {
   return all(path)
     .flatMap(({ asked }) => asked)
@@ -411,7 +415,7 @@ test("DATA after END_STREAM on 130 requests, and whatever else one client breaks
   const backend = path.backend("a");
   path.client().ask("GET", object, [bearer("t")]);
   path.settle();
-  // The bearer is proven: of one that is not, few requests go up at once.
+  // Proves the token, because the proxy sends only a few requests with an unproven token at once.
   backend.last.answer(200);
   const other = path.client().ask("POST", object, [bearer("t")]);
   path.settle();

@@ -1,4 +1,4 @@
-/** Each setting of `health`, `watches`, `connectionPool` and `logging` that a reload changes is in force at once. */
+/** Each setting of `health`, `watches`, `connectionPool` and `logging` takes effect immediately after a reload. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limitOf } from "../../src/config/limit.ts";
@@ -12,14 +12,14 @@ const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2000, deadAfte
 const probe = { intervalMs: 1000, timeoutMs: 2000 };
 const settings: PathSettings = { ping, connections: { streams: 80, warm: 1 }, alwaysRequestBookmarks: false };
 
-/** A path that runs with `settings`, whose two backends are ready. */
+/** A data path with `settings` and two ready backends. */
 function runningPath(): PlayedPath {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   path.clock.advance(5000);
   return path;
 }
 
-/** Milliseconds from a black hole at backend a until its state is `to`. */
+/** Milliseconds from the moment at which backend a becomes a black hole until its state is `to`. */
 function msUntil(path: PlayedPath, to: string): number {
   const from = path.clock.now();
   path.backend("a").blackHole();
@@ -27,7 +27,7 @@ function msUntil(path: PlayedPath, to: string): number {
   return (path.changes.find((change) => change.at >= from && change.to === to)?.at ?? Infinity) - from;
 }
 
-/** The numbers of PINGs or probes in a second. */
+/** The increase of `count` within one second. */
 function perSecond(path: PlayedPath, count: () => number): number {
   const before = count();
   path.clock.advance(1000);
@@ -87,7 +87,7 @@ test("health.ping.interval is the time between PINGs, without a wait for the end
   const pings = (): number => path.pools.poolOf("a")?.pings.count ?? 0;
   assert.is(perSecond(path, pings), 0);
   path.configure({ ...settings, ping: { ...ping, intervalMs: 100 } }, probe);
-  // Two warm connections, ten ticks each.
+  // Two warm connections with ten PINGs each.
   assert.is(perSecond(path, pings), 20);
 });
 
@@ -215,7 +215,7 @@ test("watches.aggregatedAPIGroups ends the moves of the group's open watches", (
   assert.is(watch.to.asked.length, 0, "no other backend is asked");
 });
 
-/** Opens a number of watches with a proven token. */
+/** Opens `count` watches with a proven token. */
 function openWatches(client: PlayedClient, path: PlayedPath, count: number): void {
   for (let index = 0; index < count; index += 1) client.ask("GET", "/api/v1/pods?watch=1", [bearer("t")]);
   path.settle();

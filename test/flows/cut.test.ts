@@ -1,4 +1,7 @@
-/** What a client is told of a request that the proxy ends itself: "not processed" only when nothing of it has left (D17). */
+/**
+ * What the client receives if the proxy ends its request. The proxy may say "not processed" only if no part of the
+ * request has been sent to a backend (D17).
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -13,7 +16,7 @@ const execution = "/api/v1/namespaces/n/pods/p/exec?command=ls";
 
 type Ear = ReturnType<ReturnType<PlayedPath["client"]>["ask"]>;
 
-/** What the client is told: its answer's status, whether it may ask again, the code of a reset. */
+/** The result for the client: the status, whether it may repeat the request, and the code of a reset. */
 function told(ear: Ear): readonly [status: string, mayRepeat: boolean, reset: number | undefined] {
   const mayRepeat = ear.heads.at(-1)?.some(({ name }) => name === "retry-after") === true;
   return [ear.status, mayRepeat, ear.resetCode];
@@ -23,7 +26,7 @@ const unknown = ["504", false, undefined] as const;
 const again = ["503", true, undefined] as const;
 const unsent = ["", false, errorCode.REFUSED_STREAM] as const;
 
-/** Everybody who ends what is under way. */
+/** The components that end requests. */
 const callers: Readonly<Record<string, (path: PlayedPath) => void>> = {
   "drain or overload": (path) => {
     for (const exchange of path.exchanges.live) exchange.cut();

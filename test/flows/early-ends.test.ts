@@ -1,4 +1,4 @@
-/** Ends of an attempt that are not what they seem: proxy/watching has the others. */
+/** Unusual ends of upstream streams. test/watch/session tests the usual ones. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { watchLimits } from "../../src/watch/limits.ts";

@@ -1,4 +1,7 @@
-/** A version that a cache has forgotten: who else is asked, who is waited for, and when its client is told (row 17). */
+/**
+ * A cache has forgotten the version of a watch. Tests which other backends the proxy tries or waits for, and when the
+ * client gets the 410 (row 17).
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { watchLimits } from "../../src/watch/limits.ts";
@@ -61,7 +64,7 @@ test("a backend that has refused a version is asked for no older one, for any cl
   const older = new PlayedWatch({ path, client: path.client(), query: "resourceVersion=6" });
   assert.is(older.from, watch.to);
   older.serve(older.from, "+7b");
-  // Its backend falls: where its version is unknown it is not even asked for.
+  // The other backend is known to have forgotten the version, so the proxy does not even try it.
   older.kill(older.from);
   older.has("+7b", "ended");
   assert.is(watch.from.asked.length, 2, "for the one at 8, and not for the one at 7");

@@ -1,6 +1,6 @@
 /**
- * A backend is ready, but cannot reach what the other one reaches: the server of an aggregated API, or a webhook. The
- * backend is named, and what it cannot answer is answered by the other.
+ * A backend is ready but cannot reach a server that the other backend reaches: that of an aggregated API, or a webhook.
+ * The proxy reports the backend by name, and sends the requests that it cannot answer to the other backend.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -30,14 +30,14 @@ const notWebhook = (text: string): string =>
 
 type Way = "answers" | "refuses" | "hangs";
 
-/** Two backends, and a client that is bound to `grey` because of an earlier request. */
+/** Two backends, and a client that an earlier request has bound to `grey`. */
 class Grey {
   readonly path = new PlayedPath(["a", "b"], { isProbed: true });
   readonly grey: string;
   readonly other: string;
   readonly #answering = new Answering(this.path, (name, asked) => this.#answer(name, asked));
   readonly #client = this.path.client();
-  /** How each backend treats requests of the aggregated API and writes. */
+  /** How each backend treats requests of the aggregated API, and writes. */
   way: (backend: string) => Way = (backend) => (backend === this.grey ? "refuses" : "answers");
 
   constructor() {
@@ -47,7 +47,7 @@ class Grey {
     this.get(pods);
     this.grey = this.#backendsAsked(pods)[0] ?? "";
     this.other = this.grey === "a" ? "b" : "a";
-    // Further clients are bound to the backend with fewer streams.
+    // The watches make the proxy bind later clients to the other backend, which has fewer streams.
     for (let count = 0; count < 5; count += 1)
       this.#client.ask("GET", `/api/v1/pods?watch=1&x=${count}`, [bearer("x")]);
     this.run(100);
@@ -59,7 +59,7 @@ class Grey {
     );
   }
 
-  /** Number of requests for this path that each backend was sent. */
+  /** Number of requests for this path that each backend received. */
   asked(url: string): { readonly grey: number; readonly other: number } {
     const all = this.#backendsAsked(url);
     const grey = all.filter((name) => name === this.grey).length;
@@ -79,7 +79,7 @@ class Grey {
     return ear;
   }
 
-  /** A write by the client, or by one that is bound to the other backend. */
+  /** A write by the client or, with `isElsewhere`, by one that is bound to the other backend. */
   write(isElsewhere = false): Ear {
     const client = isElsewhere ? this.#elsewhere : this.#client;
     const ear = client.ask("POST", configmaps, [bearer("x")], false);

@@ -6,7 +6,7 @@ import { until } from "../support/h1.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { RawPeer } from "../support/raw.ts";
 
-/** HTTP/1.1 clients through the whole proxy, TLS on both attempts, byte by byte at both ends. */
+/** HTTP/1.1 clients through the whole proxy, with TLS on both sides. The test checks the bytes at both ends. */
 const test = suite("flows/h1-through");
 
 let proxy: TestProxy;

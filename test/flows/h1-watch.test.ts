@@ -6,7 +6,7 @@ import { until } from "../support/h1.ts";
 import { startProxy, type TestBackend, type TestProxy } from "../support/proxy.ts";
 import { linesOf } from "../support/watch-path.ts";
 
-/** A watch over HTTP/1.1, in chunks, as Python's and Java's clients have it, whose backend dies (issue 5, build 6). */
+/** A chunked watch over HTTP/1.1, as Python and Java clients send it, while its backend dies (issue 5, build 6). */
 const test = suite("flows/h1-watch");
 
 type Asked = { readonly backend: TestBackend; readonly path: string; readonly stream: ServerHttp2Stream };

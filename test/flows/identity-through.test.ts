@@ -1,4 +1,4 @@
-/** A client's identity, from its own TLS socket to the user that a backend takes it for. */
+/** A client's identity, from the client's TLS connection to the user that the backend sees. */
 
 import { once } from "node:events";
 import http2 from "node:http2";
@@ -167,9 +167,9 @@ test("shortly before its certificate ends a client is sent away, and what it has
   const socket = await shake({ ...tlsOptions(proxy, short), ALPNProtocols: ["h2"] });
   const session = http2.connect(proxy.url, { createConnection: () => socket });
   const sentAway = once(session, "goaway");
-  // Its body is not whole: the backend waits for the rest.
+  // The request body is incomplete, so the backend waits for the rest.
   const stream = session.request({ ":path": "/api", ":method": "POST" });
-  // Without its answer the test fails below, by its name.
+  // Without a response the test fails below, with a clear message.
   stream.on("error", () => {});
   stream.write("{");
   const was = Date.now();

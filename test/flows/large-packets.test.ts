@@ -1,4 +1,7 @@
-/** A backend's large packets are lost and its small ones pass (path MTU): heads and PINGs come, bodies do not. */
+/**
+ * The path to a backend loses large packets but not small ones (path MTU): response heads and PINGs arrive, bodies do
+ * not.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -12,7 +15,7 @@ const stepMs = 25;
 
 const isWatch = ({ request }: Asked): boolean => request.path.includes("watch=");
 
-/** Answers as Go does: a head in a packet of its own, and the body behind it. */
+/** Answers requests as Go does: the response head in one packet and the body in later ones. */
 function answering(path: PlayedPath): (ms: number) => void {
   const seen = new Map<string, number>();
   const step = (): void => {
@@ -34,7 +37,7 @@ function answering(path: PlayedPath): (ms: number) => void {
 
 type Question = { readonly ear: Ear; readonly at: number; endedAt: number };
 
-/** 20 GETs a second for so long from the hole's beginning on, and what came of them. */
+/** Sends 20 GETs a second for 10 s from the moment of `hurt`, and returns their results. */
 function play(hurt: (path: PlayedPath) => void): {
   readonly path: PlayedPath;
   readonly gets: Question[];
@@ -141,7 +144,7 @@ test("a path that loses small packets as well is no path MTU, though probes and 
   run(1000);
   const a = path.backend("a");
   const late = (): void => {
-    // Each of these PINGs, or its answer, is lost once: the kernel sends again 200 ms after the next tick.
+    // Each of these PINGs or its answer is lost once. The kernel sends it again 200 ms after the next tick.
     const releases = a.sessions.filter((one) => one !== used).map(({ cable }) => cable.hold());
     path.clock.after(250 - (path.clock.now() % 250) + 200, () => {
       for (const release of releases) release();
@@ -195,7 +198,7 @@ test("one connection in a hole of its own, a lossy path and one that comes and g
   const hurts: readonly ((path: PlayedPath, at: number) => void)[] = [
     (path, at) => at === 0 && path.backend("a").sessions.at(-1)?.cable.blackHole(),
     (path, at) => {
-      // Packets of one connection after another are late by what the kernel takes to send them twice more.
+      // Delays the packets of one connection after another by 600 ms, as when the kernel has to send them three times.
       const { sessions } = path.backend("a");
       const release = sessions[at % sessions.length]?.cable.hold();
       if (release !== undefined) path.clock.after(600, release);

@@ -1,4 +1,4 @@
-/** What the histograms of detection, moves, PINGs and probes measure on the whole path. */
+/** What the histograms of detection, moves, PINGs and probes measure on the whole data path. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Histogram } from "../../src/base/histogram.ts";
@@ -24,7 +24,7 @@ test("the time of detection runs from the last sign of life, once for suspect an
   path.clock.advance(20_000);
   assert.equal([suspect.count, dead.count], [1, 1]);
   const deadAt = path.changes.find(({ to, at }) => to === "dead" && at > from)?.at ?? 0;
-  // The last answer came at most one PING interval before the black hole.
+  // The last answer arrived at most one PING interval before the black hole began.
   for (const [histogram, seconds] of [
     [suspect, 0.5],
     [dead, (deadAt - from) / 1000],

@@ -1,6 +1,6 @@
 /**
- * One backend does not serve an API that another one serves, as in the middle of an upgrade (enhancements#4020): its
- * router answers 404, which is wrong for the cluster.
+ * One backend does not serve an API that another one serves, as in the middle of an upgrade (enhancements#4020). It
+ * answers 404, although the API exists in the cluster.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -10,7 +10,7 @@ import { type Asked, bearer, type Ear, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/missing-apis");
 
-/** As a real apiserver answers for a group that it does not have, and for a resource of one that it has. */
+/** The responses of a real apiserver for an unknown API group, and for an unknown resource of a known group. */
 const unknown = {
   group: answerOf("text/plain; charset=utf-8", "404 page not found\n"),
   resource: answerOf(
@@ -30,7 +30,7 @@ const pods = "/api/v1/namespaces/default/pods/p";
 
 type Serves = (backend: string, asked: Asked) => boolean;
 
-/** Two backends, and a client that is bound to `bound` because of an earlier request. */
+/** Two backends, and a client that an earlier request has bound to `bound`. */
 class Upgrade {
   readonly path = new PlayedPath(["a", "b"], { isProbed: true });
   readonly bound: string;
@@ -54,7 +54,7 @@ class Upgrade {
     this.other = this.bound === "a" ? "b" : "a";
   }
 
-  /** The backends that were sent a request for this path, in the order of their names. */
+  /** The backends that received a request for this path, in the order of their names. */
   backendsAsked(url: string): string[] {
     return [...this.path.played].flatMap(([name, { asked }]) =>
       asked.filter(({ request }) => request.path === url).map(() => name),
@@ -124,7 +124,7 @@ test("a write is not sent twice on a 404 alone; it is where the API is known to 
   upgrade.wait(31_000);
   assert.is(upgrade.send("POST", path, "{}").status, "200");
   assert.is(upgrade.backendsAsked(path).length, 5);
-  // The journal repeats it, so that the incident lasts as long as the cause.
+  // The journal entry is repeated, so that the incident stays open as long as its cause lasts.
   assert.is(upgrade.path.entries.filter(({ kind }) => kind === "backend.api_missing").length, 2);
 });
 

@@ -34,7 +34,7 @@ test.after.each(async () => {
 
 type Joined = { readonly session: http2.ClientHttp2Session; get(): Promise<string> };
 
-/** A session whose TLS is the backend's own, as its certificate is. */
+/** A session through a passthrough listener: its TLS connection and certificate are the backend's. */
 function through(listener: string, servername: string): Joined {
   const port = Number(proxy.running.addresses.get(listener)?.split(":").at(-1));
   const socket = tls.connect({

@@ -40,7 +40,7 @@ const others: Another[] = [];
 
 test.before.each(async () => {
   directory = mkdtempSync(join(tmpdir(), "watchkeeper-peers-"));
-  // Between the two lines of a round, a test that runs at the same time may get the port.
+  // Another test may get the port between its choice and its use, so the start is tried up to five times.
   for (let tries = 1; ; tries += 1) {
     port = await freePort();
     const started = await start().catch((reason: unknown) => String(reason));
@@ -66,7 +66,9 @@ test.after.each(async () => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Another process of the same configuration, as far as its sockets are concerned. */
+/**
+ * Starts a second proxy with the same configuration in this process. Their sockets behave as those of two processes.
+ */
 async function another(): Promise<Another> {
   const file = join(first.directory, "watchkeeper.yaml");
   const config = parseConfig(readFileSync(file, "utf8"), file);
@@ -87,7 +89,7 @@ type Joined = {
   readonly close: () => void;
 };
 
-/** A client with TLS of a backend. `raw`: the client's TCP connection, if it is open already. */
+/** A client with a TLS connection through the proxy. `raw` is its TCP connection, if that is already open. */
 function through(raw = connect(port, "127.0.0.1")): Joined {
   const socket = tls.connect({
     socket: raw,
@@ -114,7 +116,7 @@ function through(raw = connect(port, "127.0.0.1")): Joined {
 const answer = /^[ab] GET \/api 0$/;
 const never = new AbortController().signal;
 
-/** Number of sockets that listen on the port, by the kernel's table. */
+/** Number of sockets that listen on the port, read from /proc/net/tcp. */
 function listeningSockets(): number {
   const local = `0100007F:${port.toString(16).toUpperCase().padStart(4, "0")}`;
   const rows = readFileSync("/proc/net/tcp", "utf8").split("\n");
@@ -165,7 +167,7 @@ test("a listening socket is passed to the process that stays, and from there to 
     await within(20_000, "the stop", old.running.stop(never));
     assert.is(sum(old.entries, "peer_sockets.passed").listeners >= 1, true);
     assert.is(listeningSockets(), 2);
-    // Both sockets have clients, and the process that stays answers all of them.
+    // Both sockets get connections, and the remaining process must answer all of them.
     const clients = Array.from({ length: 12 }, () => through());
     for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
     for (const client of clients) client.close();
@@ -215,7 +217,7 @@ test("a process that does not answer gets nothing, and delays the stop by a seco
 test("the socket of a process that was killed is removed, and the next process is found", async () => {
   const killed = createServer();
   await new Promise<void>((resolve) => killed.listen(join(directory, "bound"), resolve));
-  // Node would remove the socket under the name that it has bound.
+  // Renamed before the close, because Node removes a socket file under the name that it was bound to.
   const dead = join(directory, "0000000000000000.sock");
   renameSync(join(directory, "bound"), dead);
   await new Promise((resolve) => killed.close(resolve));
@@ -295,7 +297,7 @@ test("a client whose backend's socket was not passed is never joined to another 
   for (const one of [alone, client, backend]) one.destroy();
 });
 
-/** Both ends of a TCP connection; the second one is still paused. */
+/** Returns both ends of a TCP connection. The second one is still paused. */
 async function tcpPair(): Promise<[Socket, Socket]> {
   const { promise, resolve } = Promise.withResolvers<Socket>();
   const server = createServer({ pauseOnConnect: true }, resolve);
@@ -308,7 +310,7 @@ async function tcpPair(): Promise<[Socket, Socket]> {
   return [near, far];
 }
 
-/** Returns what comes first; "closed" if the connection ends before. */
+/** Returns the first bytes as text, or "closed" if the connection closes before. */
 function read(socket: Socket): Promise<string> {
   return new Promise((resolve) => {
     socket.once("data", (chunk: Buffer) => resolve(chunk.toString()));

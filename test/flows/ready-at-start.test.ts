@@ -6,7 +6,8 @@ import { startProxy, type TestProxy } from "../support/proxy.ts";
 const test = suite("flows/ready-at-start");
 
 test("/readyz fails until all listeners are open, because clients are sent to a ready process", async () => {
-  // With a shared port, the process opens its ports when a backend is ready, so nothing else fails then.
+  // With a shared port the process opens its listeners only when a backend is ready, so no other check of /readyz fails
+  // then.
   const listeners = `  - {name: shared, address: "127.0.0.1:0", reusePort: true}`;
   const proxy = await startProxy({ listeners });
   const readyAt = (of: TestProxy): number =>

@@ -1,4 +1,7 @@
-/** All backends fail and recover under many clients: the proxy storms them neither with upstream connections nor with watches (A26, F14). */
+/**
+ * All backends fail and recover under many clients. The proxy must not flood them with connections or watches (A26,
+ * F14).
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -11,7 +14,7 @@ const count = 600;
 const json = new Field("content-type", "application/json");
 const stepMs = 10;
 
-/** Answers whatever was asked meanwhile; returns how many watches were among it. */
+/** Returns a function that answers all new requests and returns how many of them are watches. */
 function answering(path: PlayedPath): () => number {
   const seen = new Map<string, number>();
   let version = 100;
@@ -50,7 +53,7 @@ test("600 clients with a watch and a request each, after a second without any ba
   for (let at = 0; at < 200; at += 1) step();
   const clients = Array.from({ length: count }, () => path.client());
   const token = (at: number): Field => bearer(`user-${at % 20}`);
-  // Once each, so that their bearers are proven and their upstream connections are shared.
+  // Each client sends one request, which proves its token, so that clients share upstream connections.
   for (const [at, client] of clients.entries()) {
     client.ask("GET", "/api", [token(at)]);
     if (at % 20 === 0) step();

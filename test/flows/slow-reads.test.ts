@@ -1,4 +1,7 @@
-/** A backend that answers PING and serves its caches while its way to etcd is cut, and those that are only slow. */
+/**
+ * A backend answers PINGs and reads from its caches while its connection to etcd is cut. Other backends are merely
+ * slow.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -14,12 +17,12 @@ const object = "/api/v1/namespaces/n/configmaps/c";
 type Scene = {
   readonly path: PlayedPath;
   readonly client: PlayedClient;
-  /** Where the client's requests go, and another. */
+  /** The backend that the client is bound to, and the other one. */
   readonly own: PlayedBackend;
   readonly other: PlayedBackend;
 };
 
-/** Two backends that are ready and asked as usual; the client is bound to one of them. */
+/** Two ready backends, and a client that is bound to one of them. */
 function start(isProbed = true): Scene {
   const path = new PlayedPath(["a", "b"], { isProbed });
   path.clock.advance(2000);
@@ -35,7 +38,7 @@ function start(isProbed = true): Scene {
   return { path, client, own, other };
 }
 
-/** Goes on for so long; who is asked in `other` answers at once. */
+/** Lets `ms` pass. The backend `other` answers its requests at once. */
 function pass({ path, other }: Scene, ms: number, status = 200): void {
   for (let passed = 0; passed < ms; passed += 10) {
     path.clock.advance(10);

@@ -1,4 +1,7 @@
-/** Time does what it should not: the wall clock jumps, or the machine is paused. Nothing that lives is judged by either. */
+/**
+ * Time misbehaves: the wall clock jumps, or the machine is paused. Neither may end a request or change a backend's
+ * state.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
@@ -13,13 +16,13 @@ const log = "/api/v1/namespaces/d/pods/p/log?follow=true";
 const watch = "/api/v1/namespaces/d/pods?watch=true&resourceVersion=100&allowWatchBookmarks=true";
 const object = "/api/v1/namespaces/d/pods/p";
 
-/** A service account's token that ends half an hour from now by the wall clock of the tests. */
+/** A service account token that expires half an hour from now by the tests' wall clock. */
 function tokenOf(path: PlayedPath): string {
   const part = (value: object): string => Buffer.from(JSON.stringify(value)).toString("base64url");
   return `${part({ alg: "RS256" })}.${part({ exp: (path.clock.wall() + hourMs / 2) / 1000 })}.c2ln`;
 }
 
-/** Watches, logs and tunnels of six clients on two backends that answer at once. */
+/** Watches, logs and tunnels of six clients, on two backends that answer at once. */
 class Scene {
   readonly path = new PlayedPath(["a", "b"], { isProbed: true });
   readonly living: readonly Ear[];
@@ -64,7 +67,7 @@ class Scene {
     this.#streaming.push(asked);
   }
 
-  /** What there is to count: nothing of it changes but the probes, and they by one a second for each backend. */
+  /** Counts of everything that could change. Only the probes may increase, by one each second for each backend. */
   counts(): Readonly<Record<"changes" | "asked" | "dials" | "probes" | "connectionsClosed", number>> {
     const { changes, entries, played } = this.path;
     const sum = (of: (name: string) => number): number =>
@@ -80,7 +83,7 @@ class Scene {
     };
   }
 
-  /** All that lived lives, and is of use. */
+  /** Fails unless all streams and tunnels are open and still work. */
   isWhole(): void {
     const broken = this.living.filter(({ isEnded, resetCode }) => isEnded || resetCode !== undefined);
     assert.equal([broken.length, this.lost], [0, []]);
@@ -106,7 +109,7 @@ for (const ms of [hourMs, -hourMs])
     assert.equal({ ...after, probes: 0 }, { ...before, probes: 0 });
     assert.ok(Math.abs(after.probes - before.probes - (before.probes - first.probes)) <= 2, "no storm");
     scene.isWhole();
-    // A minute and back: what a token's end was judged by has not been kept.
+    // Sets the clock back a minute later. The proxy must not have kept the wrong time for its checks of token expiry.
     scene.run(60_000);
     scene.path.clock.setWall(-ms);
     scene.run(10_000);
@@ -120,7 +123,7 @@ for (const stallMs of [5000, 30_000, 120_000])
     for (let phase = 0; phase < 4; phase += 1) {
       scene.run(70);
       const before = scene.counts();
-      // PINGs are under way; what answers them, the kernels send again a moment after the pause.
+      // PINGs are in flight. The backends' kernels send the answers again shortly after the pause.
       const { path } = scene;
       const holds = [...path.played.values()].flatMap(({ sessions }) =>
         sessions.map(({ cable }) => cable.hold()),
@@ -131,7 +134,8 @@ for (const stallMs of [5000, 30_000, 120_000])
       for (const release of holds) release();
       scene.run(3000);
       const after = scene.counts();
-      // An idle upstream connection is replaced for its age, whatever that was spent with: the apiserver ends it after 90 s.
+      // `dials` may increase: idle upstream connections are replaced by age, pauses included, because the apiserver
+      // closes them after 90 s.
       assert.equal({ ...after, probes: 0, dials: 0 }, { ...before, probes: 0, dials: 0 });
       assert.ok(after.probes - before.probes <= 2 * 4 + 2, `${after.probes - before.probes} probes in 3 s`);
       scene.isWhole();

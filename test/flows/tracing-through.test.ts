@@ -1,4 +1,4 @@
-/** Traces of a whole proxy at a collector, and a reload that turns them off and on. */
+/** A whole proxy exports traces to a collector, and reloads turn that off and on. */
 import { readFileSync } from "node:fs";
 import { request } from "node:https";
 import { join } from "node:path";
@@ -35,7 +35,7 @@ function get({ port, ca }: TestProxy, path: string, headers: Readonly<Record<str
   return promise;
 }
 
-/** Reloads the proxy's configuration with another section `tracing`. */
+/** Reloads the proxy's configuration with `section` as its section `tracing`. */
 async function reload({ running, directory }: TestProxy, section: string): Promise<void> {
   const file = join(directory, "watchkeeper.yaml");
   const text = readFileSync(file, "utf8").replace(/^tracing: .*\n/m, section);
@@ -53,13 +53,13 @@ test("a request's spans reach the collector with its Audit-ID, and /metrics coun
   await collector.batch();
   const [{ body } = { body: "" }] = collector.collected;
   assert.ok(body.includes("join-me"));
-  // The client's trace id and span id, as bytes.
+  // The trace ID and the span ID of the client, as bytes.
   assert.ok(Buffer.from(body, "latin1").includes(Buffer.from("0af7651916cd43dd8448eb211c80319c", "hex")));
   assert.ok(Buffer.from(body, "latin1").includes(Buffer.from("b7ad6b7169203331", "hex")));
   assert.not(body.includes("geheim"));
   const scrape = async (): Promise<string> =>
     (await fetch(`http://${proxy?.running.adminAddress}/metrics`)).text();
-  // The request and its attempt, and perhaps waits.
+  // A span for the request, one for its attempt, and possibly others for waits.
   const exported = /^watchkeeper_trace_spans_total\{result="exported"\} [2-9]$/m;
   let text = await scrape();
   for (let times = 0; times < 100 && !exported.test(text); times++) {

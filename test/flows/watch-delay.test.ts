@@ -1,4 +1,7 @@
-/** How late backends' watches deliver a write, as the whole path measures it; and the report of a backend that is late. */
+/**
+ * Measures on the whole data path how long after a write the watches of each backend deliver it, and tests the report
+ * of a late backend.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Histogram } from "../../src/base/histogram.ts";
@@ -12,7 +15,7 @@ const test = suite("flows/watch-delay");
 const configmaps = "/api/v1/configmaps";
 const objects = "/api/v1/namespaces/n/configmaps";
 
-/** Two backends with a watch of all configmaps each, and a client that writes configmaps. */
+/** Two backends with a watch of all ConfigMaps each, and a client that writes ConfigMaps. */
 class Delays {
   readonly path = new PlayedPath(["a", "b"]);
   readonly watches: readonly PlayedWatch[];
@@ -29,7 +32,7 @@ class Delays {
     this.path.clock.advance(3000);
   }
 
-  /** Writes an object, whose response arrives after `before`. */
+  /** Writes an object, and calls `before` just before the response. */
   write(version: string, { target = objects, method = "POST", before = (): void => {} } = {}): void {
     const counts = new Map(Array.from(this.path.played.values(), (one) => [one, one.asked.length]));
     const ear = this.#writer.ask(method, target, [bearer("w")], false);
@@ -48,7 +51,7 @@ class Delays {
     this.path.settle();
   }
 
-  /** The delays in ms that were measured at a backend: their number and their sum. */
+  /** Number and sum in ms of the delays that were measured at a backend. */
   measured(name: string): readonly number[] {
     const histogram: Histogram | undefined = this.path.caches.writeDelays.histograms.get(name)?.get("");
     return [histogram?.count ?? 0, Math.round((histogram?.sum ?? 0) * 1000)];

@@ -7,7 +7,7 @@ import { lineOf, linesOf, ok, PlayedWatch } from "../support/watch-path.ts";
 
 const test = suite("watch-session: what goes to the client");
 
-// --- bookmarks for those who did not ask (§6.5) ---
+// --- bookmarks that the client did not request (§6.5) ---
 
 test("a bookmark that the client did not request is withheld, and no event before or after it is lost (row 9)", () => {
   const words = "+8a =9 ~10a =11 =11 -12a";

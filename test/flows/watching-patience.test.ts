@@ -180,7 +180,7 @@ test("while a successor is asked, a slow reader is felt by the backend that serv
       first.say(linesOf(`+${version}${"x".repeat(1000)}`));
       watch.advance(1);
     }
-    // Two attempts are granted what they send, for as long as it takes to see that the client is slow.
+    // With two streams, received bytes are credited at once, until the client has been recognised as slow.
     const most = 2 * h2Limits.streamWindowBytes + (isAnswered ? 1200 * watchLimits.slowWatchMs : 0);
     assert.ok(watch.path.buffered.bytes <= most, `${watch.path.buffered.bytes} wait`);
     assert.is(watch.to.last.resetCode, isAnswered ? errorCode.CANCEL : undefined);

@@ -84,19 +84,19 @@ function everyFacts(): Facts[] {
   );
 }
 
-/** Every state with all facts that may go with it: 9,600 of them, each met by every piece of evidence. */
+/** All 9,600 combinations of a state with facts. The tests apply every kind of evidence to each of them. */
 function everyHeld(): BackendFacts[] {
   return everyFacts().flatMap((facts) =>
     backendStates.map((state) => ({ ...noFacts, ...facts, state, doubtedAt: 100, answeredAt: 40 })),
   );
 }
 
-/** From these facts alone, after what happened. */
+/** The facts after this evidence. */
 function after(held: BackendFacts, ...evidence: readonly Evidence[]): BackendFacts {
   return evidence.reduce((now, one) => judge(now, one, arrivalOf(one), rules), held);
 }
 
-/** At 200, or when a socket that began so late can have met something. */
+/** The time at which evidence arrives: 200, or the time at which its socket got its result, if that is later. */
 function arrivalOf(evidence: Evidence): number {
   return evidence.kind === "fresh" ? Math.max(200, evidence.begunAt + evidence.ms) : 200;
 }
@@ -133,7 +133,7 @@ test("every state, whatever is held with it, knows what to do with every piece o
       const next = judge(held, evidence, 200, rules);
       const verdict = verdictOf(next);
       count += 1;
-      // Damping holds back the way up, and nothing else.
+      // Damping may delay only a recovery.
       const isHeldBack = verdict === "ready" && next.state === "suspect";
       const wasDown = held.state === "suspect" || held.state === "dead";
       assert.ok(next.state === verdict || (isHeldBack && wasDown), JSON.stringify({ held, evidence, next }));
@@ -180,7 +180,7 @@ test("a socket that began before another one's answer arrived proves nothing by 
     assert.equal([late.fresh, late.consecutiveTimeouts], ["answer", 0], `begun at ${begunAt}`);
   }
   assert.is(judge(early, fresh("silence", 1120), 2120, rules).fresh, "silence");
-  // A refusal is an answer of the kernel, and as new as its arrival.
+  // A refusal comes from the kernel, so it counts from the time at which it arrives.
   assert.is(judge(early, fresh("refusal", 1100), 1115, rules).fresh, "refusal");
   const reopened = judge(after(ready, silent), opened, 1110, rules);
   assert.is(judge(reopened, { ...fresh("silence", 1100), ms: 1000 }, 2100, rules).fresh, "answer");
@@ -210,7 +210,7 @@ test("without probes, the loss of the last upstream connection is all the proof 
 
 const hung: Evidence = { kind: "reads-hanging", count: 3, ms: 612, limitMs: 500 };
 
-/** From these facts, with the clock's reading for each piece of evidence. */
+/** The facts after this evidence, each piece of which arrives at its own clock reading. */
 function through(
   held: BackendFacts,
   ...timed: readonly (readonly [at: number, evidence: Evidence])[]
@@ -343,7 +343,7 @@ test("good answers for sixteen seconds are enough, however far apart they come",
 const forbidden: Evidence = { kind: "readyz", readiness: "forbidden", ms: 3, reason: "status 403" };
 const said = readyz("ready");
 
-/** Told, lost for two seconds, and back with upstream connections that answer. */
+/** An apiserver that answered /readyz was lost for two seconds, and is back with upstream connections that answer. */
 const booting = through(ready, [200, said], [300, lost], [310, fresh("refusal", 305)], [2300, opened]);
 
 test("an apiserver that has told its readiness is not ready while it answers 403: it boots, and has no RBAC yet", () => {

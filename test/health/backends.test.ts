@@ -306,7 +306,7 @@ test("a process's own silent connections make a backend suspect there at once, a
   here.learn("a", silent);
   assert.equal(judged, ["a suspect", "a needs another"]);
   assert.is(judge.stateOf("a"), "ready");
-  // A verdict for another reason does not hide it.
+  // A verdict that the other process reached for another reason does not hide this process's own suspicion.
   here.adopt("a", judge.factsOf("a"), { kind: "reads-answer" });
   assert.is(here.stateOf("a"), "suspect");
   here.learn("a", answers);

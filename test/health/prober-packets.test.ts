@@ -1,4 +1,4 @@
-/** The prober finds a path that loses large packets (path MTU). */
+/** The prober detects a path that loses large packets (path MTU). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Evidence } from "../../src/health/evidence.ts";
@@ -36,7 +36,7 @@ test("a session is stuck in an answer, and no probe's answer comes: large packet
   assert.is(isLost(true, true), false, "one connection has a hole of its own");
 });
 
-/** One probe whose handshake took so long, then one that is connected and gets no answer. */
+/** Three probes whose handshake took `usualMs`, and then one that connects and gets no answer. */
 function stuckHandshake(usualMs = 2): Played {
   const played = play(ready);
   for (let round = 0; round < 3; round += 1) {
@@ -106,13 +106,16 @@ test("hours on a path that loses packets: whatever the PINGs say, no handshakes 
     const share = (): number => random.below(1000) / 1000;
     const clock = manualClock();
     const learnt: Evidence[] = [];
-    /** A packet and its answer; the kernel sends again later each time. */
+    /**
+     * Milliseconds for a packet and its answer. Each retransmission by the kernel waits twice as long as the one
+     * before.
+     */
     const trip = (firstMs: number): number => {
       let [ms, waitMs] = [rttMs(share()), firstMs];
       for (; random.chance(1 - (1 - lost) ** 2); waitMs *= 2) ms += waitMs;
       return ms;
     };
-    /** The larger part of what three packets each way take. */
+    /** The time until two packets that are sent together have both been answered. */
     const flight = (): number => Math.max(trip(resendMs), trip(resendMs));
     const prober = new Prober({
       clock,
@@ -145,7 +148,7 @@ test("hours on a path that loses packets: whatever the PINGs say, no handshakes 
   }
 });
 
-/** A kept socket: `answer` answers its latest request. */
+/** A socket that the prober keeps after a probe. `answer` answers its latest request. */
 function keptSocket(): {
   asked: number;
   isClosed: boolean;
@@ -168,7 +171,7 @@ function keptSocket(): {
   };
 }
 
-/** Probes that connect to a silent backend and get no TLS answer, after a probe whose socket was kept. */
+/** Probes connect to a silent backend and get no TLS answer. The socket of an earlier probe was kept. */
 function playKept(): { played: Played; kept: ReturnType<typeof keptSocket> } {
   const played = play(ready);
   const kept = keptSocket();
@@ -217,7 +220,7 @@ test("an outage ends, and a socket connects just before its time is over: no lar
   for (let ms = 0; ms < 4500; ms += 10) {
     played.clock.advance(10);
     const now = played.clock.now();
-    // The kernel repeats a lost SYN after a second, which is the probe's time.
+    // The kernel repeats a lost SYN after one second, just before the probe's time is over.
     for (const run of played.running) {
       if ((ms > 500 && now - run.at < 990) || connected.has(run)) continue;
       connected.add(run);

@@ -145,7 +145,7 @@ test("what falls in step falls out of it: each wait is a tenth more or less", ()
   prober.stop();
 });
 
-/** What the probe that waits last has been told: its socket is open, and /readyz says nothing. */
+/** Tells the last probe that its connection is open. /readyz does not answer. */
 function openLast({ running }: Played): void {
   running.at(-1)?.ear.dialed("answer", "");
 }

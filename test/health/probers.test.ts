@@ -7,7 +7,7 @@ const test = suite("health/probers");
 const stateOf = (path: PlayedPath, name: string): string =>
   path.backends.views.find((view) => view.name === name)?.state ?? "";
 
-/** Two backends whose upstream connections are open. */
+/** Two backends with open upstream connections. */
 function start(): PlayedPath {
   const path = new PlayedPath(["a", "b"], { isProbed: true });
   path.clock.advance(2000);
@@ -42,13 +42,14 @@ test("a black hole of 1.5 s costs no client anything: no upstream connection, no
   path.backend("a").isMute = true;
   path.clock.advance(1500);
   path.backend("a").isMute = false;
-  // The kernel sends again what was lost 3.0 s after it did first.
+  // The kernel retransmits the lost packets 3.0 s after it first sent them.
   path.clock.advance(1500);
   for (const release of releases) release();
   path.clock.advance(2000);
   assert.is(stateOf(path, "a"), "ready");
   assert.not(path.changes.some(({ to }) => to === "dead"));
-  // Of two idle ones, the old and the one that was opened meanwhile, one is spare and ends in good order.
+  // Afterwards there are two idle connections, the old one and a newer one. The proxy closes one of them, in good
+  // order.
   assert.not(
     path.entries.some((entry) => entry.kind === "upstream_connection.closed" && entry.reason !== "ended"),
   );

@@ -5,7 +5,7 @@ import { ReadLatency } from "../../src/health/read-latency.ts";
 
 const test = suite("health/read-latency");
 
-/** After so many reads of so many ms each. */
+/** A ReadLatency after `count` reads of `ms` milliseconds, for each pair. */
 function readsOf(...taken: readonly (readonly [count: number, ms: number])[]): ReadLatency {
   const reads = new ReadLatency();
   for (const [count, ms] of taken) for (let index = 0; index < count; index += 1) reads.add(ms);

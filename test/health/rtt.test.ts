@@ -5,7 +5,7 @@ import { Rtt } from "../../src/health/rtt.ts";
 const test = suite("health/rtt");
 const floor = { suspectAfterMs: 500, deadAfterMs: 2000 };
 
-/** Four PINGs a second on each upstream connection for so many seconds. */
+/** Adds four PINGs a second on each upstream connection for this many seconds. */
 function play(
   rtt: Rtt,
   from: number,

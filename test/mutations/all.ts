@@ -1,4 +1,4 @@
-/** All of them, by what they are faults of. */
+/** All planted faults by area. */
 import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
 import { configuration } from "./areas/configuration.ts";
@@ -11,7 +11,7 @@ import { watches } from "./areas/watches.ts";
 import { wire } from "./areas/wire.ts";
 import type { Defect } from "./defect.ts";
 
-/** The guards of rows A39 to A50 are those of identity and certificates. */
+/** The faults of this area remove the guards of rows A39 to A50, which concern identity and certificates. */
 const identity: readonly Defect[] = guards.map(({ row, without, removal, test, fails }) => ({
   name: `${row}: ${without}`,
   mutations: [removal].flat(),

@@ -1,17 +1,17 @@
-/** A fault of ours that is put into the sources, and the test that must see it (`npm run mutations`). */
+/** A fault that is planted in the sources, and the test that must detect it (`npm run mutations`). */
 import type { Mutation } from "../simulation/mutated.ts";
 
 export type Defect = {
-  /** Completes "with it ...". */
+  /** Completes the sentence "with it ...". */
   readonly name: string;
   readonly mutations: readonly Mutation[];
-  /** Below test, without `.test.ts`. */
+  /** Path of the test below test/, without `.test.ts`. */
   readonly test: string;
-  /** A piece of the title of a test there that must fail. */
+  /** A part of the title of the test that must fail. */
   readonly fails: string;
 };
 
-/** One piece of one file; `seen` is the test, and a piece of its title. */
+/** A fault that replaces one piece of one file. `seen` names the test that must fail, and a part of its title. */
 export function defect(
   name: string,
   mutation: Mutation,

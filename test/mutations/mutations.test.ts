@@ -1,4 +1,7 @@
-/** The planted faults can still be planted, and each names an existing test; `npm run mutations` checks that each is caught. */
+/**
+ * Checks that each planted fault finds its place in the sources and names an existing test. `npm run mutations` checks
+ * that each is detected.
+ */
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -35,7 +38,8 @@ test("each is to fail a test that is there", () => {
 
 test("the title that is to fail stands in the test that is named", () => {
   const untitled = all.filter(({ test: file, fails }) => {
-    // Titles of tables are put together; what is fixed of them stands between their parts.
+    // Titles in tables are built from parts. The fixed text lies between those parts, so such files are not searched
+    // for it.
     const titles = text(`test/${file}.test.ts`).replaceAll(/\s+/g, " ");
     return !titles.includes(fails) && !/\$\{/.test(titles);
   });

@@ -1,14 +1,14 @@
-/** Runs a test file over sources with one fault in them, in processes of their own. */
+/** Runs a test file in a process of its own, over sources with faults in them. */
 import { spawn } from "node:child_process";
 import type { Mutation } from "../simulation/mutated.ts";
 import { outcomeOf, tells } from "../support/outcome.ts";
 
 const hook = new URL("../processes/guards/remove.ts", import.meta.url).href;
 const killMs = 120_000;
-/** How remove.ts ends when a piece is not there exactly once. */
+/** Exit code of remove.ts if a piece of source does not occur exactly once. */
 const misfit = 97;
 
-/** Tables name a test by its place below test. */
+/** Returns the path of a test that a table names by its path below test/, without an extension. */
 export const fileOf = (name: string): string => `test/${name}.test.ts`;
 
 export type Played = {
@@ -19,9 +19,12 @@ export type Played = {
   readonly said: string;
 };
 
-/** With none of them the file is played as it is. One that hangs is killed: it has seen the fault, but not said by which title. */
+/**
+ * Runs a test file with these faults, or unchanged without any. A test that hangs is killed: it has detected the fault,
+ * but no title shows that.
+ */
 export function play(file: string, mutations: readonly Mutation[]): Promise<Played> {
-  // By the environment, so that a proxy in a process of its own has the fault too.
+  // Passed in the environment, so that a proxy in a child process has the faults, too.
   const child = spawn(process.execPath, ["--expose-gc", "--import", tells, file], {
     env: {
       ...process.env,
@@ -41,7 +44,7 @@ export function play(file: string, mutations: readonly Mutation[]): Promise<Play
     child.on("close", (code) => {
       clearTimeout(timer);
       const failed = [...said.matchAll(/FAIL\S*\s.*?"(.*)"/g)].map(([, title = ""]) => title);
-      // uvu ends with 0 where a hook has thrown and nothing ran.
+      // uvu exits with 0 if a hook throws and no test runs, so the exit code alone does not show a failure.
       const passed = outcomeOf(file, said, code).failed === 0;
       resolve({ passed, isMisfit: code === misfit, failed, said });
     }),

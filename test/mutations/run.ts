@@ -1,8 +1,9 @@
 /**
- * npm run mutations [word]     each fault in turn, or those whose name or file has the word
+ * npm run mutations [word]     plants each fault in turn, or only those whose name or file contains the word
  *
- * A fault is caught when the test that is named for it fails, by the title that is named; that test passes without it. Ends
- * with 1 when fewer than 95 of 100 are caught, when one has no place any more, or when a test fails without any fault.
+ * A fault is detected if the test that is named for it fails by the named title. Without the fault that test must pass.
+ * Exits with 1 if fewer than 95 % of the faults are detected, if a fault no longer finds its place, or if a test fails
+ * without any fault.
  */
 import { availableParallelism } from "node:os";
 import { areas } from "./all.ts";

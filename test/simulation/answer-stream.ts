@@ -1,4 +1,4 @@
-/** Answers one HTTP/2 stream of a simulated connection with the embedded apiserver: collects the request, sends the response. */
+/** Answers one HTTP/2 stream of a simulated connection with the embedded demo apiserver. */
 import { type Answer, type Ask, bodyBytes } from "../../src/demo/apiserver/ask.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
@@ -7,7 +7,7 @@ import type { Stream } from "../../src/h2/session/stream.ts";
 
 const empty = Buffer.alloc(0);
 
-/** Collects one stream's request until it is complete, then has it answered on that stream. */
+/** Collects the request of one stream. When it is complete, calls `handle`, which answers it. */
 export function answerStream(
   stream: Stream,
   { method, path, fields }: RequestHead,
@@ -25,7 +25,7 @@ export function answerStream(
   return {
     headers: whole,
     data(bytes, from, to, isLast) {
-      // One byte beyond the limit is enough to reject the request; the rest is read and dropped.
+      // One byte above the limit is enough for the apiserver to reject the request. The rest of the body is dropped.
       if (size <= bodyBytes) chunks.push(Buffer.from(bytes.subarray(from, to)));
       size += to - from;
       stream.grant(to - from);
@@ -70,7 +70,7 @@ class StreamAnswer implements Answer {
     this.#onGone = run;
   }
 
-  /** The stream was reset or its session is lost. */
+  /** Called when the stream was reset or its connection is lost. */
   gone(): void {
     if (this.#isOver) return;
     this.#isOver = true;

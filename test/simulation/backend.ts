@@ -1,6 +1,6 @@
 /**
- * One simulated apiserver: the embedded one for watches and lists, and planned answers for everything tagged. Checks
- * what it is sent as strictly as the client checks what it gets.
+ * One simulated apiserver. The embedded demo apiserver answers watches and lists, and planned responses answer requests
+ * with a tag. Checks the requests as strictly as the clients check the responses.
  */
 import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
 import type { Store } from "../../src/demo/objects/store.ts";
@@ -22,11 +22,11 @@ export type BackendOptions = {
   readonly run: Run;
   readonly store: Store;
   readonly maxStreams: number;
-  /** True if every session is one client's own. */
+  /** True if each upstream connection belongs to one client. */
   readonly isPrivate: boolean;
 };
 
-/** What came on one session: whose requests, and of which trust (D2). */
+/** The clients and the trust classes of the requests that arrived on one connection (D2). */
 type Carried = { readonly clients: Set<string>; readonly trust: Set<"proven" | "unproven"> };
 
 export class Backend {
@@ -36,7 +36,7 @@ export class Backend {
   readonly #turn: FlushScheduler;
   readonly sessions = new Map<End, Session>();
   readonly #carried = new WeakMap<Session, Carried>();
-  /** It refuses new connections. */
+  /** True while the backend refuses new connections. */
   isDown = false;
 
   constructor(options: BackendOptions) {
@@ -63,7 +63,7 @@ export class Backend {
         changed() {},
         ponged() {},
         ended: (error) => {
-          // The proxy is to keep every rule: a backend that has to end a session for it has found a bug.
+          // The proxy must follow the protocol, so a session that ends with a protocol error shows a bug.
           if (error !== undefined)
             this.#options.run.wrong(`${this.name} was sent a violation: ${error.message}`);
           session.flush();
@@ -99,14 +99,18 @@ export class Backend {
     return answering;
   }
 
-  /** A request that could bring a GOAWAY upon a session shares it only with requests of its trust class (D2). */
+  /**
+   * An unproven request could provoke a GOAWAY, so it must share a connection only with requests of its trust class
+   * (D2).
+   */
   #checkCompany({ tag, credential }: Plan, session: Session): void {
     const { run, isPrivate } = this.#options;
     const asked = run.asked.get(tag);
     const carried = this.#carried.get(session) ?? { clients: new Set(), trust: new Set() };
     this.#carried.set(session, carried);
     carried.clients.add(asked?.client ?? "");
-    // A token that no backend has accepted yet may be in either class: it may have been accepted meanwhile.
+    // A token that was unproven when its request was sent may belong to either class: a backend may have accepted it
+    // meanwhile.
     if (credential !== "own") carried.trust.add("unproven");
     else if (asked?.isProven === true) carried.trust.add("proven");
     if (isPrivate && carried.clients.size > 1) run.wrong(`tag ${tag} came on another client's session`);
@@ -127,7 +131,7 @@ export class Backend {
 
 type Circumstances = { readonly run: Run; readonly isRefused: boolean };
 
-/** Reads one request's body and gives the planned answer. */
+/** Reads the body of one request and sends the planned response. */
 class Answering implements StreamListener {
   readonly #plan: Plan;
   readonly #stream: Stream;
@@ -153,7 +157,7 @@ class Answering implements StreamListener {
     const { run } = this.#circumstances;
     run.astray += astray({ tag: this.#plan.tag, of: "request" }, this.#received, bytes, [start, end]);
     this.#received += end - start;
-    // A slow reader, so that bodies wait in the proxy.
+    // Some backends read slowly, so that request bodies wait in the proxy.
     if (this.#plan.readMs === 0) this.#stream.grant(end - start);
     else run.world.after(this.#plan.readMs, () => this.#stream.grant(end - start));
     if (isLast) this.whole();
@@ -166,7 +170,7 @@ class Answering implements StreamListener {
 
   sent(): void {}
 
-  /** The request is whole. */
+  /** Called when the request is complete. */
   whole(): void {
     const { run } = this.#circumstances;
     if (this.#received !== this.#plan.uploadBytes)
@@ -227,7 +231,7 @@ class Answering implements StreamListener {
     run.world.after(run.random.size(20), () => this.#stream.reset(errorCode.NO_ERROR));
   }
 
-  /** The end goes with the last bytes, or with trailers after them. */
+  /** Ends the response with its last bytes, or with trailers after them. */
   #write(bytes: Buffer, isLast: boolean): void {
     const { tag, hasTrailers } = this.#plan;
     const endsHere = isLast && !hasTrailers;

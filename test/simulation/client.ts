@@ -1,4 +1,4 @@
-/** Simulated clients: they ask what is planned, follow watches, and check every byte that they are given. */
+/** Simulated clients. They send the planned requests and watches, and check every byte that they receive. */
 import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
@@ -20,11 +20,14 @@ export class SimulatedClient {
   readonly #turn: FlushScheduler;
   #session: Session | undefined;
   end: End | undefined;
-  /** A backend has taken its token. */
+  /** True once a backend has accepted the client's token. */
   isProven = false;
-  /** The storm has hit it: what it loses is its own doing. */
+  /** True once a fault has struck the client itself. It may lose requests because of that. */
   isStruck = false;
-  /** Its watches may end within their first second, or seem to: its socket stood still, or a stop does not wait. */
+  /**
+   * True if the client's watches may end, or seem to end, within their first second: its socket was paused, or the
+   * proxy stops.
+   */
   isRushed = false;
 
   constructor(name: string, run: Run, dial: () => End) {
@@ -63,7 +66,7 @@ export class SimulatedClient {
     return watching;
   }
 
-  /** Says goodbye and lets what is open finish. */
+  /** Sends GOAWAY. Open streams go on. */
   goAway(): void {
     this.#session?.goAway();
   }
@@ -118,7 +121,7 @@ export class SimulatedClient {
   }
 }
 
-/** One planned exchange as its client sees it. */
+/** One planned request as its client sees it. */
 export class Asking implements StreamListener {
   readonly plan: Plan;
   readonly client: SimulatedClient;
@@ -126,11 +129,11 @@ export class Asking implements StreamListener {
   #stream: Stream | undefined;
   outcome: Outcome = "waiting";
   status = 0;
-  /** A planned backend made this answer, so its bytes are known. */
+  /** True if the response came from a backend with a plan, so its bytes are known. */
   #isPlanned = false;
   resetCode: number | undefined;
   #received = 0;
-  /** Of the body: handed to the stream, and gone from it. */
+  /** Bytes of the request body that were handed to the stream, and bytes that the stream has sent. */
   #given = 0;
   #uploaded = 0;
 
@@ -168,7 +171,10 @@ export class Asking implements StreamListener {
     if (end) this.#whole();
   }
 
-  /** What the proxy answers itself has no tag; what a backend answered is this one's, field by field. */
+  /**
+   * Checks a response head. A response of the proxy itself has no tag. That of a backend must have this request's
+   * planned fields.
+   */
   #head(status: number, pairs: readonly (readonly [string, string])[]): void {
     this.status = status;
     this.#run.tell(() => `${this.client.name} is answered ${this.plan.tag} ${status}`);
@@ -211,7 +217,7 @@ export class Asking implements StreamListener {
   #whole(): void {
     const { tag, answerBytes, method, fate } = this.plan;
     this.outcome = this.#isPlanned ? "whole" : "refused";
-    // Answered before its body was read, a client may finish the body or give it up: both are seen in the wild.
+    // After an early response some clients finish the upload and some cancel it. Both occur in practice.
     if (this.#given < this.plan.uploadBytes && tag % 2 === 0) {
       this.#given = this.plan.uploadBytes;
       this.#run.world.after(0, () => this.#stream?.reset(errorCode.NO_ERROR));
@@ -226,7 +232,7 @@ export class Asking implements StreamListener {
     if (isImpossible) this.#run.wrong(`tag ${tag} ended well although its backend reset it`);
   }
 
-  /** Keeps a little more than one frame under way. */
+  /** Keeps about 30,000 bytes in the stream, a little more than one frame. */
   #upload(): void {
     const { tag, uploadBytes } = this.plan;
     const stream = this.#stream;
@@ -240,7 +246,7 @@ export class Asking implements StreamListener {
   }
 }
 
-/** One watch as its client sees it: what it was told, in order. */
+/** One watch as its client sees it: the received events in order. */
 export class Watching implements StreamListener {
   readonly from: number;
   readonly client: SimulatedClient;
@@ -248,7 +254,7 @@ export class Watching implements StreamListener {
   stream: Stream | undefined;
   outcome: Outcome = "waiting";
   status = 0;
-  /** `TYPE name@version`, without bookmarks. */
+  /** Events other than bookmarks, as `TYPE name@version`. */
   readonly events: string[] = [];
   #partial = "";
   #answeredAt = 0;
@@ -278,7 +284,7 @@ export class Watching implements StreamListener {
     if (!isLast) return;
     this.outcome = this.status === 200 ? "whole" : "refused";
     this.#checkWhole();
-    // client-go lists everything again when a watch without events ends this early (D5).
+    // client-go relists after a watch without events that ends this early (D5).
     if (
       this.outcome === "whole" &&
       this.events.length === 0 &&
@@ -291,7 +297,7 @@ export class Watching implements StreamListener {
   reset(code: number): void {
     if (this.outcome !== "waiting") return;
     this.outcome = "reset";
-    // A socket that was cut may take half an event with it; a stream must not.
+    // A client's own broken connection may cut an event in half. A reset stream must not.
     if (code !== lost || !this.client.isStruck) this.#checkWhole();
   }
 
@@ -309,7 +315,7 @@ export class Watching implements StreamListener {
     this.events.push(`${textOf(type)} ${textOf(metadata["name"])}@${textOf(metadata["resourceVersion"])}`);
   }
 
-  /** However it ended: never in mid-event (D3). */
+  /** However a watch ends, it must not end within an event (D3). */
   #checkWhole(): void {
     if (this.#partial !== "") this.#run.wrong(`a watch ended in mid-event: ${this.#partial.slice(0, 80)}`);
   }

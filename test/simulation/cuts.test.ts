@@ -1,4 +1,6 @@
-/** Writes that are cut, under some seeds; `npm run test:seeds` plays enough for 10,000 cuts. */
+/**
+ * Writes whose requests the proxy ends, with a few seeds. `npm run test:seeds` plays enough seeds for 10,000 such cuts.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { addFigures, type CutFigures, cutCount, newFigures, playCuts } from "./cuts.ts";

@@ -1,8 +1,10 @@
 /**
- * Writes × faults of backends × cuts by the proxy, on virtual time. Backends execute requests like an apiserver in
- * front of etcd: for good, also when no client waits for the answer any more. Clients send again when Go's transport and client-go
- * do: after REFUSED_STREAM, PROTOCOL_ERROR, a GOAWAY below the stream, and 429 or 503 with Retry-After. Nothing may be executed
- * twice, and nothing that a client was told to be unprocessed may be executed at all (D17).
+ * Plays writes in virtual time while backends fail and while the proxy itself ends requests ("cuts"). A backend
+ * executes a request permanently, even if no client waits for the response any more, as an apiserver with etcd does.
+ * Clients send a request again when Go's transport and client-go do: after REFUSED_STREAM, PROTOCOL_ERROR, a GOAWAY
+ * below the stream, and 429 or 503 with Retry-After. Checks (D17):
+ * - No request is executed twice.
+ * - No request is executed after its client was told that it was not processed.
  */
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
@@ -17,22 +19,22 @@ import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";
 import { World } from "./world.ts";
 
-/** Of one run, or the sum of many. */
+/** The figures of one run, or the sums of many. */
 export type CutFigures = {
   writes: number;
-  /** Exchanges without an answer that the proxy ended, by who did it. */
+  /** Number of requests without a response that the proxy ended, by the component that ended them. */
   readonly cuts: Record<string, number>;
-  /** Times that a client sent a request once more. */
+  /** How often clients sent a request again. */
   repeats: number;
   executed: number;
-  /** What clients were told at last: a status, or the code of a reset. */
+  /** The final results that clients got: a status, or the code of a reset. */
   readonly told: Record<string, number>;
   readonly problems: string[];
 };
 
 const busyMs = 3_000;
 const patienceMs = 60_000;
-/** client-go gives up after ten, Go's transport after six. */
+/** A client gives up after this many attempts. client-go gives up after ten, and Go's transport after six. */
 const mostTries = 6;
 const unknownCodes = [0, 1, 2, 3, 5, 8, 11, 13] as const;
 
@@ -55,7 +57,7 @@ export function cutCount({ cuts }: CutFigures): number {
   return Object.values(cuts).reduce((sum, count) => sum + count, 0);
 }
 
-/** One apiserver, with the etcd that all share. */
+/** One apiserver. All of them share one etcd. */
 class Executor {
   readonly name: string;
   readonly scene: CutScene;
@@ -104,7 +106,7 @@ class Executor {
     const answer = (status: number, more: Field[] = []): void =>
       isGone ? undefined : stream.sendHeaders([new Field(":status", String(status)), ...more], true);
     const execute = (): void => {
-      // A handler that is told of the end may stop before etcd, or not.
+      // A handler whose stream was reset may stop before it writes to etcd, or may not.
       if (isGone && random.chance(0.5)) return;
       this.scene.execute(attempt, request.method);
       const fate = random.next();
@@ -139,7 +141,7 @@ class Executor {
   }
 }
 
-/** One request, sent as often as its client sees fit. */
+/** One request, with all attempts of its client. */
 class Write {
   readonly tag: number;
   readonly method: string;
@@ -215,7 +217,7 @@ class Write {
   }
 }
 
-/** Go's transport with client-go on it. */
+/** A client that behaves as client-go on Go's transport. */
 class GoClient {
   readonly scene: CutScene;
   readonly #name: string;
@@ -283,7 +285,10 @@ class CutScene {
   readonly #executors: readonly Executor[];
   readonly #clients: readonly GoClient[];
   readonly #writes: Write[] = [];
-  /** How often each attempt was executed, and which were told to be unprocessed, and how. */
+  /**
+   * For each attempt, how often it was executed; and, if its client was told that it was not processed, what the client
+   * got.
+   */
   readonly #executed = new Map<string, number>();
   readonly #unprocessed = new Map<string, string>();
 
@@ -325,7 +330,7 @@ class CutScene {
       world.after(random.next() * busyMs, () => this.#harm());
     world.runUntil(() => world.now() >= busyMs, busyMs);
     world.runUntil(() => this.#writes.every(({ outcome }) => outcome !== ""), patienceMs);
-    // What hangs at a backend, as some do for ever, is cut as well; a read is asked again then.
+    // Some requests hang at a backend forever, so they are cut as well. Clients may repeat reads after that.
     for (let round = 0; round < mostTries; round += 1) {
       this.#count("the end", this.#unanswered());
       for (const exchange of this.proxy.path.exchanges.live) exchange.cut();
@@ -337,7 +342,7 @@ class CutScene {
     return this.figures;
   }
 
-  // --- the oracle ---
+  // --- checks ---
 
   execute(attempt: string, method: string): void {
     this.tell(() => `${attempt} is executed`);
@@ -379,7 +384,7 @@ class CutScene {
         this.wrong(`${attempt} was executed, and told to be unprocessed: ${how}`);
   }
 
-  // --- cuts ---
+  // --- ends by the proxy ---
 
   #unanswered(): readonly Exchange[] {
     return this.proxy.path.exchanges.live.filter(({ isAnswered }) => !isAnswered);

@@ -1,6 +1,6 @@
 /**
- * Deliberate faults of the path, each put in at run time by wrapping one method and taken out again. They are the
- * proof that the simulation can see: a run with one of them must fail.
+ * Deliberate faults of the data path. Each one wraps one method at run time and can be removed again. They prove that
+ * the simulation detects faults: a run with any of them must fail.
  */
 import { Failure } from "../../src/base/failure.ts";
 import type { Field } from "../../src/h2/core/field.ts";
@@ -18,11 +18,11 @@ import { JsonEvents } from "../../src/watch/codec/json-events.ts";
 
 export type Defect = {
   readonly name: string;
-  /** Puts it in; returns its undoing. */
+  /** Adds the fault and returns a function that removes it. */
   readonly put: () => () => void;
 };
 
-/** Replaces one method of a class by what is made of it. */
+/** Replaces a method with `make(method)`. Returns a function that restores it. */
 function wrap<T extends object, K extends keyof T>(
   prototype: T,
   name: K,
@@ -35,7 +35,7 @@ function wrap<T extends object, K extends keyof T>(
   };
 }
 
-/** Replaces what a property of Backends says. */
+/** Replaces a getter of Backends. Returns a function that restores it. */
 function replaceGetter(name: "silenceOverAt" | "areAllSilent", get: () => unknown): () => void {
   const original = Object.getOwnPropertyDescriptor(Backends.prototype, name);
   if (original === undefined) throw new Error(`Backends has no ${name}`);
@@ -43,7 +43,7 @@ function replaceGetter(name: "silenceOverAt" | "areAllSilent", get: () => unknow
   return () => Object.defineProperty(Backends.prototype, name, original);
 }
 
-/** True once in so many calls. */
+/** Returns a function that returns true at every `count`th call. */
 function everyNth(count: number): () => boolean {
   let calls = 0;
   return () => {
@@ -98,7 +98,7 @@ export const defects: readonly Defect[] = [
         return function (this: FrameWriter, ...parameters) {
           const [id, bytes, start, end, endStream] = parameters;
           const length = end - start;
-          // The same number of bytes from elsewhere in the stream: the frame before this one, once more.
+          // The same number of bytes from elsewhere in the stream: those of the frame before this one.
           if (kept?.writer === this && kept.parameters[0] === id && length > 0 && isDue()) {
             const [, before, from] = kept.parameters;
             if (from + length <= before.length)

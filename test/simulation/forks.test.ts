@@ -1,4 +1,4 @@
-/** A restored copy of etcd behind one apiserver, under some seeds; `npm run test:seeds` plays a thousand. */
+/** One apiserver on a restored copy of etcd, with a few seeds. `npm run test:seeds` plays a thousand. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { playForks } from "./watches/forks.ts";

@@ -1,4 +1,7 @@
-/** One watch merged from many upstream streams, two hundred thousand times; node test/simulation/merge.test.ts plays nothing else. */
+/**
+ * Merges one watch from many upstream streams with 200,000 seeds. `node test/simulation/merge.test.ts` runs only this
+ * test.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../support/figure.ts";

@@ -1,7 +1,7 @@
 /**
- * One watch and its upstream streams, without a proxy around them: at any moment a stream is lost, another one is requested, or a
- * hedge opens beside it (watch.md §5.2, §5.3, §5.6). Whatever the order, the client must get the history, each
- * event once, and only correct bookmarks.
+ * Simulates one watch and its upstream streams without a proxy around them. At any moment a stream may be lost, another
+ * one may be requested, or a hedge may open beside it (watch.md §5.2, §5.3, §5.6). In each order of these events the
+ * client must receive the history, with each event once and only correct bookmarks.
  */
 
 import { ownOrigin } from "../../src/kube/api-origin.ts";
@@ -11,7 +11,7 @@ import { Random } from "./random.ts";
 
 type Change = { readonly version: number; readonly key: string };
 
-/** One backend's stream: everything above `from`, in order. */
+/** The stream of one backend: all changes above `from`, in order. */
 type Attempt = { readonly reading: Reading; from: number; at: number; bookmarked: number };
 
 export type Merged = {
@@ -28,12 +28,12 @@ class Merge {
   readonly #random: Random;
   readonly #repeats: boolean;
   readonly #history: readonly Change[];
-  /** Above all changes: nothing happens there any more. */
+  /** The final version. No change is above it. */
   readonly #last: number;
   readonly #start: number;
   readonly #progress: Progress;
   #attempts: Attempt[] = [];
-  /** Index of the change that the client is to be given next. */
+  /** Index of the next change that the client must receive. */
   #next: number;
   #version: number;
   #problem: string | undefined;
@@ -59,7 +59,7 @@ class Merge {
 
   play(): Merged {
     this.#open(this.#start, false);
-    // Ends when all was told; every step may be one that undoes another.
+    // Ends soon after all changes were delivered. The step limit is for a session that never gets that far.
     for (let step = 0; step < 2_000 && this.#problem === undefined; step += 1) {
       if (this.#next === this.#history.length && this.#random.chance(0.1)) break;
       this.#step();
@@ -114,7 +114,7 @@ class Merge {
     this.#version = change.version;
   }
 
-  /** A bookmark for any version that this stream has passed, and that is not in the midst of a batch. */
+  /** Sends a bookmark for a random version that the stream has passed and of which it has sent all events. */
   #bookmark(attempt: Attempt): void {
     const told = this.#history[attempt.at - 1]?.version ?? 0;
     const coming = this.#history[attempt.at]?.version ?? this.#last + 1;
@@ -141,7 +141,7 @@ class Merge {
   }
 }
 
-/** Versions with gaps, which belong to other resources; some of them are many events. */
+/** Returns versions with gaps, as other resources cause them. With `repeats` some versions have several events. */
 function historyOf(random: Random, repeats: boolean): Change[] {
   const history: Change[] = [];
   let version = random.whole(1, 20);

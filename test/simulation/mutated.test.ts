@@ -1,4 +1,7 @@
-/** The planted faults can still be planted; `npm run test:seeds` checks that each is caught. */
+/**
+ * Checks that each planted fault still finds its place in the sources. `npm run test:seeds` checks that each is
+ * detected.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { loadMutated } from "./mutated.ts";

@@ -1,12 +1,12 @@
 /**
- * The simulation over code with one deliberate fault: the module graph is loaded once more under a query of its own,
- * with a piece of one source file replaced on its way in. Nothing in src knows of it, and a piece that is not there
- * exactly once is an error: a fault that no longer applies proves nothing.
+ * Loads the simulation over code with one deliberate fault. The module graph is loaded once more under a URL query of
+ * its own, and one piece of one source file is replaced during loading. No code in src knows of this. A piece that does
+ * not occur exactly once is an error, because a fault that no longer applies proves nothing.
  */
 import { registerHooks } from "node:module";
 
 export type Mutation = {
-  /** Below src. */
+  /** The path below src. */
   readonly file: string;
   readonly find: string;
   readonly replace: string;
@@ -14,7 +14,7 @@ export type Mutation = {
 
 let loaded = 0;
 
-/** What `entry`, beside this file, exports when these pieces are replaced. */
+/** Returns the exports of `entry`, a file beside this one, loaded with these replacements. */
 export async function loadMutated<T>(entry: string, mutations: readonly Mutation[]): Promise<T> {
   loaded += 1;
   const mark = `?mutated=${loaded}`;

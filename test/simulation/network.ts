@@ -1,6 +1,7 @@
 /**
- * A network of pairs of wires. Each direction has its own delay, its own chunking and a bounded window, so writers
- * feel slow readers; a connection may be cut, or swallow everything from now on (a black hole).
+ * Simulated TCP connections. Each direction has its own delay, its own chunk sizes and a bounded window, so a slow
+ * reader makes the writer wait. A connection may be cut, or may lose everything that is sent from then on (a black
+ * hole).
  */
 import { Failure } from "../../src/base/failure.ts";
 import { limits } from "../../src/base/limits.ts";
@@ -9,26 +10,29 @@ import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** Above it a socket of Node's says "drain" once it has written everything. */
+/** A Node socket that has more bytes queued than this emits "drain" once it has written all of them. */
 const highWaterMark = 16_384;
 const keepaliveMs = 3_000;
-/** Then the kernel gives up what was never acknowledged, be it only a FIN. Linux takes some fifteen minutes. */
+/**
+ * Time after which the kernel closes a socket whose segments were never acknowledged, even if only a FIN was pending.
+ * Linux takes about fifteen minutes.
+ */
 const retransmitMs = 20_000;
-/** A client begins with "PRI * HTTP/2.0...", which is no frame. */
+/** A client's first bytes are the connection preface "PRI * HTTP/2.0...", which is not a frame. */
 const firstOfPreface = 0x50;
 const prefaceBytes = 24;
-/** A frame's header, a PING, a full DATA frame: one byte less, just so, one more. */
+/** Chunk sizes at and beside the sizes of a frame header, of a PING, and of one and two full DATA frames. */
 const edges = [8, 9, 10, 17, 16_383, 16_384, 16_392, 16_393, 16_394, 32_786] as const;
 const unowned: WireOwner = { receive() {}, drained() {}, closed() {} };
 
-/** How one connection behaves; both directions alike. */
+/** How one connection behaves, in both directions. */
 export type Weather = {
   readonly leastMs: number;
   readonly mostMs: number;
   readonly chunkBytes: number;
-  /** Chunks end at or beside the places where frames do. */
+  /** True if chunks end at frame boundaries or one byte beside them. */
   readonly isEdgy: boolean;
-  /** What may be under way in one direction before the writer has to wait. */
+  /** Bytes that may be in flight in one direction before the writer has to wait. */
   readonly windowBytes: number;
 };
 
@@ -38,17 +42,17 @@ export class End implements Wire {
   owner: WireOwner = unowned;
   peer: End | undefined;
   readonly #queue: Buffer[] = [];
-  /** Those who want to know when what they wrote has been read, oldest first. */
+  /** Callbacks of writes that were not sent completely yet, oldest first. */
   readonly #writes: { leftBytes: number; readonly written: () => void }[] = [];
   #queuedBytes = 0;
-  /** Of the frame that the last buffer began; negative before anything was written. */
+  /** Number of bytes still to come of the last frame that was written. Negative before the first write. */
   #frameLeft = -1;
   dataBytes = 0;
-  /** What this side gave the other's session window: the first one widens it from 65,535. */
+  /** The connection-level WINDOW_UPDATEs that this side sent. The first one raises the initial window of 65,535. */
   readonly #increments: number[] = [];
   #isDrainDue = false;
   #underWayBytes = 0;
-  /** Nothing overtakes what was sent before it. */
+  /** The arrival time of the last chunk. A later chunk never arrives before it. */
   #arrivesAt = 0;
   #isEnding = false;
   #hasSentEnd = false;
@@ -69,7 +73,7 @@ export class End implements Wire {
     return this.#queuedBytes;
   }
 
-  /** Of the session's window for this side's DATA: how large it is, and how much of it has not been given back. */
+  /** The connection-level window for this side's DATA: its size, and how much of it the peer has not given back. */
   get window(): { readonly size: number; readonly lent: number } {
     const [first = 0, ...rest] = this.peer?.increments ?? [];
     return { size: 65_535 + first, lent: rest.reduce((left, count) => left - count, this.dataBytes) };
@@ -79,14 +83,16 @@ export class End implements Wire {
     return this.#increments;
   }
 
-  /** Something was written: what a peer says first has its place, so nothing may come before it. */
+  /**
+   * True after the first write. A peer must begin with its preface and SETTINGS, so nothing may be written before them.
+   */
   get hasBegun(): boolean {
     return this.#frameLeft >= 0;
   }
 
   write(buffers: readonly Buffer[], written?: () => void): boolean {
     if (this.isClosed || this.#isEnding) return true;
-    // Not copied, as a real socket does not: who writes must leave them alone until it is told.
+    // Not copied, as in a real socket: the caller must not reuse the buffers before `written` is called.
     for (const buffer of buffers) {
       this.#countFrames(buffer);
       this.#push(buffer);
@@ -104,12 +110,12 @@ export class End implements Wire {
 
   destroy(): void {
     this.#close(undefined);
-    // Through a hole not even this is heard; the peer's own keepalive finds out much later.
+    // In a black hole the peer does not receive the reset either. Its own keepalive detects the loss later.
     if (this.isHole) this.#network.world.after(keepaliveMs, () => this.peer?.breakSoon());
     else this.peer?.breakSoon();
   }
 
-  /** The reader looks away; what arrives waits, and soon the writer does too. */
+  /** Stops reading for `ms`. Received bytes wait, and after a while the writer waits as well. */
   pause(ms: number): void {
     this.#isPaused = true;
     this.#network.world.after(ms, () => {
@@ -118,20 +124,23 @@ export class End implements Wire {
     });
   }
 
-  /** What comes waits for its sender's kernel to send it again, at the latest as long after the hole as that lasted. */
+  /**
+   * Holds back what arrives until `untilMs`, when the sender's kernel retransmits it. After an outage of n seconds, the
+   * last retransmission comes at most n seconds later.
+   */
   hold(untilMs: number): void {
     this.#heldUntil = Math.max(this.#heldUntil, untilMs);
     this.#network.world.at(untilMs, () => this.#read());
   }
 
-  /** The other side is gone: this one learns it a little later, with or without what was still under way. */
+  /** The peer is gone. This end notices that a little later, so bytes in flight may or may not arrive. */
   breakSoon(): void {
     const { world, random } = this.#network;
     const failure = new Failure("backend-lost", "backend", "Cut");
     world.after(random.next() * this.#weather.mostMs, () => this.#close(failure));
   }
 
-  /** Frames may span buffers, but a header never does: it is written in one go. */
+  /** A frame may span several buffers, but its header is always within one buffer. */
   #countFrames(buffer: Buffer): void {
     let at = this.#frameLeft;
     if (at < 0) at = buffer[0] === firstOfPreface ? prefaceBytes : 0;
@@ -168,7 +177,7 @@ export class End implements Wire {
     });
   }
 
-  /** As much as this moment's chunk holds, copied as the kernel would. */
+  /** Removes the next chunk from the queue. Its bytes are copied, as the kernel does. */
   #takeChunk(): Buffer {
     const size = this.#chunkSize();
     const chunk = Buffer.allocUnsafeSlow(size);
@@ -187,7 +196,10 @@ export class End implements Wire {
     return chunk;
   }
 
-  /** However small the chunks, a backlog shrinks by a part with each: megabytes byte by byte teach nothing new. */
+  /**
+   * The chunk is at least 1/64 of the queue, because sending megabytes byte by byte would take long and show nothing
+   * new.
+   */
   #chunkSize(): number {
     const { random } = this.#network;
     const { chunkBytes, isEdgy } = this.#weather;
@@ -208,12 +220,12 @@ export class End implements Wire {
     const at = world.now() + leastMs + random.next() * (mostMs - leastMs);
     this.#arrivesAt = Math.max(this.#arrivesAt, at);
     world.at(this.#arrivesAt, () => {
-      // What a hole has not let through before it opened is swallowed too.
+      // Bytes in flight are lost too when the connection becomes a black hole.
       if (!this.isHole) what();
     });
   }
 
-  /** Bytes, or the peer's end. */
+  /** Receives bytes, or the peer's FIN. */
   heard(what: Buffer | "end"): void {
     if (this.isClosed || this.#breaksAfter < 0) return;
     const isLast = what !== "end" && what.length > this.#breaksAfter;
@@ -225,7 +237,7 @@ export class End implements Wire {
     this.peer?.breakSoon();
   }
 
-  /** The connection breaks when so many more bytes have arrived here, in the middle of whatever they are. */
+  /** Breaks the connection after `bytes` more bytes have arrived here, possibly in the middle of a frame. */
   breakAfter(bytes: number): void {
     this.#breaksAfter = bytes;
   }
@@ -242,17 +254,17 @@ export class End implements Wire {
       }
       this.peer?.taken(what.length);
       this.owner.receive(what);
-      // The buffer was lent for the call: an owner that kept a part of it reads this now.
+      // The buffer belongs to the owner only during the call. An owner that kept a part of it would read these bytes.
       what.fill(0xee);
     }
   }
 
-  /** Both directions are over: each side has said everything that it had to say. */
+  /** Closes this end after FINs in both directions. */
   #closeIfEnded(): void {
     if (this.#hasSentEnd && this.#hasHeardEnd) this.#close(undefined);
   }
 
-  /** The reader took so much. */
+  /** The peer has read `count` bytes. */
   taken(count: number): void {
     this.#underWayBytes -= count;
     this.#pump();
@@ -265,7 +277,7 @@ export class End implements Wire {
     this.#queuedBytes = 0;
     this.#inbox.length = 0;
     this.#network.open.delete(this);
-    // Node tells "close" in a turn of its own.
+    // Node emits "close" in a later tick.
     this.#network.world.after(0, () => this.owner.closed(failure));
   }
 }
@@ -282,7 +294,7 @@ export class Network {
     this.random = random;
   }
 
-  /** Two connected ends; the caller sets their owners. */
+  /** Creates a connection and returns its two ends. The caller sets their owners. */
   pair(weather: Weather): [End, End] {
     const one = new End(this, weather);
     const two = new End(this, weather);
@@ -293,7 +305,7 @@ export class Network {
     return [one, two];
   }
 
-  /** From now on nothing arrives, either way, and neither end is notified. */
+  /** Makes the connection a black hole: nothing arrives in either direction, and neither end is notified. */
   makeHole(end: End): void {
     for (const one of [end, end.peer]) {
       if (one === undefined) continue;

@@ -1,4 +1,4 @@
-/** The whole path under some seeds; `npm run test:seeds` plays a thousand. */
+/** The whole data path with a few seeds. `npm run test:seeds` plays a thousand. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { astray, payload } from "./payload.ts";

@@ -1,20 +1,23 @@
-/** What one exchange of a run is to be: agreed between the client that asks and the backend that answers. */
+/** The plan of one request, which the client and the backend both follow. */
 import type { Random } from "./random.ts";
 
 export type Fate =
-  /** Answered in full. */
+  /** A complete response. */
   | "answer"
-  /** Answered in full, and then RST_STREAM(NO_ERROR): the rest of the upload is not wanted (RFC 9113 §8.1). */
+  /**
+   * A complete response and then RST_STREAM(NO_ERROR): the backend does not want the rest of the upload (RFC 9113
+   * §8.1).
+   */
   | "stop"
-  /** Never answered: the client gives up. */
+  /** No response: the client cancels. */
   | "silence"
-  /** The first backend to see it refuses the stream; the next answers. */
+  /** The first backend that receives the request refuses the stream. The next one answers. */
   | "refuse"
-  /** Reset before any head. */
+  /** A reset before the response head. */
   | "reset-early"
-  /** Reset in mid-body. */
+  /** A reset within the response body. */
   | "reset-late"
-  /** 401, and GOAWAY on the whole session, as the apiserver does (watch.md W7). */
+  /** 401, and GOAWAY on the whole connection, as an apiserver does (watch.md W7). */
   | "unauthorized";
 
 export type Plan = {
@@ -22,28 +25,28 @@ export type Plan = {
   readonly method: "GET" | "HEAD" | "POST" | "PUT" | "PATCH" | "DELETE";
   readonly path: string;
   readonly fate: Fate;
-  /** The client's own token, one that is refused, or none (then the apiserver sees an anonymous client). */
+  /** The client's own token, a token that the backend refuses, or none. Without a token the client is anonymous. */
   readonly credential: "own" | "bad" | "none";
   readonly status: number;
-  /** With which a backend that resets does so. */
+  /** The error code with which the backend resets the stream, if the fate is a reset. */
   readonly resetCode: number;
-  /** The answer's body. */
+  /** Size of the response body. */
   readonly answerBytes: number;
   readonly hasLength: boolean;
   readonly hasTrailers: boolean;
   readonly interimHeads: number;
-  /** How many pieces the answer is written in, and how long the backend thinks before each. */
+  /** Number of pieces in which the backend writes the response body, and its pause before each piece. */
   readonly pieces: number;
   readonly thinkMs: number;
-  /** The request's body; 0 is none. */
+  /** Size of the request body. 0: none. */
   readonly uploadBytes: number;
-  /** The backend answers before the body has come. */
+  /** True if the backend answers before it has received the request body. */
   readonly answersEarly: boolean;
-  /** The client gives up after so long; undefined: it does not. */
+  /** The client cancels after this time. Undefined: never. */
   readonly cancelAfterMs: number | undefined;
-  /** The reader of the body (the client of a response, the backend of a request) takes so long over each piece. */
+  /** The pause of a body's reader after each piece: the client for the response, the backend for the request. */
   readonly readMs: number;
-  /** Fields of its own, repeated ones among them. */
+  /** Additional header fields. Some names occur more than once. */
   readonly extra: readonly (readonly [string, string])[];
 };
 
@@ -65,28 +68,28 @@ const fates: readonly Fate[] = [
   "reset-late",
   "unauthorized",
 ];
-/** REFUSED_STREAM has a fate of its own. */
+/** Error codes of planned resets. REFUSED_STREAM is missing, because it is a fate of its own. */
 const resetCodes = [0, 1, 2, 3, 5, 6, 8, 9, 10, 11, 12, 13, 99] as const;
 const statuses = [
   200, 200, 200, 200, 201, 202, 204, 301, 304, 400, 403, 404, 409, 422, 429, 500, 503,
 ] as const;
 const bodiless = [204, 304];
-/** Around frames, copies, windows: where one byte makes a difference. */
+/** Body sizes at and beside the sizes of frames, copies and windows, where one byte makes a difference. */
 const edges = [
   1, 2_047, 2_049, 4_095, 4_096, 16_383, 16_384, 16_385, 65_535, 65_536, 262_143, 262_145,
 ] as const;
 
-/** What the requests of one run have in common. */
+/** What all requests of one run have in common. */
 export type Habits = {
-  /** Bound bodies; an upload has at least `leastBytes`, an answer `leastAnswerBytes`. */
+  /** The largest body, the smallest request body and the smallest response body. */
   readonly mostBytes: number;
   readonly leastBytes: number;
   readonly leastAnswerBytes: number;
   readonly requests: number;
-  /** How likely a fate other than a plain answer is, and that a client gives up. */
+  /** The probability of any fate but a complete response, and the probability that the client cancels. */
   readonly trouble: number;
   readonly cancels: number;
-  /** How likely a reader is slow, and how slow. */
+  /** The probability that a reader is slow. Its longest pause is this many seconds. */
   readonly slowness: number;
   readonly methods: readonly Plan["method"][];
 };
@@ -104,8 +107,8 @@ export function newHabits(random: Random): Habits {
     slowness: 0.2,
     methods: mixed,
   };
-  // Few and large; many uploads of which half are given up; much more than a window holds, for a client that reads
-  // slowly; or, mostly, a bit of everything.
+  // Four kinds of runs: few large requests; many uploads, half of which are cancelled; responses that are much larger
+  // than a window, for slow readers; and, in most runs, a mixture.
   if (kind < 0.1)
     return {
       ...usual,
@@ -179,7 +182,7 @@ function extraFields(tag: number, random: Random): [string, string][] {
   return fields;
 }
 
-/** The head of the planned answer: a client must get these fields, in this order, and no others. */
+/** The head of the planned response. The client must receive these fields in this order, and no others. */
 export function headOf({ tag, status, hasLength, answerBytes }: Plan): [string, string][] {
   const head: [string, string][] = [
     [":status", String(status)],

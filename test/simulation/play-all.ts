@@ -1,4 +1,4 @@
-/** Many seeds, one sum. */
+/** Plays many seeds and adds up their results. */
 import { type Figures, play } from "./scene.ts";
 
 export type Sum = {

@@ -1,4 +1,6 @@
-/** The proxy of a run: the real path on simulated wires. This is its other wiring, beside src/main.ts. */
+/**
+ * The proxy of a run: the real data path on simulated connections. src/main.ts builds the same path on real sockets.
+ */
 import { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { DataPath, type PathOptions } from "../../src/proxy/cluster/data-path.ts";
@@ -15,18 +17,18 @@ export type Plug = Wire & { owner: WireOwner };
 export type ProxyOptions = {
   readonly world: World;
   readonly backends: readonly string[];
-  /** A new connection to a backend, or undefined if it does not listen. */
+  /** Returns a new connection to a backend, or undefined if the backend does not listen. */
   readonly dial: (backend: string) => Plug | undefined;
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly isPerClient: boolean;
-  /** How backends are asked on fresh sockets; undefined: they are not. */
+  /** How the proxy probes backends. Undefined: not at all. */
   readonly probes?: PathOptions["probes"] | undefined;
   readonly tell: (entry: Entry) => void;
-  /** What the path threw: always a bug. */
+  /** Called with an error that the data path threw, which is always a bug. */
   readonly thrown: (error: unknown) => void;
 };
 
-/** Far more than a run ever holds back: what happens when memory is scarce has a test of its own (proxy/path). */
+/** Far more than a run ever buffers. The tests in test/proxy/overload cover memory pressure. */
 const bufferBytes = 1024 * 1024 * 1024;
 const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000, deadAfterWhenAllSilentMs: 10_000 };
 
@@ -57,7 +59,9 @@ export class SimulatedProxy {
     clock.onTurn = () => this.#checkWatches();
   }
 
-  /** What must hold of every watch session after every step (watch-state.ts); told once. */
+  /**
+   * Checks the invariants of every watch session after each turn (watch-state.ts). Reports only the first violation.
+   */
   #checkWatches(): void {
     for (const { watch, isEnded } of this.path.exchanges.live) {
       const broken = isEnded ? undefined : watch?.check();
@@ -67,7 +71,7 @@ export class SimulatedProxy {
     }
   }
 
-  /** A client's connection arrives. */
+  /** Accepts a client's connection. */
   accept(end: Plug): void {
     this.#clients += 1;
     const client = clientOf({
@@ -94,7 +98,7 @@ export class SimulatedProxy {
     return { write: () => true, end() {}, destroy() {} };
   }
 
-  /** What socket.ts does with a socket: a session that throws is cut, and here it is told. */
+  /** Closes a connection whose owner throws, as socket.ts does, and reports the error. */
   #guarded(end: Plug, owner: WireOwner, onClose: () => void): Wire {
     const guarded = (work: () => void): void => {
       try {

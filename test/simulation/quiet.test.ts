@@ -1,11 +1,17 @@
-/** Quiet resources through two restarts and a death; `npm run test:seeds` plays a thousand, and plants faults. */
+/**
+ * Quiet resources while each apiserver restarts and one dies, with a few seeds. `npm run test:seeds` plays a thousand
+ * seeds and the planted faults.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { playQuiet, type QuietOptions } from "./watches/quiet.ts";
 
 const test = suite("simulation/quiet");
 
-/** The seeds, from 1 on, in which something is wrong, and those in which caches were told not to be notified. */
+/**
+ * Plays the seeds 1 to `count`. `wrong` lists the seeds with a problem. `told` counts the seeds whose journal reports a
+ * cache to which etcd sends no progress notifications.
+ */
 function seeds(count: number, options?: QuietOptions): { readonly wrong: string[]; readonly told: number } {
   const wrong: string[] = [];
   let told = 0;

@@ -1,14 +1,17 @@
-/** Every choice of a run comes from one of these, so a seed is the whole run. */
+/** The source of all choices in a run, so a seed determines the whole run. */
 export class Random {
   #state: number;
 
   constructor(seed: number) {
     this.#state = seed >>> 0;
-    // Neighbouring seeds begin alike: the first numbers of each are thrown away.
+    // Seeds that differ little give similar first numbers, so these are discarded.
     for (let count = 0; count < 8; count += 1) this.next();
   }
 
-  /** [0, 1), by mulberry32: 32 bits of state are plenty for a run of some thousand choices. */
+  /**
+   * Returns a number in [0, 1) by mulberry32. Its 32 bits of state are enough for the several thousand choices of a
+   * run.
+   */
   next(): number {
     this.#state = (this.#state + 0x6d2b79f5) >>> 0;
     let mixed = this.#state;
@@ -17,7 +20,7 @@ export class Random {
     return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
   }
 
-  /** A whole number in [least, most]. */
+  /** Returns an integer in [least, most]. */
   whole(least: number, most: number): number {
     return least + Math.floor(this.next() * (most - least + 1));
   }
@@ -32,7 +35,7 @@ export class Random {
     return picked;
   }
 
-  /** Sizes of all magnitudes up to `most`, small ones as likely as large ones. */
+  /** Returns a size up to `most`. All orders of magnitude are equally likely. */
   size(most: number): number {
     return this.chance(0.1) ? 0 : Math.floor(2 ** (this.next() * Math.log2(most + 1)));
   }

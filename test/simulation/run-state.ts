@@ -1,24 +1,24 @@
-/** What everybody in a run shares: its time and choices, what was planned, and what was found wrong. */
+/** State that all parts of a run share: the clock, the random choices, the plans and the problems found. */
 import type { Plan } from "./plan.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** Bytes of its answer that a backend sent, and whether it ended it. */
+/** Number of body bytes that a backend has sent of its response, and whether it has ended the response. */
 export type Said = { sentBytes: number; hasEnded: boolean };
 
 export class Run {
   readonly world: World;
   readonly random: Random;
   readonly plans = new Map<number, Plan>();
-  /** Digest of the fields that each tag's client sent. */
+  /** For each tag, the digest of the fields that its client sent. */
   readonly sent = new Map<number, string>();
-  /** The client that sent each tag, and whether a backend had accepted that client's token before. */
+  /** For each tag, the client that sent it, and whether a backend had already accepted that client's token. */
   readonly asked = new Map<number, { readonly client: string; readonly isProven: boolean }>();
   readonly #answers = new Map<number, Said[]>();
-  /** How often backends saw each tag. */
+  /** For each tag, how often it has reached a backend. */
   readonly #attempts = new Map<number, number>();
   readonly problems: string[] = [];
-  /** Bytes that arrived where they do not belong. */
+  /** Number of bytes that arrived in the wrong place. */
   astray = 0;
 
   readonly #trace: ((line: string) => void) | undefined;
@@ -29,7 +29,10 @@ export class Run {
     this.#trace = trace;
   }
 
-  /** A backend begins an answer: whichever of two that were asked the client is given, it has it from one of them. */
+  /**
+   * Records that a backend begins a response. A request may be sent to two backends, and the client must get the
+   * complete response of one of them.
+   */
   answering(tag: number): Said {
     const said = { sentBytes: 0, hasEnded: false };
     this.#answers.set(tag, [...this.answersTo(tag), said]);
@@ -40,7 +43,7 @@ export class Run {
     return this.#answers.get(tag) ?? [];
   }
 
-  /** Traces what happens, when a seed is replayed. */
+  /** Writes a line to the trace when a seed is replayed. */
   tell(line: () => string): void {
     this.#trace?.(`${this.world.now().toFixed(1)} ${line()}`);
   }
@@ -49,11 +52,11 @@ export class Run {
     if (this.problems.length < 20) this.problems.push(`at ${this.world.now().toFixed(1)} ms: ${what}`);
   }
 
-  /** A backend has a request in hand; returns how many times this one has been by now. */
+  /** Records that a backend received a request. Returns how often that has happened to this request. */
   attempted({ tag, method, fate }: Plan): number {
     const seen = (this.#attempts.get(tag) ?? 0) + 1;
     this.#attempts.set(tag, seen);
-    // A refused stream was not processed; anything else that writes must be seen once, whatever was lost.
+    // A refused stream was not processed. Any other write must reach a backend only once, whatever was lost.
     const most = fate === "refuse" ? 2 : 1;
     const isSafe = method === "GET" || method === "HEAD";
     if (!isSafe && seen > most) this.wrong(`tag ${tag}: ${method} was sent ${seen} times`);

@@ -1,10 +1,10 @@
 /**
- * Plays seeds and prints what went wrong, then the figures.
+ * Plays seeds, and prints the problems and then the figures.
  *
  *   node test/simulation/run.ts [--scene path|watches] [--seed 1] [--runs 1] [--trace] [--lenient]
  *   node test/simulation/run.ts --scene fleet [--nodes 5000]
  *
- * A seed that failed: --seed N --trace. The last lines before its end are often enough: --last 200.
+ * To replay a seed that failed, use --seed N --trace. The last lines of the trace are often enough: --last 200.
  */
 import { parseArgs } from "node:util";
 import { wallClock } from "../../src/base/clock.ts";
@@ -25,7 +25,7 @@ const { values } = parseArgs({
 });
 const [seed, runs] = [Number(values.seed), Number(values.runs)];
 
-/** The end of a trace: a failed run stops being interesting soon after. */
+/** Lines of the trace. Only the last ones are printed, because the interesting part is just before the failure. */
 const lines: string[] = [];
 const trace = values.trace ? (line: string): number => lines.push(line) : undefined;
 
@@ -58,7 +58,7 @@ function watches(): number {
   return sum.failed;
 }
 
-/** Memory is that of the whole model: the proxy, its clients and its apiservers in one process. */
+/** Plays the scale model. The reported memory is that of the proxy, its clients and its apiservers together. */
 function fleet(): number {
   const from = wallClock.now();
   let peakBytes = 0;

@@ -1,4 +1,4 @@
-/** One run: a proxy between clients and backends, in calm or stormy weather, and what must hold at its end. */
+/** One run: a proxy between clients and backends, with or without faults, and the checks at its end. */
 
 import { newCluster } from "../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../src/demo/objects/json.ts";
@@ -33,10 +33,10 @@ export type Figures = {
   readonly problems: readonly string[];
 };
 
-/** Everything is asked within this; then it may take so long until all is quiet. */
+/** All requests begin within `busyMs`. All must be answered within `patienceMs` after that. */
 const busyMs = 1_500;
 const patienceMs = 120_000;
-/** By then each backend has been asked whether it is ready. */
+/** Each backend has had its first readiness probe by this time. */
 const knownMs = 600;
 
 export function play(seed: number, trace?: (line: string) => void): Figures {
@@ -52,20 +52,25 @@ export class Scene {
   readonly backends: readonly Backend[];
   readonly clients: readonly SimulatedClient[];
   readonly isStormy: boolean;
-  /** All backends fall silent for a while, and that is all that befalls them: nothing may end or fail (D14). */
+  /**
+   * A period in which all backends are silent. If a run has one, it has no other faults, and nothing may end or fail
+   * (D14).
+   */
   readonly #silence: Silence | undefined;
   readonly #askings: Asking[] = [];
   readonly #watchings: Watching[] = [];
-  /** Every change of the watched configmaps, in order. */
+  /** Every change of the watched ConfigMaps, in order. */
   readonly #truth: { readonly version: number; readonly text: string }[] = [];
-  /** A backend was away for a while, so there may have been no backend to ask. */
+  /** True if a backend was down for a while, so the proxy may have had no backend for a request. */
   hasCrashed = false;
-  /** Backends' ends of upstream connections in a hole that never opens. */
+  /** The backends' ends of upstream connections that became black holes. */
   readonly swallowed: End[] = [];
-  /** The storm has hit a backend or a connection to one: only then may the proxy suspect one. */
+  /**
+   * True once a fault has struck a backend or a connection to one. Before that the proxy must not suspect any backend.
+   */
   hasHitBackends = false;
   #queuedBytes = 0;
-  /** Those of removed backends too: their streams may still have queued bytes. */
+  /** Connection pools, including those of removed backends: their streams may still have queued bytes. */
   readonly #pools = new Set<{ readonly openStreams: number }>();
   #mostRttMs = 0;
   #troubles = 0;
@@ -110,7 +115,7 @@ export class Scene {
     runErrands(this, busyMs);
     if (this.isStormy) storm(this, busyMs);
     const silence = this.#silence;
-    // Not before any backend has answered: then nothing lives that could be carried over.
+    // The silence begins only after the first probes. Before them nothing exists that could survive it.
     if (silence !== undefined) world.after(knownMs + random.next() * busyMs, () => this.#fallSilent(silence));
     world.runUntil(() => world.now() >= busyMs, busyMs);
     const isQuiet = world.runUntil(() => silence?.isOver !== false && this.#isAnswered(), patienceMs);
@@ -145,7 +150,7 @@ export class Scene {
     const look = (): void => {
       const queued = this.#queuedNow();
       this.#queuedBytes = Math.max(this.#queuedBytes, queued);
-      // One window on its way in, and one that waits to go out.
+      // Each stream may have one window of received bytes and one of bytes that wait to be sent.
       const streams = this.#openStreams() + this.#openUpstream();
       if (queued > 2 * this.#mostWindowBytes() * streams)
         this.run.wrong(`${queued} bytes queued for ${streams} streams`);
@@ -160,7 +165,7 @@ export class Scene {
     this.run.tell(() => `all backends silent until ${silence.until}`);
   }
 
-  /** Something changes in the cluster; with so many bytes, when it is not removed. */
+  /** Removes a random ConfigMap, or writes one with `bytes` bytes of data. */
   write(bytes: number): void {
     const { random } = this.run;
     const name = `c-${random.whole(1, 5)}`;
@@ -184,7 +189,7 @@ export class Scene {
     return ours;
   }
 
-  // --- its end ---
+  // --- the end of the run ---
 
   #isAnswered(): boolean {
     const isFresh = (watching: Watching): boolean =>
@@ -206,7 +211,7 @@ export class Scene {
     return this.#truth.filter(({ version }) => version > from).map(({ text }) => text);
   }
 
-  /** Each one was told the truth from its start on, in order, without a gap, as far as it lived. */
+  /** Each watch must have received the true changes since its start, in order and without a gap, until it ended. */
   #settleWatches(): void {
     for (const watching of this.#watchings) {
       const expected = this.#expected(watching);
@@ -217,13 +222,14 @@ export class Scene {
         );
       const mayEnd = this.isStormy || watching.outcome === "waiting" || watching.outcome === "cancelled";
       if (!mayEnd) this.run.wrong(`a watch was ${watching.outcome} with ${watching.status} in calm weather`);
-      // Whatever happens to its backend, a watch ends between two events and never with a reset (D5).
+      // Whatever happens to the backend, a watch ends after a complete event and never with a reset (D5).
       const isClean = ["waiting", "cancelled", "whole"].includes(watching.outcome);
       if (!isClean && !this.hasCrashed && !watching.client.isStruck)
         this.run.wrong(`a watch was ${watching.outcome} with ${watching.status}`);
       watching.cancel();
     }
-    // Only its kernel, in the end, reports to a backend that the peer is gone.
+    // A black hole hides from the backend that the proxy has closed the connection, so the backend's end is closed
+    // here.
     for (const end of this.swallowed) end.destroy();
     const { world } = this.run;
     const heldMs = Math.max(0, (this.#silence?.arrivedAt ?? 0) - world.now());
@@ -248,7 +254,10 @@ export class Scene {
     if (!run.world.isStill) run.wrong("a timer was left running");
   }
 
-  /** With nothing under way, every session has its window back, but for what is saved up for the next update. */
+  /**
+   * Without bytes in flight, each session must have given back its window, except for credit that waits for the next
+   * WINDOW_UPDATE.
+   */
   #checkWindows(): void {
     for (const end of this.network.open) {
       const { size, lent } = end.window;
@@ -257,7 +266,10 @@ export class Scene {
     }
   }
 
-  /** What one stream's window may have grown to so far: what comes in one round trip to its backend (attempt.ts). */
+  /**
+   * The largest window that a stream may have grown to so far: what can arrive in one round trip to its backend
+   * (attempt.ts).
+   */
   #mostWindowBytes(): number {
     for (const { rtt } of this.proxy.path.pools.all.values())
       this.#mostRttMs = Math.max(this.#mostRttMs, rtt.quantile(0.1));
@@ -299,21 +311,24 @@ export class Scene {
       if (!this.#mayEndSo(asking)) run.wrong(`ended wrongly: ${asking.description}`);
   }
 
-  /** What was lost must have had a reason; that nothing false was passed on is checked on the way. */
+  /** True if the request had a reason to end as it did. The content of responses is checked when it arrives. */
   #mayEndSo(asking: Asking): boolean {
     const { plan, outcome, status, resetCode } = asking;
     if (outcome === "whole" || outcome === "cancelled") return true;
     if (plan.fate.startsWith("reset") && outcome === "reset" && resetCode === heardCode(plan)) return true;
-    // Go's transport would send a write again on this code (local-reply.ts).
+    // Go's transport would repeat a write after this code, so the proxy answers 504 instead (local-reply.ts).
     const isUnknown = plan.fate === "reset-early" && plan.resetCode === errorCode.PROTOCOL_ERROR;
     if (isUnknown && outcome === "refused" && status === 504) return true;
-    // A body that began to go cannot be sent again: its client is told that it was refused.
+    // The proxy cannot repeat a request after it has sent a part of its body, so it passes the refusal to the client.
     const mayBeRefused = plan.uploadBytes > 0 && (plan.fate === "refuse" || this.#troubles > 0);
     if (mayBeRefused && outcome === "reset") return true;
     return this.isStormy && this.#mayBeLost(asking);
   }
 
-  /** An answer that had begun is cut with its connection, and a write is never repeated. */
+  /**
+   * True if a fault may have ended the request: a response that had begun ends with its connection, and a write is
+   * never repeated.
+   */
   #mayBeLost({ plan, status, client }: Asking): boolean {
     if (client.isStruck || this.hasCrashed || this.#troubles > 0 || status !== 0) return true;
     const isSafe = plan.method === "GET" || plan.method === "HEAD";
@@ -340,18 +355,21 @@ export class Scene {
   }
 }
 
-/** The client hears the backend's own code, unless it could take that for an orderly end (exchange.ts). */
+/**
+ * Returns the code that the client receives: the backend's code, unless the client could take that for an orderly end
+ * (exchange.ts).
+ */
 function heardCode({ resetCode }: Plan): number {
   const isMistakable = resetCode === errorCode.NO_ERROR || resetCode === errorCode.CANCEL;
   return isMistakable ? errorCode.INTERNAL_ERROR : resetCode;
 }
 
-/** True if an open session was given up. */
+/** True if the proxy closed an open upstream connection because of unanswered PINGs. */
 function isLost(entry: Entry): boolean {
   return entry.kind === "upstream_connection.closed" && entry.reason.startsWith("PING unanswered");
 }
 
-/** True if the journal has an entry against a backend. What clients do must never be the cause. */
+/** True if this journal entry blames a backend. The behaviour of clients must never cause one. */
 function isEvidence(entry: Entry): boolean {
   if (entry.kind === "backend.changed") return entry.to === "suspect" || entry.to === "dead";
   if (entry.kind === "request.failed" && entry.code === "outcome-unknown") return false;
@@ -360,7 +378,10 @@ function isEvidence(entry: Entry): boolean {
 }
 
 const clientWindows = [20_000, 200_000, 2_000_000] as const;
-/** An upstream connection's backlog, 512 KiB, is through within the deadline of a PING behind it; on slower ways it would not be. */
+/**
+ * The kernel's send buffer must drain within the deadline of a PING behind it. Slower upstream connections would fail
+ * that.
+ */
 const connectionWindows = [200_000, 2_000_000] as const;
 
 function weatherOf(random: Random, windows: readonly number[]): Weather {

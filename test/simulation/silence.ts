@@ -1,6 +1,7 @@
 /**
- * All backends silent for 1.5 to 9 s, as when the proxy's own network is away (D14): nothing is lost, all of it is late. What
- * was under way comes with its kernel's next retransmission; new sockets, with their next SYN.
+ * A silence of all backends for 1.5 to 9 s, as when the proxy's own network fails (D14). Nothing is lost, but
+ * everything is late. Bytes in flight arrive with the next retransmission of their sender, and new connections open
+ * with their next SYN.
  */
 import type { ProbeListener } from "../../src/health/prober.ts";
 import type { PathOptions } from "../../src/proxy/cluster/data-path.ts";
@@ -8,18 +9,21 @@ import type { End } from "./network.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
 
-/** Linux' first retransmission; each later one waits twice as long (RFC 6298). SYN is sent again every second. */
+/**
+ * `firstRetryMs` is Linux' first retransmission timeout, which doubles each time (RFC 6298). `synMs` is the time
+ * between two SYNs.
+ */
 const firstRetryMs = 200;
 const synMs = 1_000;
-/** Within this a PING is written on every session, which is not acknowledged. */
+/** Within this time the proxy sends a PING on every session, so each connection has unacknowledged bytes. */
 const pingMs = 250;
 
 export class Silence {
   readonly #world: World;
   readonly #random: Random;
-  /** A clock reading; 0 before it begins. */
+  /** The end of the silence, as a clock reading. 0 before the silence begins. */
   until = 0;
-  /** When the last of what it held back arrives: a clock reading. */
+  /** The time at which the last held-back bytes arrive, as a clock reading. */
   arrivedAt = 0;
   readonly probes: PathOptions["probes"];
 
@@ -33,18 +37,18 @@ export class Silence {
     };
   }
 
-  /** True if it is over, and all that it held back has arrived. */
+  /** True if the silence is over and all held-back bytes have arrived. */
   get isOver(): boolean {
     const now = this.#world.now();
     return this.until > 0 && now > this.until && now > this.arrivedAt;
   }
 
-  /** `ends`: those of the backends. */
+  /** Begins the silence. `ends` are the backends' ends of all upstream connections. */
   begin(ends: readonly End[]): void {
     const now = this.#world.now();
     this.until = now + this.#random.whole(1_500, 9_000);
     for (const end of ends) {
-      // Neither direction goes on without the other: a handshake that was under way takes both.
+      // Both directions resume at the same time, because a handshake in progress needs both.
       const at = this.#retransmittedAt(now);
       end.hold(at);
       end.peer?.hold(at);
@@ -52,7 +56,7 @@ export class Silence {
     }
   }
 
-  /** `end`: the backend's, of a connection that was dialled now. */
+  /** Delays a new connection until its SYN arrives. `end` is the backend's end. */
   dialled(end: End): void {
     const at = this.#connectedAt();
     if (at <= this.#world.now()) return;
@@ -67,7 +71,7 @@ export class Silence {
     return sentAt + waitMs;
   }
 
-  /** When the SYN of a socket that is dialled now arrives. */
+  /** The time at which the SYN of a connection that is dialled now arrives. */
   #connectedAt(): number {
     const now = this.#world.now();
     return now + Math.max(0, Math.ceil((this.until - now) / synMs)) * synMs;

@@ -1,6 +1,6 @@
 /**
- * What may happen to connections, clients and backends while they are busy: errands, which may cost no client anything,
- * and bad weather.
+ * What happens to connections, clients and backends during a run. "Errands" are operations that no client may notice.
+ * "Storms" are faults.
  */
 
 import { putFrameHeader } from "../../src/h2/core/bytes.ts";
@@ -30,7 +30,7 @@ const faults: readonly Fault[] = [
   stopServing,
 ];
 
-/** Some faults at random moments of the first `withinMs`. */
+/** Schedules one to four faults at random times within `withinMs`. */
 export function storm(scene: Scene, withinMs: number): void {
   const { world, random } = scene.run;
   for (let count = random.whole(1, 4); count > 0; count -= 1) {
@@ -44,7 +44,7 @@ export function storm(scene: Scene, withinMs: number): void {
 
 const errands: readonly Fault[] = [reconfigure, drainSome, changeSettings, changeSettings];
 
-/** Now and then what an operator does in the middle of work. */
+/** In four of ten runs, schedules one operation of an operator or a peer. */
 export function runErrands(scene: Scene, withinMs: number): void {
   const { world, random } = scene.run;
   if (random.chance(0.6)) return;
@@ -55,7 +55,7 @@ export function runErrands(scene: Scene, withinMs: number): void {
   });
 }
 
-/** A configuration without one of the backends, and later with it again. */
+/** Removes one backend from the configuration, and adds it again later. */
 function reconfigure(scene: Scene): void {
   const names = scene.backends.map(({ name }) => name);
   const removed = scene.run.random.pick(names);
@@ -67,7 +67,10 @@ function drainSome(scene: Scene): void {
   for (const downstream of scene.proxy.downstreams) if (scene.run.random.chance(0.5)) downstream.drain();
 }
 
-/** A peer changes its mind, within what its own session allows: windows below zero, tables evicted, frames of no use. */
+/**
+ * Lets peers change their settings within what HTTP/2 permits: stream windows become negative, HPACK tables are
+ * evicted, and frames arrive that the proxy does not need.
+ */
 function changeSettings(scene: Scene): void {
   const { world, random } = scene.run;
   const ends = scene.backends.flatMap(({ sessions }) => [...sessions.keys()]);
@@ -92,7 +95,7 @@ function settingsOf(tableBytes: number, windowBytes: number): Buffer {
   return payload;
 }
 
-/** PRIORITY, PING, a frame of unknown type. */
+/** A PRIORITY frame, a PING, or a frame of an unknown type. */
 function oddFrame(random: Random): Buffer {
   const frames = [
     [frameType.PRIORITY, 1, 5],
@@ -114,7 +117,7 @@ function cutConnection(scene: Scene): void {
   withConnection(scene, (_backend, end) => end.destroy());
 }
 
-/** A large event is under way to all watches when those of one backend lose their connections. */
+/** Breaks the connections of one backend while a large event is in flight on its watches. */
 function cutInMidEvent(scene: Scene): void {
   const { random } = scene.run;
   scene.hasHitBackends = true;
@@ -134,7 +137,7 @@ function holdConnection(scene: Scene): void {
   withConnection(scene, (_backend, end) => end.pause(scene.run.random.size(1_000)));
 }
 
-/** GOAWAY, in one step or in two. */
+/** Sends a GOAWAY from a backend, with or without an earlier announcement. */
 function sendAway(scene: Scene): void {
   const { world, random } = scene.run;
   withConnection(scene, (backend, end) => {
@@ -144,7 +147,7 @@ function sendAway(scene: Scene): void {
   });
 }
 
-/** All its connections break, and it refuses new ones for a while. */
+/** Breaks all connections of one backend. It refuses new ones for a while. */
 function crash(scene: Scene): void {
   const { world, random } = scene.run;
   const backend = random.pick(scene.backends);
@@ -172,7 +175,9 @@ function holdClient(scene: Scene): void {
   });
 }
 
-/** What a graceful stop does to those who are there: the end of their watches, two GOAWAYs, and at last a cut. */
+/**
+ * Stops the proxy gracefully for its present clients: sends GOAWAY, ends their watches, and finally cuts what is left.
+ */
 function stopServing(scene: Scene): void {
   const { world, random } = scene.run;
   const { path, downstreams } = scene.proxy;

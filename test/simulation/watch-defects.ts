@@ -1,22 +1,25 @@
 /**
- * Deliberate faults of what follows, moves and ends watches, each put into the source on its way in. For each there is
- * a scene that must see it, and the validators of which one must be the first to speak.
+ * Deliberate faults in the code that follows, moves and ends watches. Each one replaces a piece of source during
+ * loading. For each there is a scene that must detect it, and a list of validators, one of which must report it first.
  */
 import type { Mutation } from "./mutated.ts";
 import type { Validator } from "./watches/findings.ts";
 
 export type WatchDefect = {
-  /** Completes "it is seen that ...". */
+  /** Completes the sentence "it is seen that ...". */
   readonly name: string;
   readonly mutations: readonly Mutation[];
-  /** The merge of streams alone, quiet watches, custom resources or restored copies alone, or all of it with these validators. */
+  /**
+   * The scene that detects the fault: merged streams, quiet watches, custom resources or restored copies of etcd. A
+   * list of validators means the full watch scene, in which one of them must report the fault first.
+   */
   readonly scene: "merge" | "quiet" | "custom" | "forks" | readonly Validator[];
 };
 
 const progress = "watch/session/session-progress.ts";
 const reading = "watch/session/session-progress.ts";
 
-/** Faults in how upstream streams are merged into one watch, played without a proxy around it. */
+/** Faults in the merge of upstream streams into one watch. The scene has no proxy. */
 const ofMerging: readonly WatchDefect[] = [
   {
     name: "a watch goes on behind an open version, not before it",
@@ -138,12 +141,12 @@ const resume = "kube/resume-request.ts";
 const ending = "watch/session/end-verdict.ts";
 const order = "watch/session/watch-context.ts";
 
-/** One piece of one file, and who has to see it. */
+/** A fault that replaces one piece of one file. `scene` is the list of validators that may report it. */
 function defect(name: string, scene: readonly Validator[], mutation: Mutation): WatchDefect {
   return { name, scene, mutations: [mutation] };
 }
 
-/** Faults in how bytes are cut into events, and put together again. */
+/** Faults in how bytes are split into events and reassembled. */
 const ofBytes: readonly WatchDefect[] = [
   defect("a byte of what is held is dropped", ["whole", "ends"], {
     file: stream,
@@ -232,7 +235,7 @@ const ofRequests: readonly WatchDefect[] = [
   }),
 ];
 
-/** Faults in what follows from an end, a refusal, or silence. */
+/** Faults in how the proxy reacts to an end, a refusal or silence. */
 const ofEndings: readonly WatchDefect[] = [
   defect("a lost backend ends its watches", ["ends"], {
     file: ending,
@@ -315,7 +318,7 @@ const ofEndings: readonly WatchDefect[] = [
   }),
 ];
 
-/** Faults in how a silence of all backends is borne, which is most likely caused by the proxy's own network (D14). */
+/** Faults in how the proxy handles a silence of all backends, whose likely cause is the proxy's own network (D14). */
 const ofSilences: readonly WatchDefect[] = [
   defect("a silence of all backends is taken for their death", ["carried", "ends"], {
     file: "proxy/upstream/keepalive.ts",
@@ -339,7 +342,7 @@ const ofSilences: readonly WatchDefect[] = [
   }),
 ];
 
-/** Faults in how quiet watches follow what etcd knows. */
+/** Faults in how quiet watches learn of etcd's progress. */
 const ofProgress: readonly WatchDefect[] = [
   {
     name: "etcd is not asked for progress",
@@ -376,7 +379,10 @@ const ofProgress: readonly WatchDefect[] = [
   },
 ];
 
-/** Faults in how backends are compared, and in caches that an apiserver fills when it is first asked. */
+/**
+ * Faults in the comparison of backends, and with caches of custom resources, which an apiserver fills at the first
+ * request.
+ */
 const ofComparing: readonly WatchDefect[] = [
   {
     name: "no cache of a custom resource is filled before it is needed",
@@ -461,7 +467,7 @@ export const watchDefects: readonly WatchDefect[] = [
   ...ofProgress,
 ];
 
-/** The file that plays a scene. */
+/** Returns the file that plays the scene of a fault. */
 export function entryOf({ scene }: WatchDefect): string {
   if (scene === "merge") return "merge.ts";
   if (scene === "forks") return "watches/forks.ts";

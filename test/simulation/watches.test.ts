@@ -1,4 +1,4 @@
-/** Watches of every kind under some seeds; `npm run test:seeds` plays a thousand. */
+/** Watches of every kind with a few seeds. `npm run test:seeds` plays a thousand. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { playAll } from "./watches/play-all.ts";
@@ -6,7 +6,7 @@ import { play } from "./watches/scene.ts";
 
 const test = suite("simulation/watches");
 
-/** Seeds that once failed, with what they taught. */
+/** Seeds that failed once, each with the lesson from its failure. */
 const lessons: readonly (readonly [seed: number, lesson: string])[] = [
   [300064, "the first answer after a silence of all says nothing of the other backends"],
   [300155, "an attempt that met the silence of all is none"],

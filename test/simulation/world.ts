@@ -1,43 +1,47 @@
 /**
- * Virtual time. Whatever happens in a run is a callback here, taken in the order of its time; callbacks that are due
- * at almost the same moment share a loop turn or not, as the seed has it, before what `soon` was given runs.
+ * Virtual time. All that happens in a run is a callback with a time, and callbacks run in the order of their times. The
+ * seed decides whether callbacks that are due at almost the same time share an event-loop turn. The callbacks of `soon`
+ * run after each turn.
  */
 import type { Clock } from "../../src/base/clock.ts";
 import type { Random } from "./random.ts";
 
-/** Callbacks of one millisecond: megabytes in chunks of a byte, on a way of microseconds, take 50,000 and more. */
+/**
+ * More callbacks than this within one millisecond mean that time stands still. Megabytes that are sent byte by byte
+ * with microseconds of delay need 50,000 or more.
+ */
 const busiest = 1_000_000;
 
 type Due = { readonly at: number; readonly order: number; run: (() => void) | undefined };
 
-/** Sockets that become readable within this are often read in one turn of Node's loop. */
+/** Milliseconds: sockets that become readable within this time are often read in the same turn of Node's event loop. */
 const turnMs = 0.2;
 
 export class World implements Clock {
   readonly #random: Random;
-  /** For choices of the proxy: from 0 to below 1. */
+  /** Random numbers from 0 to below 1 for the proxy's own choices. */
   readonly fraction = (): number => this.#random.next();
-  /** A binary heap by time, then by order of request. */
+  /** A binary heap, ordered by time and then by insertion. */
   readonly #heap: Due[] = [];
   #soon: (() => void)[] = [];
   #now = 0;
   #orders = 0;
   #decisions = 0;
-  /** Of them, since the present millisecond began. */
+  /** Number of callbacks that have run within the present millisecond. */
   #busy = 0;
-  /** Called when a turn of the loop is over. */
+  /** Called after each turn of the event loop. */
   onTurn: () => void = () => {};
 
   constructor(random: Random) {
     this.#random = random;
   }
 
-  /** How many times something was chosen to happen next. */
+  /** Number of callbacks that have run. */
   get decisions(): number {
     return this.#decisions;
   }
 
-  /** Nothing is waiting to happen. */
+  /** True if no callback is pending. */
   get isStill(): boolean {
     return this.#soon.length === 0 && this.#heap.every(({ run }) => run === undefined);
   }
@@ -54,7 +58,10 @@ export class World implements Clock {
     return this.at(this.#now + Math.max(0, ms), run);
   }
 
-  /** Exactly then, after what was asked for at the same time before: sums of times would be rounded. */
+  /**
+   * Schedules a callback at an absolute time, behind those already scheduled for it. Adding a delay to the present time
+   * could round the result.
+   */
   at(time: number, run: () => void): () => void {
     this.#orders += 1;
     const due: Due = { at: time, order: this.#orders, run };
@@ -68,7 +75,7 @@ export class World implements Clock {
     this.#soon.push(run);
   }
 
-  /** Lets time pass until `isDone` says so or `mostMs` are over; whether it did say so. */
+  /** Runs callbacks until `isDone` returns true or `mostMs` have passed. Returns true in the first case. */
   runUntil(isDone: () => boolean, mostMs: number): boolean {
     const until = this.#now + mostMs;
     this.#flush();
@@ -101,7 +108,7 @@ export class World implements Clock {
     due.run();
   }
 
-  /** What is asked for while flushing belongs to the next turn, as with setImmediate. */
+  /** Callbacks that are added during the flush run in the next turn, as with setImmediate. */
   #flush(): void {
     const batch = this.#soon;
     this.#soon = [];

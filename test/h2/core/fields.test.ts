@@ -9,7 +9,7 @@ const test = suite("h2/core/fields");
 
 const request = [":method: GET", ":scheme: https", ":authority: 10.0.0.1:6443", ":path: /api/v1/pods"];
 
-/** The good request with one line replaced by its name, or taken away when the line says no more than that. */
+/** Returns the valid request with one line replaced by `line`, which has the same name. "NAME: -" removes the line. */
 function changed(line: string): string[] {
   const name = line.slice(0, line.indexOf(":", 1));
   const value = line.slice(name.length + 2);

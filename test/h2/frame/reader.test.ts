@@ -26,7 +26,7 @@ import { SinkRecord } from "../../support/h2-sink.ts";
 
 const test = suite("h2/frame/reader");
 
-/** What a reader tells of these bytes when they come in chunks cut at `cuts`. */
+/** Returns what a reader reports of these bytes if they arrive in chunks that are cut at `cuts`. */
 function toldOf(bytes: Buffer, cuts: readonly number[] = [], expectsPreface = false): string[] {
   const sink = new SinkRecord();
   const reader = new FrameReader(sink, sink, expectsPreface);

@@ -187,7 +187,7 @@ test("the buffers of a write are lent and not reused before it has completed; af
   assert.ok(lent(other, "c").some(({ buffer }) => buffer === kept.buffer));
 });
 
-/** A frame of DATA, and whether a small frame follows it. */
+/** A DATA frame. `small`: a small frame follows it. */
 const sent = fc.record({
   id: fc.integer({ min: 1, max: 5 }),
   size: fc.oneof(fc.nat(60), fc.integer({ min: 1990, max: 2100 }), fc.integer({ min: 2000, max: 16_384 })),
@@ -228,7 +228,7 @@ test("DATA of one stream is one frame as long as nothing else is written, it fit
       [0, 5, 1, 10_000],
     ],
   );
-  // The next turn begins with a frame of its own.
+  // DATA after `take` begins a new frame.
   writer.data(7, text, 0, 1, false);
   writer.take();
   writer.data(7, text, 1, 2, false);
@@ -282,7 +282,7 @@ test("random DATA forwarded from a reader through two writers arrives byte for b
   );
 });
 
-/** All bytes of each stream, and its ends. */
+/** Returns the bytes of each stream, and whether the stream has ended. */
 function bodies(lines: readonly string[]): string[] {
   const streams = new Map<string, string>();
   for (const line of lines) {

@@ -11,7 +11,7 @@ import { huffmanEncode } from "../../support/huffman.ts";
 
 const test = suite("h2/hpack/hpack-decoder");
 
-/** Fails unless the block ends the session, with the word in the reason. */
+/** Fails unless the decoder ends the session with COMPRESSION_ERROR and a message that contains `reason`. */
 function refuses(block: Buffer, reason: string, decoder = new HpackDecoder()): void {
   assert.throws(
     () => decode(decoder, block),
@@ -210,7 +210,7 @@ test("a table size update stands at the start, is no more than advertised, and c
   refuses(integer(0x20, 0x1f, 257), "beyond the 256", new HpackDecoder(256));
 });
 
-/** One entry of 4 KB, then as many references to it as the block can hold. */
+/** A header block with one entry of 4 KB, followed by this many one-byte references to it. */
 function bomb(references: number): Buffer {
   return Buffer.concat([literal(0x40, "cookie", "c".repeat(4000)), Buffer.alloc(references, 0xbe)]);
 }
@@ -247,7 +247,7 @@ test("fields are counted: the last within the limit is there, the next is cut (A
 });
 
 test("bytes are counted to the last one, for plain, Huffman-coded and indexed fields alike", () => {
-  // No field alone may be as long as a list.
+  // A single field may not be as long as a whole list, so two other fields fill most of the list.
   const others = Array.from({ length: 2 }, () =>
     Buffer.concat([hex("00 01 61"), plainString("0".repeat(60_000))]),
   );

@@ -141,7 +141,7 @@ test("a peer without a table gets literals only", () => {
   assert.equal(lines(decode(decoder, encode(encoder, head))), lines(head));
 });
 
-/** Few names and few values, so that hits, misses and evictions all happen. */
+/** Few names and few values, so that hits, misses and evictions all occur. */
 function randomField(random: Random): Field {
   const name = random.pick([
     ":path",

@@ -11,7 +11,7 @@ import { seeded } from "../../support/random.ts";
 
 const test = suite("h2/hpack/hpack-table");
 
-/** An entry of exactly `size` bytes by RFC 7541 §4.1. */
+/** An entry whose size by RFC 7541 §4.1 is exactly `size` bytes. */
 function entry(name: string, size: number): Field {
   return new Field(name, "v".repeat(size - 32 - name.length));
 }

@@ -6,7 +6,7 @@ import { seeded } from "../../support/random.ts";
 
 const test = suite("h2/hpack/huffman");
 
-/** The decoded text, or undefined when it is refused. */
+/** Returns the decoded text, or undefined if the decoder refuses it. */
 function decode(coded: Buffer): string | undefined {
   const out = Buffer.alloc(decodedBound(coded.length));
   const length = huffmanDecode(coded, 0, coded.length, out);
@@ -76,7 +76,7 @@ test("padding of more than seven bits is refused, and so is any that is not all 
     assert.is(decode(coded), text);
     assert.is(decode(Buffer.concat([coded, Buffer.from([0xff])])), undefined, `${text} and eight more ones`);
     const bits = huffmanBits(Buffer.from(text));
-    // Five zeros or more would be the code of "0" and be read as one.
+    // Five or more zero bits would be decoded as the character "0".
     if (bits.length % 8 > 3) assert.is(decode(packBits(bits, "0")), undefined, `${text} padded with zeros`);
   }
 });

@@ -1,4 +1,4 @@
-/** What a backend may answer on an upstream connection, and what is never passed on (A29, A37). */
+/** Which responses a backend may send on an upstream connection, and which are never passed on (A29, A37). */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";

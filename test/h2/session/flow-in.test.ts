@@ -1,4 +1,4 @@
-/** What a peer may send: windows, grants, and that none is ever lost (A19). */
+/** Flow control of received DATA: windows, granted credit, and that no credit is ever lost (A19). */
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -158,7 +158,7 @@ for (const [how, ends] of [
   });
 }
 
-/** A client that does anything within its windows, and keeps count of what it sent. */
+/** A client that sends anything that its windows permit, and counts the bytes that it sent. */
 class Uploader {
   readonly rig = serverRig();
   readonly #opening = this.rig.peer.granted(0);
@@ -177,7 +177,7 @@ class Uploader {
     this.#next += 2;
   }
 
-  /** One act on one live stream, or a new one when there is none. */
+  /** Performs one action on one open stream. Opens a new stream if there is none. */
   act(name: keyof typeof acts, { pick, size, pad }: Step): void {
     const [id, one] = [...this.#live].at(pick % Math.max(1, this.#live.size)) ?? [0, undefined];
     if (one === undefined) return this.open();

@@ -1,4 +1,4 @@
-/** What a peer permits to send: windows, the socket's patience, and fair turns. */
+/** Flow control of sent DATA: the peer's windows, a socket that is full, and fairness between streams. */
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -107,7 +107,10 @@ test("a client that reads a list of 20 MiB in pieces of 4 KiB, and says so each 
   assert.is(rig.last.ear.sentBytes, 20_971_520);
 });
 
-/** A server whose streams send anything, to a peer whose windows and socket do anything. */
+/**
+ * A server that sends random amounts on its streams, to a peer with random windows and a socket that is full at random
+ * times.
+ */
 class Downloader {
   readonly rig = serverRig(settings({ INITIAL_WINDOW_SIZE: 30_000 }));
   readonly bodies = [1, 3, 5, 7].map((id) => {
@@ -128,7 +131,7 @@ class Downloader {
     this.rig.peer.sends(windowUpdate(at(this.bodies, pick).id, size + 1), windowUpdate(0, size + 1));
   }
 
-  /** Opens everything and ends every body. */
+  /** Opens all windows and the socket, and ends all bodies. */
   finish(): void {
     const { rig, bodies } = this;
     rig.takes = true;

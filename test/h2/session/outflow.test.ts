@@ -7,7 +7,7 @@ import { defaultWindow } from "../../../src/h2/session/window.ts";
 
 const test = suite("h2/session/outflow");
 
-/** A stream that has so many bytes and sends ten of them each time, or what there is room for. */
+/** A stream with this many bytes. In each turn it sends ten of them, or as many as there is room for. */
 function waiting(outflow: Outflow, name: string, turns: string[], octets: number): WaitingStream {
   let left = octets;
   const stream = {

@@ -1,4 +1,4 @@
-/** Resets by either side, what is still under way then, and what it costs (A1, A2, A15). */
+/** Resets by either side, the frames that are in flight at that time, and the cost of resets (A1, A2, A15). */
 
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

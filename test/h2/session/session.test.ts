@@ -31,7 +31,7 @@ const get = fieldsOf([
   [":authority", "api"],
 ]);
 
-/** The session ended with this error, and said so once. */
+/** Fails unless the session ended with this error and reported that once. */
 function endedWith(rig: SessionRig, code: string, lastId: number): void {
   rig.clock.turn();
   assert.equal(rig.peer.heard().at(-1), `GOAWAY ${lastId} ${code}`);
@@ -41,7 +41,7 @@ function endedWith(rig: SessionRig, code: string, lastId: number): void {
   rig.peer.expectsNothing();
 }
 
-// --- greeting ---
+// --- first frames ---
 
 test("a server sends its settings, and opens its window", () => {
   const rig = new SessionRig("server", 7);
@@ -82,7 +82,7 @@ test("a request before SETTINGS ends the session (§3.4)", () => {
   endedWith(rig, "PROTOCOL_ERROR", 0);
 });
 
-// --- a turn ---
+// --- one flush per tick ---
 
 test("whatever a turn writes goes out in one flush", () => {
   const rig = serverRig();
@@ -294,7 +294,7 @@ test("HPACK stays right over streams that are ignored", () => {
   rig.peer.sends(headers(1).get("/watch"));
   rig.session.goAway();
   rig.clock.turn();
-  // Adds `a: b` to the table.
+  // This header block adds `a: b` to the dynamic table.
   rig.peer.sends(raw(1, 5, 3, Buffer.concat([headers(3).get("/x").payload, Buffer.from("\x40\x01a\x01b")])));
   rig.peer.heard();
   rig.peer.sends(raw(1, 5, 5, Buffer.from([0xbe])));
@@ -342,7 +342,7 @@ test("two steps of a server: the first refuses nothing, but no stream is opened 
   assert.equal(ear.lines, []);
 });
 
-// --- losing ---
+// --- lost connections ---
 
 test("a lost session notifies every stream's owner, also when one of them throws", () => {
   const rig = clientRig();

@@ -31,7 +31,7 @@ test("what was released is taken again, of the slab that was begun first", () =>
   assert.is(slabs.bytes, 2 * MiB);
 });
 
-/** Looks until all that is empty is gone. */
+/** Calls `shrink` until all empty slabs have been released. */
 function shrunk(slabs: Slabs): void {
   for (let looks = 0; looks < 4; looks += 1) slabs.shrink();
 }

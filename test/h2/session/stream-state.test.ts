@@ -10,7 +10,7 @@ import {
 
 const test = suite("h2/session/stream-state");
 
-/** The picture of RFC 9113 §5.1, written once more by hand: `.` is forbidden. */
+/** The state diagram of RFC 9113 §5.1, written again by hand. `.` means forbidden. */
 const picture: Record<StreamState, Record<StreamInput, StreamState | ".">> = {
   idle: row("open open . . . . ."),
   open: row("open open open open half-closed-local half-closed-remote closed"),

@@ -30,7 +30,8 @@ test("after any adding and deleting it holds what a Map holds", () => {
     const table = new StreamTable<{ readonly id: number }>();
     const map = new Map<number, { readonly id: number }>();
     for (let step = 0; step < 200; step += 1) {
-      // Ids that share a home in a small table, and its last slots, whose neighbours are the first.
+      // These ids have few home slots in a small table. Some of those are the last slots, from which probing wraps to
+      // the first.
       const id = 1 + 2 * (16 * random.below(4) + 12 + random.below(6));
       if (map.delete(id)) table.delete(id);
       else {

@@ -12,7 +12,7 @@ const test = suite("h2/session/stream");
 const ok = fieldsOf([[":status", "200"]]);
 const trailers = fieldsOf([["grpc-status", "0"]]);
 
-/** A stream whose head was sent; its peer's windows are as wide as asked. */
+/** A stream whose response head was sent. `window` is the peer's stream window; its session window is large. */
 function answered(window = 65_535): Opened & { readonly rig: SessionRig } {
   const rig = serverRig(settings({ INITIAL_WINDOW_SIZE: window }));
   rig.peer.sends(windowUpdate(0, 10_000_000), headers(1).get("/"));

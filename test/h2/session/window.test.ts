@@ -50,7 +50,7 @@ test("over any run, what the peer may send and what is held never pass the size,
   fc.assert(
     fc.property(fc.array(step, { maxLength: 200 }), (steps) => {
       const window = new ReceiveWindow(1000);
-      /** What the peer believes that it may send, and what it has in our hands. */
+      /** The window as the peer knows it, and the received bytes that were not granted back yet. */
       let peer = 1000;
       let held = 0;
       for (const { use, grant, growth } of steps) {

@@ -14,7 +14,7 @@ const test = suite("health/probes/certificate");
 const may = "May  1 10:00:00 2027 GMT";
 const june = "Jun  1 10:00:00 2027 GMT";
 
-/** Shows one certificate to those who ask for the loopback name, another to everyone else. */
+/** Presents one certificate to clients that send the loopback name as SNI, and another to all others. */
 async function apiserver(hasLoopback: boolean): Promise<{ port: number; close: () => void }> {
   const authority = await createAuthority({ name: "test", clock: wallClock });
   const pairOf = (name: string): { cert: string; key: string } => {

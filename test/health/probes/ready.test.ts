@@ -50,7 +50,7 @@ const statusOf =
   (_request, response) =>
     response.writeHead(status).end(body);
 
-/** What one probe of that address tells, until it has told `count` things. */
+/** Returns the first `count` results that a probe of this address reports. */
 async function told(address: Partial<BackendAddress>, count: number): Promise<string[]> {
   const heard: string[] = [];
   const seen: string[] = [];
@@ -254,7 +254,10 @@ test("one that is stopped leaves no socket", async () => {
   await within(20_000, "the end of its socket", gone(server));
 });
 
-/** Probes a backend that answers /version like this; returns the versions that are known before and after. */
+/**
+ * Probes a backend that gives these answers to /version. Returns the known version after each one, and the journal
+ * entries.
+ */
 async function versionsOf(answers: readonly Answer[]): Promise<{ known: string[]; changes: Entry[] }> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -284,7 +287,7 @@ async function versionsOf(answers: readonly Answer[]): Promise<{ known: string[]
         probe("a", { answered() {}, connected() {}, gaveUp() {}, dialed() {} });
       }),
     );
-    // The response is complete at the server a moment before the proxy has read it.
+    // The server has sent the complete response a moment before the proxy has read it.
     await new Promise((resolve) => setTimeout(resolve, 100));
     known.push(versions.of("a"));
     clock.advance(healthLimits.versionLookMs);

@@ -1,4 +1,4 @@
-/** Faults in who is let in, and how much of what comes first. */
+/** Faults in the admission of clients, and in the limits on what a new client may send. */
 import { type Defect, defect } from "../defect.ts";
 
 export const admission: readonly Defect[] = [

@@ -1,4 +1,4 @@
-/** Faults in the conversion of a v1alpha1 file, and in what is said of its keys. */
+/** Faults in the conversion of v1alpha1 files, and in the messages about their keys. */
 import { type Defect, defect } from "../defect.ts";
 
 const file = "config/v1alpha1.ts";

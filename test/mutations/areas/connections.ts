@@ -1,4 +1,4 @@
-/** Faults in upstream connections, their PINGs and what they say of their backend. */
+/** Faults in upstream connections, and in what their PINGs prove about a backend. */
 import { type Defect, defect } from "../defect.ts";
 
 export const connections: readonly Defect[] = [

@@ -1,4 +1,4 @@
-/** Faults in how requests end: what their clients are told, and what their backends. */
+/** Faults in how requests end: what the proxy then sends to their clients and backends. */
 import { type Defect, defect } from "../defect.ts";
 
 export const ends: readonly Defect[] = [

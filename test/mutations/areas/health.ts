@@ -1,4 +1,4 @@
-/** Faults in how backends are judged and asked. */
+/** Faults in how backends are probed and judged. */
 import { type Defect, defect } from "../defect.ts";
 
 export const health: readonly Defect[] = [

@@ -1,4 +1,7 @@
-/** Faults in which users the API lets in (`admin.authorization`), and how often a cluster is asked for it. */
+/**
+ * Faults in which users the admin API admits (`admin.authorization`), and how often the proxy asks a cluster about
+ * them.
+ */
 import { type Defect, defect } from "../defect.ts";
 
 const file = "admin/authorization/authorization.ts";

@@ -1,4 +1,7 @@
-/** Faults in watches that a unit test must see (test/simulation/watch-defects.ts has those of whole watches). */
+/**
+ * Faults in watches that a unit test must detect. test/simulation/watch-defects.ts has those that the simulation must
+ * detect.
+ */
 
 import { type Defect, defect } from "../defect.ts";
 

@@ -1,4 +1,4 @@
-/** Faults in src/h2: missing limits, missing checks, one off. */
+/** Faults in src/h2: missing limits, missing checks and off-by-one errors. */
 import { type Defect, defect } from "../defect.ts";
 
 export const wire: readonly Defect[] = [

@@ -1,4 +1,7 @@
-/** Writes that are cut, 10,000 times and more. One seed alone: `playCuts(seed, console.log)` of ../cuts.ts. */
+/**
+ * At least 10,000 writes whose requests the proxy ends. To replay one seed, call `playCuts(seed, console.log)` of
+ * ../cuts.ts.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../../support/figure.ts";

@@ -1,4 +1,7 @@
-/** Can the simulation see? Every deliberate fault of the path must fail a run, and soon. */
+/**
+ * Checks that the simulation detects faults: each deliberate fault of the data path must make a run fail within 1,000
+ * seeds.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../../support/figure.ts";
@@ -9,7 +12,7 @@ const test = suite("simulation/long/defects");
 
 const mostSeeds = 1_000;
 
-/** The first seed that complains, and of what; a path that throws has complained as well. */
+/** Returns the first seed with a problem, and that problem. An error that is thrown counts as a problem. */
 function caughtBy(): { readonly seed: number; readonly problem: string } | undefined {
   for (let seed = 1; seed <= mostSeeds; seed += 1) {
     const problem = problemOf(seed);
@@ -26,7 +29,8 @@ function problemOf(seed: number): string | undefined {
   }
 }
 
-// First of all: the defect that uses a buffer twice leaves the writers' pool with one that two of them hold.
+// Must run before the tests with faults: the fault that uses a buffer twice leaves a buffer with two owners in the
+// writers' pool.
 test("without them the same seeds are clean", () => {
   for (let seed = 1; seed <= 20; seed += 1) assert.equal(play(seed).problems, []);
 });

@@ -1,4 +1,4 @@
-/** As forks.test.ts, under a thousand seeds; FORKS_SEEDS asks for others, "from-to". */
+/** The same as forks.test.ts with a thousand seeds. FORKS_SEEDS="from-to" plays other seeds. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { playForks } from "../watches/forks.ts";

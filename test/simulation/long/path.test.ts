@@ -1,4 +1,4 @@
-/** The whole path under a thousand seeds. One that fails is played alone by test/simulation/run.ts --seed N. */
+/** The whole data path with a thousand seeds. To replay a seed that failed: test/simulation/run.ts --seed N. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../../support/figure.ts";
@@ -7,7 +7,7 @@ import { play } from "../scene.ts";
 
 const test = suite("simulation/long/path");
 
-/** Seeds that once failed, with what they taught. */
+/** Seeds that failed once, each with the lesson from its failure. */
 const lessons: readonly (readonly [seed: number, lesson: string])[] = [];
 
 for (const [seed, lesson] of lessons) {

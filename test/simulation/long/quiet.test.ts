@@ -1,4 +1,4 @@
-/** Quiet resources through two restarts and a death, under a thousand seeds. */
+/** Quiet resources while each apiserver restarts and one dies, with a thousand seeds. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../../support/figure.ts";

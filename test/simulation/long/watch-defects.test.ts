@@ -1,4 +1,7 @@
-/** Can the watch simulation see? Every deliberate fault must fail a run, soon, and by the validator that it concerns. */
+/**
+ * Checks that the watch simulation detects faults: each deliberate fault must make a run fail soon, and one of the
+ * validators that are named for it must report it first.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../../support/figure.ts";

@@ -1,4 +1,6 @@
-/** Watches of every kind under a thousand seeds. One that fails is played alone: run.ts --scene watches --seed N --trace. */
+/**
+ * Watches of every kind with a thousand seeds. To replay a seed that failed: run.ts --scene watches --seed N --trace.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
@@ -16,12 +18,13 @@ test("in a thousand simulated runs no watch loses, repeats or reorders an event,
   figure(summaryOf(sum, wallClock.now() - from));
   assert.equal(told, []);
   const relists = [...sum.counts.keys()].filter((what) => what.startsWith("relist"));
-  // A version that is too old everywhere, and rights that were withdrawn: the proxy cannot spare a client those.
+  // The proxy cannot hide two causes of a relist from a client: a version that all caches have forgotten, and withdrawn
+  // permissions.
   assert.equal(
     relists.filter((what) => !["relist: 410", "relist: 403"].includes(what)),
     [],
   );
-  // A run in which little happens proves little.
+  // Runs without events and faults would prove little.
   assert.ok((sum.counts.get("events") ?? 0) > 50_000, "too few events");
   assert.ok([...sum.counts].filter(([what]) => what.startsWith("fault")).length >= 15, "a fault never came");
 });

@@ -1,6 +1,7 @@
 /**
- * One simulated apiserver: the embedded one behind real HTTP/2 sessions, with a cache of its own and everything that
- * may befall a process. Compares what it is asked with what the client asked the proxy for.
+ * One simulated apiserver: the embedded demo apiserver behind real HTTP/2 sessions, with its own watch cache and with
+ * the faults that a process can have. Reports each incoming request to `Attempts`, which compares it with the request
+ * that the client sent to the proxy.
  */
 import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
@@ -16,7 +17,7 @@ import { hello } from "./probe.ts";
 import { type End, Host, type Wires } from "./wires.ts";
 
 const maxStreams = 100;
-/** About a second of events for a slow watcher; real queues hold 10 to 1,000. */
+/** About one second of events for a slow watcher. Real watch queues hold 10 to 1,000 events. */
 const mostWatchQueueBytes = 256 * 1024;
 const encoding = { contentType: protobufStream, encode: encodeProtobuf };
 
@@ -26,7 +27,10 @@ export type ApiserverParts = {
   readonly store: Store;
   readonly resources: readonly string[];
   readonly attempts: Attempts;
-  /** Custom resources: the first that asks for one has its cache filled, and is told to come back (429). */
+  /**
+   * Custom resources. The first request for one makes the apiserver fill its cache, and is refused with 429 and
+   * Retry-After.
+   */
   readonly custom?: readonly string[];
   readonly progress?: Progress;
 };
@@ -37,18 +41,21 @@ export class SimulatedApiserver {
   readonly #parts: ApiserverParts;
   readonly #turn: FlushScheduler;
   #store: Store;
-  /** Custom resources whose caches are being filled, or are. */
+  /** Custom resources that have been requested, and those whose cache has been filled. */
   readonly #asked = new Set<string>();
   readonly #filled: Set<string>;
   #apiserver: Apiserver;
   readonly #sessions = new Map<End, Session>();
-  /** Its cache is not filled yet: watches and lists are told to come back. */
+  /** True while its watch cache is being filled: watches and lists are refused with 429 and Retry-After. */
   isInitialising = false;
-  /** Whose rights were taken away: running watches go on, new requests are refused (watch.md §8). */
+  /**
+   * Clients whose permissions were withdrawn. Their running watches go on, and their new requests are refused (watch.md
+   * §8).
+   */
   readonly revoked: ReadonlySet<string>;
-  /** Until when its cache was known to be behind: for ever, while it is. */
+  /** Time at which its cache was last known to lag. Infinity while it lags. */
   behindUntil = Number.NEGATIVE_INFINITY;
-  /** Its way to etcd is cut: what has to be asked there hangs. */
+  /** True while its connection to etcd is cut: requests that need etcd hang. */
   #isCutOff = false;
   #hanging: (() => void)[] = [];
 
@@ -56,7 +63,7 @@ export class SimulatedApiserver {
     this.host = new Host(name);
     this.#parts = parts;
     this.#store = parts.store;
-    // The process that is there has been asked for all of them.
+    // The first process has already been asked for all custom resources.
     this.#filled = new Set(parts.custom);
     this.#turn = new FlushScheduler(parts.findings.world);
     this.cache = new Cache(parts.store, parts.findings.world, parts.resources, parts.progress);
@@ -72,14 +79,14 @@ export class SimulatedApiserver {
     return this.#apiserver.watchCount;
   }
 
-  /** True if it could serve a watch from `version` on now. */
+  /** True if the apiserver can be reached now and can serve a watch from `version`. */
   serves(resource: string, version: number): boolean {
     const { host, isInitialising } = this;
     const isReachable = !host.isDown && !host.isFrozen && !host.dropsIn && !host.dropsOut;
     return isReachable && !isInitialising && this.knows(resource, version);
   }
 
-  /** True if it would continue from `version` once it can be reached. */
+  /** True if the apiserver runs and still has the history since `version`. It need not be reachable. */
   knows(resource: string, version: number): boolean {
     const oldest = resource === "events" ? this.#store.oldest : this.cache.oldestOf(resource);
     return !this.host.isDown && version >= oldest;
@@ -117,7 +124,7 @@ export class SimulatedApiserver {
     };
   }
 
-  /** A probe asks whether it is ready; no answer while etcd's would have to be waited for. */
+  /** Answers a readiness probe, except while the connection to etcd is cut: the real check would wait for etcd. */
   acceptProbe(end: End): void {
     end.owner = {
       receive: () => {
@@ -129,7 +136,7 @@ export class SimulatedApiserver {
     end.write([hello]);
   }
 
-  // --- what befalls it ---
+  // --- faults ---
 
   /** SIGKILL. */
   kill(): void {
@@ -137,7 +144,7 @@ export class SimulatedApiserver {
     this.#parts.wires.kill(this.host);
   }
 
-  /** Comes back with a cache that begins now; on another store, which is a restored copy of etcd. */
+  /** Starts a new process with an empty event history. Another `store` stands for a restored copy of etcd. */
   restart(initialisingMs: number, store: Store = this.#store): void {
     this.#store = store;
     this.#asked.clear();
@@ -153,7 +160,10 @@ export class SimulatedApiserver {
     });
   }
 
-  /** SIGTERM: GOAWAY and no new connections at once; the watches end after `graceMs`, and then the process. */
+  /**
+   * SIGTERM: sends GOAWAY and refuses new connections at once, ends the watches after `graceMs`, and exits one second
+   * later.
+   */
   shutDown(graceMs: number, gone: () => void): void {
     const { world } = this.#parts.findings;
     this.host.isDown = true;
@@ -165,12 +175,12 @@ export class SimulatedApiserver {
     });
   }
 
-  /** GOAWAY on every connection, while what is open lives on. */
+  /** Sends GOAWAY on every connection. Open streams go on. */
   sendAway(): void {
     for (const session of this.#sessions.values()) session.goAway();
   }
 
-  /** Any one of its connections. */
+  /** Returns a random open connection, or undefined without one. */
   connection(): End | undefined {
     const ends = [...this.#sessions.keys()];
     return ends.length === 0 ? undefined : this.#parts.findings.random.pick(ends);
@@ -186,7 +196,7 @@ export class SimulatedApiserver {
     if (!this.#isCutOff) this.cache.thaw();
   }
 
-  /** Its cache follows so far behind from now on. */
+  /** Makes its cache lag behind etcd by `ms` from now on. */
   lag(ms: number): void {
     this.cache.lagMs = ms;
     this.#seeBehind();
@@ -204,13 +214,13 @@ export class SimulatedApiserver {
     this.#seeBehind();
   }
 
-  /** Two faults may hold it back at once: it is behind until both are over. */
+  /** Two faults may make the cache lag at the same time, so it lags until both are over. */
   #seeBehind(): void {
     const isBehind = this.#isCutOff || this.cache.lagMs > 0;
     this.behindUntil = isBehind ? Number.POSITIVE_INFINITY : this.#parts.findings.world.now();
   }
 
-  /** One of its caches is made anew: its watches end, and for a while everybody is told to come back. */
+  /** Re-initialises its watch cache: running watches end, and until `initialised` new requests are refused with 429. */
   initialise(): void {
     this.relist();
     this.isInitialising = true;
@@ -220,7 +230,10 @@ export class SimulatedApiserver {
     this.isInitialising = false;
   }
 
-  /** Lists everything again, as after a lost etcd watch: all watches end and older versions are unknown. */
+  /**
+   * Lists everything from etcd again, as after a lost etcd watch. All watches end, and the cache forgets older
+   * versions.
+   */
   relist(): void {
     this.cache.compact(this.cache.revision);
     this.#apiserver.endWatches();
@@ -246,7 +259,10 @@ export class SimulatedApiserver {
     });
   }
 
-  /** True if its cache is not filled yet; it is a moment after the first call. */
+  /**
+   * True if the cache of this custom resource is not filled yet. The first call begins to fill it, which takes up to
+   * 0.9 s.
+   */
   #isCold(resource: string): boolean {
     if (this.#parts.custom?.includes(resource) !== true || this.#filled.has(resource)) return false;
     if (this.#asked.has(resource)) return true;
@@ -270,14 +286,15 @@ export class SimulatedApiserver {
     const isFilling = this.isInitialising || this.#isCold(resource);
     if (isFilling && ask.method === "GET") return refuse(noted, 429, 1);
     const isConsistent = !/resourceVersion=[1-9]/.test(ask.path) && !ask.path.includes("resourceVersion=0");
-    // A list, and a state, are as new as etcd or as what they name; any other watch waits for nothing (watch.md §6.6).
+    // A list or the initial events of a watch wait until the cache has reached etcd's revision or the requested
+    // version. Any other watch begins at once (watch.md §6.6).
     if (!ask.path.includes("watch=true") || ask.path.includes("sendInitialEvents=true"))
       this.cache.catchUp(resource);
     if (this.#isCutOff && isConsistent) this.#hang(ask, noted);
     else this.#apiserver.handle(ask, noted);
   }
 
-  /** Until etcd answers, or the asker has gone. */
+  /** Lets the request wait until etcd can be reached or the client has cancelled. */
   #hang(ask: Ask, answer: Answer): void {
     const run = (): void => this.#apiserver.handle(ask, answer);
     this.#hanging.push(run);

@@ -1,4 +1,7 @@
-/** A client that reads and writes all the time: every answer must be one backend's own, and every write happen once. */
+/**
+ * A client that reads and writes all the time. Each response must be that of one backend, and each write must happen
+ * only once.
+ */
 import { type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
 import type { Caller } from "./caller.ts";
 import { type Answer, PlainCall } from "./plain-call.ts";
@@ -8,13 +11,13 @@ const resource = "configmaps";
 
 export type AskerStage = {
   readonly truth: Truth;
-  /** True if no backend could have answered for some time: then a failed read is no finding. */
+  /** True while any fault goes on. A failed read is no finding then. */
   readonly mayFail: () => boolean;
-  /** When the last silence of all backends was over, if nothing else has befallen any; else undefined. */
+  /** The end of the last silence of all backends, if the run has no other faults. Undefined otherwise. */
   readonly carriedSince: () => number | undefined;
 };
 
-/** After a silence of all backends: a second, and a retransmission or two of a way that loses packets. */
+/** A read must be answered within this time after a silence of all backends. It includes one or two retransmissions. */
 const carriedMs = 1_000;
 
 export class Asker {
@@ -24,9 +27,9 @@ export class Asker {
   #stop: () => void = () => {};
   #isStopped = false;
   #written = 0;
-  /** The slowest read that was answered. */
+  /** Duration in ms of the slowest read that succeeded. */
   slowestMs = 0;
-  /** The read that was answered latest after a silence of all backends, and after that, in ms. */
+  /** The longest time in ms from the end of a silence of all backends to the response to a read. */
   latestMs = 0;
   #open = 0;
 
@@ -68,8 +71,9 @@ export class Asker {
   }
 
   /**
-   * No request fails by a silence of all backends, and a read is answered within a second after it. If the head of the
-   * response arrived before the silence, only the backend's retransmissions can bring the rest of the body.
+   * A silence of all backends makes no request fail, and a read is answered within one second after it. A read is
+   * exempt if its response head arrived before the silence: only the backend's retransmissions can bring the rest of
+   * the body.
    */
   #judgeCarried(auditId: string, method: string, { status, isWhole, ms, headMs }: Answer): void {
     const since = this.#stage.carriedSince();
@@ -102,13 +106,13 @@ export class Asker {
   #isReadable({ status, isWhole }: Answer, expected: readonly number[]): boolean {
     if (isWhole && expected.includes(status)) return true;
     this.#caller.findings.count(`failed read: ${status}${isWhole ? "" : " cut"}`);
-    // A read that was not answered yet has no reason to fail while a backend could answer it.
+    // A read without a response has no reason to fail while a backend could answer it.
     if (status !== 0 && status < 500) return false;
     if (!this.#stage.mayFail()) this.#caller.findings.count("failed read while a backend served");
     return false;
   }
 
-  /** What it was told is what was there at that version. */
+  /** The listed objects must be those of the true history at the list's version. */
   #compare(list: JsonMap): void {
     const version = Number(textOf(mapOf(list["metadata"])["resourceVersion"]));
     const items = Array.isArray(list["items"]) ? list["items"] : [];

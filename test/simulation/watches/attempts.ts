@@ -1,6 +1,6 @@
 /**
- * What backends were asked, by the audit id that each request keeps on its way (watch.md §8): judges whether a moved
- * watch still is its client's own, and whether a write came twice.
+ * Records every request that reaches a backend under its audit id, which the proxy keeps (watch.md §8). Checks that a
+ * moved watch still is the request of its client, and that no write arrives twice.
  */
 
 import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
@@ -8,7 +8,7 @@ import { watchLimits } from "../../../src/watch/limits.ts";
 import type { Findings } from "./findings.ts";
 import type { WatchCall } from "./watch-call.ts";
 
-/** Changed by a resume, and by nothing else (watch.md §5.2). */
+/** The query parameters that a resume changes. It changes no others (watch.md §5.2). */
 const moving = new Set([
   "resourceVersion",
   "resourceVersionMatch",
@@ -19,23 +19,25 @@ const moving = new Set([
   "allowWatchBookmarks",
 ]);
 const toleranceSeconds = 2;
-/** Between the wish for a bookmark and the request. */
+/** The longest time between the decision to request a bookmark and the request. */
 const queueMs = 200;
-/** An end that was sent later may not have been heard: a retransmission or two. */
+/** An end that a backend sent within this time may not have reached the proxy yet: one or two retransmissions. */
 const underWayMs = 500;
 
 export class Attempt {
   readonly backend: string;
   readonly at: number;
   readonly path: string;
-  /** The status, or the code of an ERROR event; 0 while nothing was said. */
+  /** The status, or the code of an ERROR event. 0 before the response. */
   code = 0;
-  /** Its head said 200: an ERROR behind that may still be under way. */
+  /** True if the status was 200. An ERROR event may still follow. */
   isTaken = false;
-  /** Its end of the state, or an event that proves it, was sent. */
+  /** True once the backend sent the bookmark that ends the initial events, or an event that can only follow it. */
   isPastState = false;
   endedAt = Number.POSITIVE_INFINITY;
-  /** The watch did not move: it asked for a bookmark where it is served. */
+  /**
+   * True if the proxy requested a bookmark from the backend that already serves the watch, so the watch did not move.
+   */
   isRenewal = false;
 
   readonly #now: () => number;
@@ -51,15 +53,15 @@ export class Attempt {
     return this.endedAt < Number.POSITIVE_INFINITY;
   }
 
-  /** What it asks to go on from; undefined when it asks for a state. */
+  /** The version after which this request continues. Undefined if it requests the initial events. */
   get version(): number | undefined {
     const asked = /[?&]resourceVersion=(\d+)/.exec(this.path)?.[1];
     return asked === undefined || asked === "0" ? undefined : Number(asked);
   }
 
-  /** The answer, noted on its way out. */
+  /** Returns `answer` wrapped, so that this attempt records what the backend sends. */
   noting(answer: Answer): Answer {
-    // Without a state whatever comes is behind it.
+    // Without initial events, every event comes after them.
     const proof = this.path.includes("sendInitialEvents=false")
       ? /BOOKMARK|ADDED|MODIFIED|DELETED/
       : /BOOKMARK|MODIFIED|DELETED/;
@@ -93,7 +95,7 @@ export class Attempts {
   readonly #findings: Findings;
   readonly #calls: ReadonlyMap<string, WatchCall>;
   readonly #all = new Map<string, Attempt[]>();
-  /** Of them, by whomever. */
+  /** Number of all attempts of all clients. */
   count = 0;
 
   constructor(findings: Findings, calls: ReadonlyMap<string, WatchCall>) {
@@ -105,7 +107,7 @@ export class Attempts {
     return this.#all.get(auditId) ?? [];
   }
 
-  /** `isLate`: it was sent long ago, and times have changed. */
+  /** Records a request and checks it. `isLate`: the request was sent long ago, so it is not checked as a move. */
   begin(backend: string, ask: Ask, isLate: boolean): Attempt {
     const auditId = fieldOf(ask, "audit-id");
     const earlier = this.of(auditId);
@@ -126,12 +128,16 @@ export class Attempts {
     if (fieldOf(ask, "authorization") !== `Bearer ${owner}`)
       this.#findings.wrong("identity", `${auditId} was asked with ${fieldOf(ask, "authorization")}`);
     const isWrite = ask.method !== "GET" && ask.method !== "HEAD";
-    // A refusal before execution may be tried elsewhere; anything else may have been done.
+    // A write that was refused before its execution may be sent to another backend. Any other write may have been
+    // executed.
     if (isWrite && earlier.some(({ code }) => code < 400))
       this.#findings.wrong("once", `${auditId} ${ask.method} was sent ${earlier.length + 1} times`);
   }
 
-  /** A question of the proxy's own, for the version alone: by the same client, of the same objects, and no part of the watch. */
+  /**
+   * A list that the proxy itself sends to learn the current version. It must have the client's credentials and select
+   * the same objects. It is not part of the watch.
+   */
   #list(call: WatchCall, ask: Ask, attempt: Attempt): Attempt {
     this.#judge(call.auditId, ask, []);
     this.#findings.count("lists for progress");
@@ -147,14 +153,15 @@ export class Attempts {
     if (fixedPart(ask.path) !== fixedPart(call.path)) this.#wrong(call, ask, "another question");
   }
 
-  /** It is not what the client asked: then it must be a move of it. */
+  /** The request differs from the client's, so it must be a valid move of the client's watch. */
   #judgeMove(call: WatchCall, ask: Ask, attempt: Attempt, earlier: readonly Attempt[]): void {
     const wrong = (what: string): void => this.#wrong(call, ask, what);
     const query = new URLSearchParams(ask.path.slice(ask.path.indexOf("?")));
     const leftMs = (call.deadline ?? Number.POSITIVE_INFINITY) - attempt.at;
-    // With as little time left as a refresh takes, it is one only while what it renews is open; with less there is none.
+    // A watch with less time left than a bookmark refresh takes is never refreshed. With about that time left, the
+    // request is a refresh only while the earlier stream is open.
     const isShort = leftMs < watchLimits.bookmarkRefreshMs - queueMs;
-    // With just as much left, one that follows an end is a resume.
+    // If the remaining time equals that of a refresh, a request after the stream's end is a resume.
     const isAlike = Math.ceil(leftMs / 1_000) * 1_000 === watchLimits.bookmarkRefreshMs;
     const since = isAlike ? attempt.at : attempt.at - underWayMs;
     const open =
@@ -164,7 +171,7 @@ export class Attempts {
     else this.#judgeTime(call, query, wrong);
     const isReplay =
       query.get("resourceVersion") === new URLSearchParams(call.path.split("?")[1]).get("resourceVersion");
-    // The client's own question again, for what is left of its time: it has seen nothing of its answer.
+    // The client's original request with the remaining time: the client has received nothing of the response yet.
     if (isReplay && call.follower.version === 0) return;
     if (!attempt.isRenewal) this.#findings.count("moves");
     if (query.has("sendInitialEvents") || query.has("resourceVersionMatch")) wrong("the state again");
@@ -179,7 +186,7 @@ export class Attempts {
   }
 
   #judgeTime(call: WatchCall, query: URLSearchParams, wrong: (what: string) => void): void {
-    // Before a head its time has not begun: the client's own question is asked as it is (watch.md §5.1).
+    // The timeout has not begun before the response, so the client's request is repeated unchanged (watch.md §5.1).
     if (call.deadline === undefined || !call.isAnswered) return;
     const left = (call.deadline - this.#findings.world.now()) / 1_000;
     const asked = Number(query.get("timeoutSeconds") ?? "0");
@@ -193,7 +200,10 @@ function isList(path: string): boolean {
   return path.includes("limit=1") && !path.includes("watch=true");
 }
 
-/** Asked of the backend that serves it, for a bookmark and not for the rest of its time; its end may be on its way. */
+/**
+ * True if the request goes to the backend that already serves the watch, asks for bookmarks, and has the timeout of a
+ * bookmark refresh. The end of the earlier stream may still be in flight.
+ */
 function isRenewal({ backend }: Attempt, query: URLSearchParams, earlier: readonly Attempt[]): boolean {
   const isServed = earlier.some((one) => one.backend === backend && one.isTaken);
   const hasBookmarks = query.get("allowWatchBookmarks") === "true";

@@ -1,4 +1,7 @@
-/** client-go's backoff of a reflector: 0.8 s × (1 + U[0,1)), doubling to 30 s, anew after two quiet minutes. */
+/**
+ * The backoff of client-go's reflector: 0.8 s × (1 + U[0,1)), doubled up to 30 s, and reset after two minutes without a
+ * retry.
+ */
 import type { Findings } from "./findings.ts";
 
 const firstMs = 800;

@@ -1,13 +1,16 @@
 /**
- * What one apiserver knows of the store: it follows behind, may stand still while the store goes on, and remembers
- * only from its own start on. A fresh one refuses older versions (watch.md §5.4). How far it has come with a resource it
- * learns by a change of that resource, or when etcd notifies it of progress (§6.1).
+ * The watch cache of one apiserver. It follows the store with a delay, may stop while the store goes on, and has no
+ * events from before its own start, so a fresh cache refuses older versions (watch.md §5.4). It learns its current
+ * revision of a resource from a change of that resource or from etcd's progress notification (§6.1).
  */
 import type { Clock } from "../../../src/base/clock.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Change, Source, Store } from "../../../src/demo/objects/store.ts";
 
-/** How often etcd notifies caches of progress, and whether an apiserver asks for it; undefined: they know at once. */
+/**
+ * `everyMs` is the interval of etcd's progress notifications. `isAsked`: the apiserver requests a notification when it
+ * needs one. Without a `Progress` a cache always knows the store's revision.
+ */
 export type Progress = { readonly everyMs: number; readonly isAsked: boolean };
 
 export class Cache implements Source {
@@ -17,16 +20,16 @@ export class Cache implements Source {
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #watchers = new Set<(change: Change) => void>();
   #history: Change[] = [];
-  /** Changes that it has not heard of, with the time at which each may be. */
+  /** Changes that the cache has not received yet, each with the time at which it may receive it. */
   readonly #coming: { readonly change: Change; readonly at: number }[] = [];
   #isFrozen = false;
   #isDue = false;
-  /** How far it follows behind. */
+  /** The delay between a write to the store and its arrival here. */
   lagMs = 0;
   revision: number;
   oldest: number;
   readonly #progress: Progress | undefined;
-  /** Of resources whose caches are filled when they are first asked for. */
+  /** The first revision of each cache that is filled only on request. */
   readonly #begunAt = new Map<string, number>();
   readonly #revisions = new Map<string, number>();
 
@@ -48,7 +51,10 @@ export class Cache implements Source {
     });
   }
 
-  /** A request waits for it to be as new as etcd: its apiserver asks etcd, if it is one that does. */
+  /**
+   * A request waits until this cache is as new as etcd. The apiserver then requests etcd's progress, if `isAsked` is
+   * set.
+   */
   catchUp(resource: string): void {
     if (this.#progress?.isAsked === true) this.#revisions.set(resource, this.revision);
   }
@@ -67,7 +73,7 @@ export class Cache implements Source {
     return wanted.toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, object]) => object);
   }
 
-  /** This resource's cache is filled only now: it knows of nothing before. */
+  /** The cache of this resource is filled now, so it has no events from before. */
   begin(resource: string): void {
     this.#begunAt.set(resource, this.revision);
   }
@@ -86,7 +92,7 @@ export class Cache implements Source {
     return () => this.#watchers.delete(watcher);
   }
 
-  /** Its way to etcd is cut: it answers with what it has. */
+  /** Its connection to etcd is cut: the cache stops at its present content and still answers from it. */
   freeze(): void {
     this.#isFrozen = true;
   }
@@ -96,7 +102,9 @@ export class Cache implements Source {
     this.#take();
   }
 
-  /** Starts anew, as a restarted process does, perhaps on another store: everything that is there, and no history. */
+  /**
+   * Begins again as a restarted process does, possibly on another store: with all present objects and without history.
+   */
   restart(store: Store = this.#store): void {
     this.#leaveStore();
     this.#store = store;
@@ -110,7 +118,7 @@ export class Cache implements Source {
     for (const resource of Array.from(this.#objects.keys())) this.#fill(resource);
   }
 
-  /** Forgets what happened up to `version`. */
+  /** Forgets the events up to and including `version`. */
   compact(version: number): void {
     this.oldest = Math.max(this.oldest, Math.min(version, this.revision));
     this.#history = this.#history.filter((change) => change.version > this.oldest);
@@ -127,7 +135,7 @@ export class Cache implements Source {
 
   #hear(change: Change): void {
     this.#coming.push({ change, at: this.#clock.now() + this.lagMs });
-    // In a turn of its own: the changes of one version come together, as etcd sends them.
+    // Deferred to a later tick, so that all changes of one version are applied together, as etcd sends them.
     if (!this.#isDue) this.#wake(this.lagMs);
   }
 
@@ -149,7 +157,7 @@ export class Cache implements Source {
     }
   }
 
-  /** Applies all changes of one version before any watch gets the first. */
+  /** Applies all changes of one version before any watch receives the first of them. */
   #applyVersion(version: number): void {
     const changes: Change[] = [];
     while (this.#coming[0]?.change.version === version) {

@@ -1,4 +1,4 @@
-/** One client's session to the proxy: dials when it has to, and opens streams. */
+/** One client's connection to the proxy. It connects when it has to, and opens streams. */
 import { Field } from "../../../src/h2/core/field.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
@@ -16,7 +16,7 @@ export type Asked = {
 };
 
 export class Caller {
-  /** Also its token: a request with another's was mixed up. */
+  /** The client's name. It is the client's token, too, so a request with another client's token can be recognised. */
   readonly name: string;
   readonly findings: Findings;
   readonly #dial: () => End;
@@ -32,7 +32,7 @@ export class Caller {
     this.#turn = new FlushScheduler(findings.world);
   }
 
-  /** An id that no other request has: what a backend is asked is found by it. */
+  /** Returns a unique audit id, by which the request is recognised at the backends. */
   nextId(): string {
     this.#asked += 1;
     return `${this.name}.${this.#asked}`;
@@ -55,7 +55,7 @@ export class Caller {
     return stream;
   }
 
-  /** Its streams end, and nothing new is asked on them. */
+  /** Sends GOAWAY: open streams go on, and no new ones are opened on this connection. */
   goAway(): void {
     this.#session?.goAway();
   }

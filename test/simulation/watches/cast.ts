@@ -1,4 +1,4 @@
-/** The clients of a run: every kind, drawn from the seed. */
+/** Draws the clients of a run from the seed. */
 import type { Random } from "../random.ts";
 import { Asker } from "./asker.ts";
 import type { Caller } from "./caller.ts";
@@ -48,7 +48,7 @@ function otherWatcher(caller: Caller, { company, truth }: Stage): OtherWatcher {
   const order = {
     interest: interestOf(random),
     beginning,
-    // Without bookmarks a client cannot tell where a state ends.
+    // Without bookmarks a client cannot tell where the initial events end.
     wantsBookmarks: beginning.from === "state" || (!kubectl && random.chance(0.7)),
     isProtobuf: !kubectl && random.chance(0.3),
     timeoutSeconds: random.chance(0.3) ? random.whole(5, 30) : undefined,
@@ -56,7 +56,7 @@ function otherWatcher(caller: Caller, { company, truth }: Stage): OtherWatcher {
   return new OtherWatcher(caller, company, order, kubectl ? "exits" : "retries");
 }
 
-/** Reflectors most of all, as in life. */
+/** Most clients of real clusters are reflectors, so most of these are. */
 export function watcherFor(caller: Caller, stage: Stage): Watcher {
   return caller.findings.random.chance(0.65) ? reflector(caller, stage) : otherWatcher(caller, stage);
 }

@@ -1,6 +1,6 @@
 /**
- * May this watch end? watch.md §5.1 names the reasons; whatever has none of them is an end that its client should
- * never have seen.
+ * Decides whether a watch was allowed to end. watch.md §5.1 lists the permitted reasons. An end without one of them
+ * should never have reached the client.
  */
 import type { SimulatedApiserver } from "./apiserver.ts";
 import type { Attempt, Attempts } from "./attempts.ts";
@@ -9,31 +9,47 @@ import { Reach } from "./reach.ts";
 import type { Truth } from "./truth.ts";
 import type { WatchCall, WatchEnd } from "./watch-call.ts";
 
-/** A move may take so long before it is given up, and so many tries (watch.md §5.2). */
+/**
+ * Limits of a move before it is given up: the time for one move, and the number of attempts within one minute (watch.md
+ * §5.2).
+ */
 const budgetMs = 15_000;
 const flappingMs = 60_000;
 const mostAttempts = 3;
-/** The server's own end comes this long before what its client reckons. */
+/** A server may end a watch this long before the deadline that the client calculates. */
 const earlyMs = 2_500;
-/** How late a deadline may be kept: a move in its last moment takes a second more, and a hole its detection (5 s and a tick). */
+/**
+ * The longest permitted delay after a deadline. A move in the last moment adds one second, and the detection of a
+ * silent connection adds 5 s and a tick.
+ */
 const lateMs = 6_500;
-/** While nothing was wrong for some time: a retransmission or two, and a server's rounding to seconds. */
+/**
+ * The longest permitted delay if no fault occurred within the last `calmMs`: one or two retransmissions, and the
+ * server's rounding to seconds.
+ */
 const calmLateMs = 1_500;
 const calmMs = 15_000;
-/** client-go lists again after a watch without events that ended sooner (watch.md §7). */
+/** client-go relists after a watch that ended without events within this time (watch.md §7). */
 const veryShortMs = 1_000;
 /**
- * An upstream connection is dead after 2 s of silence, or after 5 s while its backend answers elsewhere (upstreamLimits.connectionPatienceMs); then
- * come a move, a round trip or two, and perhaps a retransmission.
+ * The longest time until an event arrives through another backend. An upstream connection counts as dead after 2 s of
+ * silence, or after 5 s if its backend answers on other connections (upstreamLimits.connectionPatienceMs). A move
+ * follows, with a round trip or two and perhaps a retransmission.
  */
 const freshMs = 6_000;
-/** A probe every 250 ms, TCP and TLS. */
+/** Time within which the proxy notices that a backend is back: a probe every 250 ms, with TCP and TLS. */
 const foundMs = 1_000;
-/** Events that come so soon one after another were held up together. */
+/** Events that arrive within this time after one another were delayed by the same cause. */
 const rushMs = 100;
-/** A backend that has been well for so long is known to be: a backend that fell often is believed again after 16 s (backend.ts). */
+/**
+ * After this time without a fault the proxy treats a backend as ready. A backend that failed often becomes ready again
+ * only after 16 s (backend.ts).
+ */
 const wellMs = 20_000;
-/** A cache that stands still is told from a quiet one by its peers' progress, 10 s later (F5). */
+/**
+ * Time until the proxy detects a stalled cache, which at first looks like a quiet one: its peers' caches must have been
+ * ahead of it for 10 s (F5).
+ */
 const staleMs = 10_000;
 
 const ownReasons = ["its own timeout", "slow reader"];
@@ -43,16 +59,19 @@ export type EndParts = {
   readonly apiservers: readonly SimulatedApiserver[];
   readonly attempts: Attempts;
   readonly truth: Truth;
-  /** True if ends without a reason are violations, and not only counted. */
+  /** True if an end without a reason is a violation. False: it is only counted. */
   readonly isStrict: boolean;
-  /** True if the only fault is a silence of all backends. Then no watch ends but for its client (D14). */
+  /**
+   * True if the only fault is a simultaneous silence of all backends. Then no watch may end unless its client wants it
+   * (D14).
+   */
   readonly isCarried: boolean;
 };
 
 export class EndJudge {
   readonly #parts: EndParts;
   readonly #reach: Reach;
-  /** What each watch had been shown before those events that it is shown at once. */
+  /** For each watch, the version that its client had before the present batch of late events. */
   readonly #shown = new WeakMap<WatchCall, { readonly at: number; readonly version: number }>();
 
   constructor(parts: EndParts) {
@@ -60,7 +79,7 @@ export class EndJudge {
     this.#reach = new Reach(parts.apiservers, () => parts.findings.world.now());
   }
 
-  /** Judges an event that came: it is a violation if it was late although some backend could have delivered it. */
+  /** Checks the delay of an event. A late event is a violation if some backend could have delivered it in time. */
   judgeDelay(call: WatchCall, version: number): void {
     const { findings, truth, apiservers, isStrict } = this.#parts;
     const now = findings.world.now();
@@ -71,15 +90,16 @@ export class EndJudge {
     const seconds = Math.floor(delayMs / 1_000);
     findings.delays.set(seconds, (findings.delays.get(seconds) ?? 0) + 1);
     const attempts = this.#parts.attempts.of(call.auditId);
-    // Some backend was asked meanwhile and refused: a fresh backend does not know the version that is needed.
+    // Another backend was tried meanwhile and refused the watch: a fresh backend does not know the requested version.
     const wasRefused = attempts.some(({ at, code }) => code >= 400 && at >= writtenAt - budgetMs);
     const wasAlone = wasRefused || this.#reach.unservedAt >= writtenAt - freshMs;
     const isStale = apiservers.some(({ behindUntil }) => behindUntil >= writtenAt);
-    // Two faults at once: one forgot the version, the others had to be found dead, or well again.
+    // Two faults may overlap: one backend has forgotten the version, and the others are down or not yet detected as
+    // ready.
     const from = this.#shownBefore(call);
     const { resource } = call.order.interest;
     const isSure = this.#reach.isServedSince(resource, from, writtenAt - freshMs);
-    // A backend that knows the version was hidden: it had to come back first.
+    // The backend that knows the version was unreachable, so the event had to wait for its return.
     const again = this.#reach.reachableAgain(resource, from);
     const waitMs = isSure ? 0 : Math.max(freshMs, again - writtenAt);
     const mostMs = freshMs + (isStale ? staleMs : 0) + waitMs;
@@ -90,7 +110,10 @@ export class EndJudge {
       );
   }
 
-  /** What waited for one backend comes in one rush. */
+  /**
+   * Returns the version that the client had before this batch. Events that waited for the same backend arrive in one
+   * batch.
+   */
   #shownBefore(call: WatchCall): number {
     const at = this.#parts.findings.world.now();
     const last = this.#shown.get(call);
@@ -100,7 +123,7 @@ export class EndJudge {
     return version;
   }
 
-  /** Something befell this backend, or is over. */
+  /** Called when a fault of this backend begins or ends. */
   look(backend: SimulatedApiserver): void {
     this.#reach.look(backend);
   }
@@ -121,7 +144,7 @@ export class EndJudge {
       findings.wrong("ends", `${call.auditId} ended without events after ${Math.round(ageMs)} ms`);
   }
 
-  /** A watch that is open or over: its time is its client's to choose. */
+  /** Checks a watch, open or ended, against the timeout that its client requested. */
   #judgeDeadline({
     deadline = Number.POSITIVE_INFINITY,
     auditId,
@@ -131,7 +154,8 @@ export class EndJudge {
   }: WatchCall): void {
     const { findings } = this.#parts;
     const isCalm = this.#reach.befellAt < findings.world.now() - calmMs;
-    // The server's clock starts when it answers, and a watch from the most recent may wait for etcd.
+    // The server's timeout runs from its response, and a watch from the most recent version may wait for etcd before
+    // that.
     const late = findings.world.now() - deadline - (answeredAt - openedAt);
     if (!isAnswered) return;
     if (late > (isCalm ? calmLateMs : lateMs))
@@ -152,7 +176,7 @@ export class EndJudge {
     return this.#reasonOfEnd(call, now);
   }
 
-  /** A 410 is true when no well backend knows the version any more. */
+  /** A 410 is correct only if no healthy backend knows the version. */
   #reasonOfError(call: WatchCall, code: number): string {
     const { beginning } = call.order;
     const isUntrue = code === 410 && beginning.from === "version" && this.#isKnown(call, beginning.version);
@@ -168,12 +192,13 @@ export class EndJudge {
     const { follower, order, stalledUntil } = call;
     if (follower.phase !== "live") return follower.phase;
     if (stalledUntil >= now) return "slow reader";
-    // Its first version may be of many events, and what precedes it is unknown (watch.md §5.3).
+    // The first version of `events` may have several events, and nothing shows whether this watch got all of them
+    // (watch.md §5.3).
     if (order.interest.resource === "events" && follower.isFirstVersionOpen) return "first version open";
     return this.#reasonOfMove(call, now);
   }
 
-  /** Why a watch that was live and could have gone on ended: what came of trying. */
+  /** Returns why a live watch ended although it could have been resumed: the result of the attempts to move it. */
   #reasonOfMove(call: WatchCall, now: number): string {
     const attempts = this.#parts.attempts
       .of(call.auditId)
@@ -181,14 +206,16 @@ export class EndJudge {
       .filter(({ isRenewal }) => !isRenewal);
     const refusals = attempts.filter(({ at, code }) => code >= 400 && at >= now - budgetMs);
     const [first] = refusals;
-    // Of `events` the version before the last one is asked for (watch.md §5.3), which etcd may have forgotten.
+    // A watch of `events` resumes at the version before its last one (watch.md §5.3). Etcd may have forgotten that
+    // version.
     const isExact = call.order.interest.resource !== "events";
-    // watch.md §5.1: an unexplained early end is answered by a resume once, and again only if something came.
+    // watch.md §5.1: after an unexplained early end the proxy resumes the watch once, and a second time only after
+    // progress.
     const early = this.#parts.attempts
       .of(call.auditId)
       .filter(({ code, hasEnded, isRenewal }) => code === 200 && hasEnded && !isRenewal);
     if (early.length > 1) return "ended early twice";
-    // 401 and 403 count whatever was said before them: every backend would return them.
+    // 401 and 403 are final even after other refusals: every backend would return them.
     const denial = refusals.find(({ code }) => code === 401 || code === 403);
     if (denial !== undefined) return `refused elsewhere: ${denial.code}`;
     if (first?.code === 410 && isExact && this.#isKnown(call, call.follower.version))
@@ -197,7 +224,7 @@ export class EndJudge {
       return `refused elsewhere: ${first.code}`;
     if (attempts.filter(({ at }) => at >= now - flappingMs).length >= mostAttempts) return "moved too often";
     if (this.#reach.unservedAt >= now - budgetMs) return "no backend to serve it";
-    // A backend that has refused the version before need not be asked again.
+    // The proxy does not try a backend that is known to have forgotten the version, so there may be no refusal.
     const { interest } = call.order;
     const version = isExact ? call.follower.version : call.follower.wholeVersion;
     if (!this.#parts.apiservers.some((one) => one.knows(interest.resource, version)))
@@ -207,13 +234,17 @@ export class EndJudge {
     return `no reason: end after ${attempts.length} moves`;
   }
 
-  /** One backend's refusal is no reason while another, that was not asked, would take it. */
+  /**
+   * True if the watch could have moved to another backend. One refusal is no reason to end while an untried backend
+   * would accept the watch.
+   */
   #couldGoElsewhere({ follower, order }: WatchCall, refusals: readonly Attempt[]): boolean {
     if (refusals.length > 1) return false;
-    // Of `events` an older version is asked for than the last that was shown, and etcd may have forgotten just that one.
+    // A resume of `events` requests a version before the last one that the client has, and etcd may have forgotten
+    // exactly that.
     const version = refusals[0]?.version ?? follower.version;
     const since = this.#parts.findings.world.now() - freshMs;
-    // A backend that was found dead, and has just come back, is not known to be there.
+    // A backend that was dead and has just come back may not be known to the proxy yet, so it does not count.
     return this.#parts.apiservers.some(
       (apiserver) =>
         apiserver.name !== refusals[0]?.backend &&

@@ -1,15 +1,15 @@
-/** Watch events as bytes, both ways and in both encodings: what the simulated apiserver writes and a client reads. */
+/** Encodes watch events for the simulated apiserver, and decodes them for its clients, in JSON and protobuf. */
 import { isMap, type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
 
 export type WatchEvent = {
   readonly type: string;
-  /** namespace/name. */
+  /** namespace/name of the object. */
   readonly key: string;
   readonly version: number;
-  /** Marks the end of the state that a watch-list begins with. */
+  /** True for the bookmark that ends the initial events. */
   readonly isInitialEnd: boolean;
   readonly labels: Readonly<Record<string, string>>;
-  /** Of an ERROR. */
+  /** The code of an ERROR event. */
   readonly code: number;
 };
 
@@ -17,7 +17,7 @@ export const protobufStream = "application/vnd.kubernetes.protobuf;stream=watch"
 const magic = Buffer.from("k8s\0");
 const initialEnd = "k8s.io/initial-events-end";
 
-// --- written ---
+// --- encoding ---
 
 function varint(value: number): Buffer {
   const octets: number[] = [];
@@ -35,7 +35,7 @@ function field(tag: number, value: Buffer | string): Buffer {
   return Buffer.concat([varint(tag * 8 + 2), varint(bytes.length), bytes]);
 }
 
-/** Go's marshallers write map entries as messages: key 1, value 2. */
+/** Go's marshallers write each map entry as a message: the key in field 1, the value in field 2. */
 function entries(tag: number, map: JsonMap): Buffer[] {
   return Object.entries(map).map(([key, value]) =>
     field(tag, Buffer.concat([field(1, key), field(2, textOf(value))])),
@@ -56,7 +56,7 @@ function metadataBytes(metadata: JsonMap): Buffer {
   ]);
 }
 
-/** ObjectMeta in field 1; of the rest, `data` in field 2, as ConfigMap has it. A Status has its code in field 6. */
+/** A ConfigMap has its ObjectMeta in field 1 and `data` in field 2. A Status has its code in field 6. */
 function objectBytes(type: string, object: JsonMap): Buffer {
   if (type !== "ERROR")
     return Buffer.concat([
@@ -67,7 +67,7 @@ function objectBytes(type: string, object: JsonMap): Buffer {
   return Buffer.concat([field(1, ""), field(2, "Failure"), field(3, textOf(object["message"])), code]);
 }
 
-/** A length of four bytes, then the event around a runtime.Unknown (watch.md §2.3). */
+/** Returns a four-byte length and the WatchEvent, whose object is a runtime.Unknown (watch.md §2.3). */
 export function encodeProtobuf(type: string, object: JsonMap): Buffer {
   const typeMeta = Buffer.concat([field(1, textOf(object["apiVersion"])), field(2, textOf(object["kind"]))]);
   const unknown = [field(1, typeMeta), field(2, objectBytes(type, object)), field(3, ""), field(4, "")];
@@ -78,7 +78,7 @@ export function encodeProtobuf(type: string, object: JsonMap): Buffer {
   return Buffer.concat([length, event]);
 }
 
-// --- read ---
+// --- decoding ---
 
 function eventOf(type: string, object: JsonMap): WatchEvent {
   const metadata = mapOf(object["metadata"]);
@@ -147,7 +147,10 @@ function readProtobufEvent(bytes: Buffer): WatchEvent {
   return eventOf(type, { metadata });
 }
 
-/** Puts a watch's bytes together again. Throws on what is no event: the proxy has spoilt it. */
+/**
+ * Reassembles the events of a watch from its bytes. Throws on bytes that are no event, since only the proxy can have
+ * damaged them.
+ */
 export class EventReader {
   readonly #isProtobuf: boolean;
   readonly #told: (event: WatchEvent) => void;
@@ -158,7 +161,7 @@ export class EventReader {
     this.#told = told;
   }
 
-  /** Bytes of an event that is not whole. */
+  /** Number of bytes received of an incomplete event. */
   get partialBytes(): number {
     return this.#kept.length;
   }
@@ -174,7 +177,7 @@ export class EventReader {
     this.#kept = at === all.length ? Buffer.alloc(0) : Buffer.from(all.subarray(at));
   }
 
-  /** Where the event that begins at `at` ends; -1 when it is not all there. */
+  /** Returns the end of the event that begins at `at`, or -1 if the event is incomplete. */
   #endOf(all: Buffer, at: number): number {
     if (!this.#isProtobuf) return all.indexOf(0x0a, at) < 0 ? -1 : all.indexOf(0x0a, at) + 1;
     if (all.length - at < 4) return -1;

@@ -1,4 +1,4 @@
-/** What may go wrong with backends and their connections: each begins, lasts for a while and is over. */
+/** The faults of backends and their connections. Each one begins, lasts for a while and ends. */
 import type { Random } from "../random.ts";
 import type { SimulatedApiserver } from "./apiserver.ts";
 import type { Findings } from "./findings.ts";
@@ -7,26 +7,26 @@ export type FaultParts = {
   readonly findings: Findings;
   readonly apiservers: readonly SimulatedApiserver[];
   readonly backend: SimulatedApiserver;
-  /** Whose rights come and go. */
+  /** Clients without permissions at present. */
   readonly revoked: Set<string>;
   readonly clients: readonly string[];
-  /** Everything forgets what happened more than this many versions ago. */
+  /** Makes etcd and all caches forget all but the last `keep` versions. */
   readonly compact: (keep: number) => void;
 };
 
 export type Fault = {
   readonly name: string;
-  /** True if it strikes all backends at once. */
+  /** True if the fault strikes all backends at once. */
   readonly isOfAll?: boolean;
-  /** How long it lasts; by default the scene says. */
+  /** How long the fault lasts. The scene picks a duration by default. */
   readonly ms?: (random: Random) => number;
-  /** Returns what ends it. */
+  /** Begins the fault and returns a function that ends it. */
   readonly begin: (parts: FaultParts) => () => void;
 };
 
 const none = (): void => {};
 
-/** The proxy side of a connection to it, or none. */
+/** Drops the packets of one random connection to the backend, in one direction or in both. */
 function cutConnection({ backend, findings }: FaultParts, isOneWay: boolean): () => void {
   const far = backend.connection();
   const near = far?.peer;
@@ -42,12 +42,12 @@ function cutConnection({ backend, findings }: FaultParts, isOneWay: boolean): ()
 }
 
 function restarted(backend: SimulatedApiserver, random: Random): void {
-  // Another fault's end has brought it back.
+  // The end of another fault has already restarted it.
   if (!backend.host.isDown) return;
   backend.restart(random.chance(0.3) ? random.size(3_000) : 0);
 }
 
-/** Every way to every backend has the hole: most likely the proxy's own network (D14). */
+/** Drops the packets of all connections to all backends. The likely cause is the proxy's own network (D14). */
 export const blip: Fault = {
   name: "all backends silent",
   isOfAll: true,

@@ -1,40 +1,46 @@
-/** What a run found wrong, by the validator that saw it, and what it counted. */
+/** What a run found: violations, each with the validator that found it, and counts. */
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 
-/** The guarantees G1 to G15 that clients are given, as far as a simulation can judge them, by name. */
+/** The validators. Each checks one of the guarantees G1 to G15 for clients, as far as a simulation can. */
 export type Validator =
-  /** G1: versions do not go back within a stream. */
+  /** G1: versions never decrease within a stream. */
   | "ordered"
-  /** G2: nothing twice. */
+  /** G2: no event arrives twice. */
   | "unique"
-  /** G3, G4, G5: exactly the matching events, from the requested version on, all events of a version, across every move. */
+  /**
+   * G3, G4, G5: a watch receives exactly the matching events after its version, including all events of each version.
+   * This also holds if the watch moves.
+   */
   | "reliable"
-  /** G6: a bookmark is correct, and only clients that asked for bookmarks get one. */
+  /** G6: a bookmark is correct, and only clients that requested bookmarks receive one. */
   | "bookmarkable"
-  /** G7: a moved watch is asked for by the same client, in the same form, for what is left of its time. */
+  /** G7: a moved watch keeps its client's credentials, its encoding and its remaining time. */
   | "identity"
-  /** G8: nothing older than what this client has seen. */
+  /** G8: no client is shown a state that is older than one it has seen. */
   | "time-travel"
-  /** G9: a plain answer is its backend's, byte for byte. */
+  /** G9: the response to a plain request is that of one backend, byte for byte. */
   | "transparent"
-  /** G10: a write is sent once. */
+  /** G10: a write is sent to a backend only once. */
   | "once"
-  /** G11: no truncation passes as success, and no event is half. */
+  /** G11: a truncated response never looks complete, and no event is cut off. */
   | "whole"
-  /** G15: once the faults are over all is well within 5 s. */
+  /** G15: 5 s after the last fault everything works. */
   | "progress"
-  /** What a backend can tell is told within seconds, whatever befell the one that a watch was on (D6, F5). */
+  /**
+   * An event that some backend can deliver arrives within seconds, whatever happened to the backend that serves the
+   * watch (D6, F5).
+   */
   | "fresh"
-  /** What lives is carried over a silence of all backends, and reads come within a second after it (D14). */
+  /** Nothing ends because of a silence of all backends, and reads are answered within one second after it (D14). */
   | "carried"
-  /** No end of a watch but those that watch.md §5.1 demands. */
+  /** A watch ends only for a reason that watch.md §5.1 permits. */
   | "ends"
-  /** A client's own deadline holds, whatever its watch was moved to. */
+  /** A watch ends at its client's deadline, even after a move. */
   | "deadline"
-  /** Nothing is left behind when all clients have gone. */
+  /** No request, watch or buffered byte is left after all clients have gone. */
   | "tidy"
-  /** The path threw. */
+  /** The data path threw an error. */
   | "thrown";
 
 export type Problem = { readonly validator: Validator; readonly at: number; readonly what: string };
@@ -45,9 +51,12 @@ export class Findings {
   readonly world: World;
   readonly random: Random;
   readonly problems: Problem[] = [];
-  /** Counts by name: relists, ends and moves with their reasons. */
+  /** Counts by name, for example of relists, ends and moves by their reasons. */
   readonly counts = new Map<string, number>();
-  /** Events that came late to watches which were there when they were written: how many, by whole seconds. */
+  /**
+   * Number of late events by their delay in whole seconds. Counts only events that were written after their watch was
+   * live.
+   */
   readonly delays = new Map<number, number>();
   readonly #trace: ((line: string) => void) | undefined;
 
@@ -57,7 +66,7 @@ export class Findings {
     this.#trace = trace;
   }
 
-  /** Traces what happens, when a seed is replayed. */
+  /** Writes a line to the trace when a seed is replayed. */
   tell(line: () => string): void {
     this.#trace?.(`${(this.world.now() / 1_000).toFixed(3)} ${line()}`);
   }

@@ -1,6 +1,6 @@
 /**
- * The scale model: thousands of nodes with ten watches each, and all apiservers restarted one after another, as an
- * upgrade of the control plane does. It measures how much of it the clients notice.
+ * The scale model: thousands of nodes with ten watches each. All apiservers are restarted one after another, as in an
+ * upgrade of the control plane. Measures how much of that the clients notice.
  */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
@@ -22,7 +22,7 @@ export type FleetOptions = {
   readonly nodes: number;
   readonly seed: number;
   readonly isStrict: boolean;
-  /** Called every ten virtual seconds, so that the process can be measured. */
+  /** Called every ten virtual seconds, so that the caller can measure the process. */
   readonly tell: (line: string) => void;
 };
 
@@ -31,9 +31,9 @@ export type FleetFigures = {
   readonly virtualMs: number;
   readonly problems: readonly Problem[];
   readonly counts: ReadonlyMap<string, number>;
-  /** Watches that a backend was asked for within one second, at most: after the start. */
+  /** The most requests that reached the backends within one second, not counting the start of the run. */
   readonly peakAskedPerSecond: number;
-  /** New connections to backends within one second, at most: after the start. */
+  /** The most connections that the proxy opened within one second, not counting the start of the run. */
   readonly peakDialsPerSecond: number;
   readonly eventCount: number;
 };
@@ -41,7 +41,7 @@ export type FleetFigures = {
 const watchesPerNode = 10;
 const apiserverCount = 3;
 const startMs = 60_000;
-/** Grace for running watches: kube-apiserver's default (watch.md §5.5). */
+/** An apiserver that stops lets its watches run this long: kube-apiserver's default (watch.md §5.5). */
 const graceMs = 60_000;
 const betweenMs = 30_000;
 const awayMs = 5_000;
@@ -61,7 +61,7 @@ export class Fleet {
   readonly #proxyHost = new Host("proxy");
   readonly #company: Company;
   readonly #reflectors: Reflector[] = [];
-  /** Most in one second, and the sums a second ago. */
+  /** The highest rates so far, and the total counts one second ago. */
   readonly #peak = { asked: 0, dialled: 0 };
   #before = { asked: 0, dialled: 0 };
   #backoff = 0;
@@ -135,7 +135,7 @@ export class Fleet {
     this.#pass(graceMs + awayMs + betweenMs);
   }
 
-  /** Lets time pass, and says now and then how things are. */
+  /** Lets `ms` pass and reports the state of the run every `tellMs`. */
   #pass(ms: number): void {
     const { world, counts } = this.#findings;
     for (let left = ms; left > 0; left -= tellMs) {
@@ -148,7 +148,7 @@ export class Fleet {
     }
   }
 
-  /** A kubelet, or what else runs on each node: one connection, and watches of what concerns it. */
+  /** A kubelet or another agent of a node: one connection, and watches of the objects of this node. */
   #enter(node: number): void {
     const { world, random } = this.#findings;
     const host = new Host(`node-${node}`);
@@ -164,7 +164,7 @@ export class Fleet {
         timeoutSeconds: () => random.whole(300, 600),
       });
       this.#reflectors.push(reflector);
-      // The first proves its token, and the others come behind it.
+      // The first request proves the client's token. The others are sent after that.
       world.after(startsAt + (at === 0 ? 0 : 1_000 + random.next() * 1_000), () => reflector.start());
     }
   }
@@ -176,7 +176,7 @@ export class Fleet {
     return this.#wires.connect(this.#proxyHost, apiserver.host, wire, (end) => apiserver.accept(end));
   }
 
-  /** Some objects change all the time; one concerns every node. */
+  /** Writes one object every 50 ms. One write in fifty concerns all nodes. */
   #write(): void {
     const { world, random } = this.#findings;
     const { nodes } = this.#options;
@@ -199,7 +199,7 @@ export class Fleet {
   }
 }
 
-/** Nine of ten are about the node itself. */
+/** Of ten watches of a node, nine select the node's own objects, and one selects the objects for all nodes. */
 function interestOf(node: number, at: number): Interest {
   const app = at === watchesPerNode - 1 ? "all" : `n-${node}`;
   return { resource: resources[at % resources.length] ?? "", namespace: "default", app };

@@ -1,8 +1,9 @@
 /**
- * An apiserver that comes back on a restored copy of etcd, older than what clients have seen, and has writes of its own
- * there; the others die for some seconds soon after, or just before. What the copy has may reach a client only in the
- * moment before it is found, and never once the others are back; then every client knows the truth. Between the faults
- * each resource that is watched has its sentinel.
+ * One apiserver comes back on a restored copy of etcd. The copy is older than what clients have seen, and gets writes
+ * of its own. The other apiservers are down for some seconds, beginning just before or soon after that. Checks:
+ * - Data of the copy reaches a client only until the proxy can detect the copy, and never after the others are back.
+ * - After that, every client has the true state.
+ * - Without faults, each watched resource has a sentinel, a watch at a second backend that reveals a copy (D13).
  */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
@@ -27,9 +28,9 @@ export type ForksPlayed = {
   readonly counts: ReadonlyMap<string, number>;
 };
 
-/** What is shown so soon after the copy answers cannot be known to be of another history: an answer of it is needed. */
+/** Within this time after the apiserver's return on the copy, the proxy cannot know yet that its history differs. */
 const foundMs = 2_000;
-/** All is right so long after the others are back. */
+/** After this time from the return of the other apiservers, every client must have the true state. */
 const rightMs = 25_000;
 const sentinelMs = 2_000;
 const readyMs = 60_000;
@@ -53,7 +54,7 @@ class Forks {
   readonly #reflectors: Reflector[] = [];
   readonly #upstream;
   readonly #downstream;
-  /** When the copy answered first; Infinity before. */
+  /** The time at which the apiserver came back on the copy. Infinity before. */
   #forkedAt = Number.POSITIVE_INFINITY;
   #isLeaving = false;
   #isWriting = true;
@@ -148,7 +149,8 @@ class Forks {
     } catch (error) {
       this.#findings.wrong("thrown", error instanceof Error ? (error.stack ?? error.message) : String(error));
     }
-    // Before it can be found, a client may have been shown the other history: then it is reset, and lists anew.
+    // Before the proxy can detect the copy, a client may receive events of the other history. The proxy then resets its
+    // watch, and the client relists.
     const from = this.#forkedAt;
     const isEarly = ({ validator, at }: Problem): boolean =>
       at >= from &&
@@ -185,7 +187,7 @@ class Forks {
     const version = this.#store.revision - this.#random.whole(5, 15);
     this.#pass(this.#random.whole(1_000, 4_000));
     const copy = this.#store.copyAt(version);
-    // As many writes as leave it older than what clients have seen.
+    // So few writes that the copy's version stays below what clients have seen.
     let left = this.#random.whole(0, 4);
     const write = (): void => {
       if (left === 0) return;
@@ -225,7 +227,10 @@ class Forks {
     this.#pass(sentinelMs);
   }
 
-  /** One for each resource of which a watch may be asked for elsewhere. A short watch may have ended just now. */
+  /**
+   * Checks that each resource has a sentinel if one of its watches may be sent to a second backend. Waits for a moment,
+   * because a short watch may have ended just now.
+   */
   #judgeSentinels(when: string): void {
     const {
       detectors: { sentinels },
@@ -246,7 +251,7 @@ class Forks {
   }
 
   #judgeTruth(when: string): void {
-    // What was written just now is on its way.
+    // Waits until the last writes have arrived.
     this.#isWriting = false;
     this.#pass(1_000);
     this.#isWriting = true;

@@ -1,10 +1,13 @@
-/** Watchers that are no reflectors: each has its own way to take an end (watch.md §7). */
+/** Watchers other than reflectors. Each kind reacts to the end of its watch in its own way (watch.md §7). */
 import { Backoff } from "./backoff.ts";
 import type { Caller } from "./caller.ts";
 import type { Beginning } from "./truth.ts";
 import { type Company, WatchCall, type WatchEnd, type WatchOrder } from "./watch-call.ts";
 
-/** `kubectl get -w` exits however its watch ends; `RetryWatcher` goes on from its last version until it is told 410. */
+/**
+ * "exits" is `kubectl get -w`, which exits at any end of its watch. "retries" is `RetryWatcher`, which resumes from its
+ * last version until a 401, 403 or 410.
+ */
 export type Habit = "exits" | "retries";
 
 const retryMs = 1_000;
@@ -18,7 +21,7 @@ export class OtherWatcher {
   #call: WatchCall | undefined;
   #version: number | undefined;
   isOver = false;
-  /** Until then it waits of its own accord. */
+  /** Clock reading at which the watcher ends its own backoff. */
   waitsUntil = 0;
 
   constructor(caller: Caller, company: Company, order: WatchOrder, habit: Habit) {

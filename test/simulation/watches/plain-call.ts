@@ -1,18 +1,18 @@
-/** One plain request: its answer is whole or it is none. */
+/** One plain request. Its response is complete, or it counts as none. */
 import type { Field } from "../../../src/h2/core/field.ts";
 import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
 import type { Stream } from "../../../src/h2/session/stream.ts";
 import type { Asked, Caller } from "./caller.ts";
 
 export type Answer = {
-  /** 0: reset or lost before a head. */
+  /** 0 if the stream was reset or lost before the response head. */
   readonly status: number;
   readonly retryAfterMs: number | undefined;
   readonly body: string;
-  /** Ended by END_STREAM. */
+  /** True if the response ended with END_STREAM. */
   readonly isWhole: boolean;
   readonly ms: number;
-  /** Milliseconds until the final head arrived; undefined: it did not. */
+  /** Milliseconds until the final response head arrived. Undefined if none arrived. */
   readonly headMs: number | undefined;
 };
 

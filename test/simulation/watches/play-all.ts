@@ -1,4 +1,4 @@
-/** Many seeds, one sum. */
+/** Plays many seeds and adds up their results. */
 import { type Played, type PlayOptions, play } from "./scene.ts";
 
 export type WatchSum = {
@@ -29,7 +29,7 @@ export function playAll(
   return sum;
 }
 
-/** `wallMs`: what it took. */
+/** `wallMs` is the real duration of all runs. */
 export function summaryOf(sum: WatchSum, wallMs: number): string {
   const hours = sum.virtualMs / 3_600_000;
   const counts = [...sum.counts].toSorted(([a], [b]) => (a < b ? -1 : 1));

@@ -1,9 +1,9 @@
-/** A probe of /readyz on simulated wires: its two steps, TCP with TLS and the answer, in one byte and one word. */
+/** A probe of /readyz on simulated connections. One byte stands for TCP and TLS, and one word for the response. */
 import { metOf } from "../../../src/base/failure.ts";
 import type { ProbeListener } from "../../../src/health/prober.ts";
 import type { End } from "./wires.ts";
 
-/** What stands for the handshake: only a process that runs says it. */
+/** Stands for the TLS handshake. A host whose processes are stopped does not send it. */
 export const hello = Buffer.from("!");
 
 export function probeOver(end: End, ear: ProbeListener): () => void {

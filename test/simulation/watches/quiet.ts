@@ -1,6 +1,7 @@
 /**
- * Watches of resources that do not change, while others do: each apiserver is restarted in turn, once or twice, and the one that came
- * back first dies soon after. Etcd notifies caches of progress every 10 minutes. No watch may end.
+ * Watches of resources that do not change, while other resources do. The apiservers are restarted one after another,
+ * once or twice, and later the one that was restarted first dies. Etcd sends progress notifications every 10 minutes.
+ * No watch may end.
  */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
@@ -21,9 +22,12 @@ import { type End, Host, Wires } from "./wires.ts";
 
 export type QuietOptions = {
   readonly progress?: Progress;
-  /** Between two faults, once all backends are known to be well. Default: 5 s, a list and a bookmark within 2.3 s. */
+  /**
+   * The shortest time between two faults, counted from when all backends are ready. Default: 5 s, because a list and a
+   * bookmark take up to 2.3 s.
+   */
   readonly leastMs?: number;
-  /** True if they are custom resources, whose caches an apiserver fills when it is first asked. */
+  /** True if the watched resources are custom resources. An apiserver fills their caches at the first request. */
   readonly isCustom?: boolean;
   readonly trace?: (line: string) => void;
 };
@@ -31,7 +35,7 @@ export type QuietOptions = {
 export type QuietPlayed = {
   readonly problems: readonly Problem[];
   readonly counts: ReadonlyMap<string, number>;
-  /** What the journal told of caches that etcd does not notify. */
+  /** Number of journal entries about caches to which etcd sends no progress notifications. */
   readonly unnotified: number;
 };
 
@@ -98,7 +102,7 @@ export function playQuiet(
     thrown: (error) => findings.wrong("thrown", String(error)),
   });
   const pass = (ms: number): boolean => world.runUntil(() => false, ms);
-  /** Waits until all backends are known to be well. */
+  /** Waits until the proxy reports all backends as ready. */
   const settled = (): void => {
     const isReady = (): boolean => proxy.path.backends.views.every(({ state }) => state === "ready");
     for (let ms = 0; ms < readyMs && !isReady(); ms += stepMs) pass(stepMs);
@@ -135,7 +139,7 @@ export function playQuiet(
     };
     open.push(new WatchCall(caller, company, order, { event() {}, over() {} }));
   }
-  /** Writes to resources that no watch here selects. */
+  /** Writes objects of a resource that no client watches. */
   const write = (): void => {
     store.put("events", objectOf(random.pick(namespaces), `e-${random.whole(1, 8)}`));
     world.after(random.next() * 500, write);

@@ -1,13 +1,16 @@
-/** Which backends could have served, and since when, from the faults that befell each. */
+/** Derives from the faults of the apiservers which of them could serve a watch, and since when. */
 import type { SimulatedApiserver } from "./apiserver.ts";
 
 export class Reach {
   readonly #apiservers: readonly SimulatedApiserver[];
   readonly #now: () => number;
-  /** When something befell a backend last, or was over; and each of them. */
+  /** The last time at which a fault of any backend began or ended, and the same for each backend. */
   befellAt = Number.NEGATIVE_INFINITY;
   readonly #befellEachAt = new Map<SimulatedApiserver, number>();
-  /** Since when an apiserver that does not serve has been hidden; and until when one that serves again was. */
+  /**
+   * For each apiserver that cannot serve now, the beginning of its outage. For each that can serve again, the beginning
+   * and the end of its last outage.
+   */
   readonly #hiddenSince = new Map<SimulatedApiserver, number>();
   readonly #wasHiddenSince = new Map<SimulatedApiserver, number>();
   readonly #hiddenUntil = new Map<SimulatedApiserver, number>();
@@ -19,7 +22,7 @@ export class Reach {
     this.#now = now;
   }
 
-  /** Something befell this backend, or is over. */
+  /** Called when a fault of this backend begins or ends. */
   look(backend: SimulatedApiserver): void {
     this.befellAt = this.#now();
     this.#befellEachAt.set(backend, this.befellAt);
@@ -38,19 +41,22 @@ export class Reach {
     this.#hiddenUntil.set(backend, this.befellAt);
   }
 
-  /** When no apiserver at all could serve last; now, while that is so. */
+  /** The last time at which no apiserver could serve a watch. The present time while none can. */
   get unservedAt(): number {
     return this.#isUnserved ? this.#now() : this.#unservedUntil;
   }
 
-  /** True if an apiserver serves watches from this version, and has been well, and level with etcd, since then. */
+  /** True if some apiserver serves watches from `version`, and had no fault and no lag behind etcd after `since`. */
   isServedSince(resource: string, version: number, since: number): boolean {
     const isWell = (one: SimulatedApiserver): boolean =>
       (this.#befellEachAt.get(one) ?? Number.NEGATIVE_INFINITY) < since && one.behindUntil < since;
     return this.#apiservers.some((one) => one.serves(resource, version) && isWell(one));
   }
 
-  /** When the first of those that know the version could be reached again and was level; long ago, if one always was. */
+  /**
+   * Returns the time at which the first apiserver with this version could be reached again and no longer lagged.
+   * -Infinity if one was always reachable and up to date, or if none has the version.
+   */
   reachableAgain(resource: string, version: number): number {
     const times = this.#apiservers
       .filter((one) => one.serves(resource, version))
@@ -58,12 +64,15 @@ export class Reach {
     return times.length === 0 ? Number.NEGATIVE_INFINITY : Math.min(...times);
   }
 
-  /** True if it was out of reach, and came back after that. */
+  /** True if the apiserver was unreachable and came back after `since`. */
   isBackSince(one: SimulatedApiserver, since: number): boolean {
     return (this.#hiddenUntil.get(one) ?? Number.NEGATIVE_INFINITY) > since;
   }
 
-  /** True if each apiserver that knows the version has been out of reach since then. One that came back after `foundBy` was not found yet. */
+  /**
+   * True if each apiserver that knows the version has been unreachable since `since` at the latest. An apiserver that
+   * came back after `foundBy` counts as unreachable, because the proxy has not noticed its return yet.
+   */
   isHiddenSince(resource: string, version: number, since: number, foundBy: number): boolean {
     const from = (one: SimulatedApiserver): number | undefined =>
       this.#hiddenSince.get(one) ??
@@ -74,7 +83,7 @@ export class Reach {
   }
 }
 
-/** An apiserver that is well serves any version that is still to come. */
+/** True if the apiserver could serve a watch from a future version, which needs no history. */
 function isServing(one: SimulatedApiserver): boolean {
   return one.serves("", Number.POSITIVE_INFINITY);
 }

@@ -1,6 +1,6 @@
 /**
- * client-go's reflector, as far as a server can tell: lists or watch-lists, watches, and reacts to each way in which a
- * watch may end as measured on 0.36.1 (watch.md §7).
+ * client-go's reflector as a server sees it. It lists or sends a watch-list, watches, and reacts to each kind of end as
+ * client-go 0.36.1 was measured to do (watch.md §7).
  *
  *     listing --state whole--> watching --END, connection lost--> watching      at once
  *                                       --very short, RST, 410, 5xx--> listing  after a backoff: a relist
@@ -16,15 +16,17 @@ import { type Company, WatchCall, type WatchEnd, type WatchOrder } from "./watch
 export type ReflectorOptions = {
   readonly interest: Interest;
   readonly isProtobuf: boolean;
-  /** Since 1.35: the state comes as the beginning of the watch. */
+  /** True if the watch begins with the initial events, as client-go does since 1.35. False: LIST and WATCH. */
   readonly usesWatchList: boolean;
-  /** client-go picks 300 to 600; shorter ones let a run see more of them. */
+  /** client-go picks 300 to 600 s. Shorter timeouts make more watches end within a run. */
   readonly timeoutSeconds: () => number;
 };
 
 const veryShortMs = 1_000;
 const mostRetries = 10;
-/** Codes after which the watch is asked again from the same version, with a backoff. */
+/**
+ * After this status or ERROR code the reflector backs off and watches again from the same version, without a relist.
+ */
 const tooMany = 429;
 
 export class Reflector {
@@ -33,15 +35,15 @@ export class Reflector {
   readonly #options: ReflectorOptions;
   readonly #backoff: Backoff;
   #usesWatchList: boolean;
-  /** Key to version. */
+  /** The version of each object by its key. */
   readonly store = new Map<string, number>();
-  /** Of the state that is coming, until it is whole. */
+  /** The initial events of a watch-list until they are complete: the version of each object by its key. */
   #coming: Map<string, number> | undefined;
   #version = "";
   #call: WatchCall | undefined;
   #retries = 0;
   #isStopped = false;
-  /** Until then it waits of its own accord. */
+  /** Clock reading at which the reflector ends its own backoff. */
   waitsUntil = 0;
 
   constructor(caller: Caller, company: Company, options: ReflectorOptions) {
@@ -78,7 +80,9 @@ export class Reflector {
   #list(): void {
     if (this.#isStopped) return;
     if (this.#usesWatchList) return this.#watchList();
-    // The first list takes what the cache has, as does one after anything but a 410 (reflector.go).
+    // With resourceVersion=0, the first list and a list after a 410 accept any cached state. Other relists accept no
+    // state that is older than the last version. After a 410 the real client-go requests the most recent state
+    // (reflector.go).
     const { resource, namespace, app } = this.#options.interest;
     const collection =
       namespace === undefined ? `/api/v1/${resource}` : `/api/v1/namespaces/${namespace}/${resource}`;
@@ -93,7 +97,7 @@ export class Reflector {
   #listed(answer: Answer): void {
     if (this.#isStopped) return;
     if (answer.status !== 200 || !answer.isWhole) {
-      // 410 to a list, or a version that is not there yet: the next one takes the most recent.
+      // After a 410 the next list names no version.
       if (answer.status === 410) this.#version = "";
       return this.#again(answer.retryAfterMs ?? this.#backoff.nextMs(), () => this.#list());
     }
@@ -145,7 +149,7 @@ export class Reflector {
       for (const [key, version] of this.#coming) this.store.set(key, version);
       this.#coming = undefined;
     }
-    // It keeps the last one's, not the highest.
+    // client-go keeps the version of the last event, even if an earlier event had a higher one.
     if (this.#coming === undefined) this.#version = String(event.version);
   }
 
@@ -171,7 +175,10 @@ export class Reflector {
     }
   }
 
-  /** Inside the state: a clean end is asked again at once; much else makes it fall back to LIST and WATCH. */
+  /**
+   * A watch-list ended during its initial events. After END_STREAM the client sends it again at once. After a reset or
+   * an unexpected code the client changes to LIST and WATCH.
+   */
   #listingOver(end: WatchEnd): void {
     this.#caller.findings.count(`watch-list again: ${end.kind}`);
     const code = end.kind === "error" ? end.code : end.kind === "refused" ? end.status : 0;
@@ -188,7 +195,9 @@ export class Reflector {
     else this.#again(0, () => this.#watch());
   }
 
-  /** The connection went before the head: client-go tries ten times a second, and then sees a watch without events. */
+  /**
+   * The connection was lost before the response. client-go tries ten more times, one second apart, and then relists.
+   */
   #unanswered(): void {
     this.#retries += 1;
     if (this.#retries > mostRetries) return this.#relist("no answer");

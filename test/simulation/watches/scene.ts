@@ -1,6 +1,6 @@
 /**
- * One run: watches of every kind through the real path, while apiservers and their connections fail in every way, and
- * what must hold all the time, at each end, and once the faults are over.
+ * One simulated run: watches of every kind go through the real data path while apiservers and their connections fail.
+ * Checks the guarantees during the run, at the end of each watch, and after the last fault.
  */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { SimulatedProxy } from "../proxy.ts";
@@ -32,13 +32,16 @@ export type Played = {
 
 export type PlayOptions = {
   readonly trace?: ((line: string) => void) | undefined;
-  /** Are an end without a reason and a late event violations? They are, unless this is false. */
+  /** True (default) if an end without a reason and a late event are violations. False: they are only counted. */
   readonly isStrict?: boolean;
 };
 
-/** All is to be well so long after the last fault (G15). */
+/** After this time without faults every watch must be up to date (G15). */
 const progressMs = 5_000;
-/** The patience with one silent upstream connection (upstreamLimits.connectionPatienceMs), and an answer. */
+/**
+ * The longest time that a plain request may take after the last fault: the proxy's patience with one silent upstream
+ * connection (upstreamLimits.connectionPatienceMs), and the response.
+ */
 const plainMs = 7_000;
 const stepMs = 250;
 const patienceMs = 60_000;
@@ -64,9 +67,9 @@ class Scene {
   readonly #askers: Asker[] = [];
   readonly #callers: Caller[] = [];
   readonly #revoked = new Set<string>();
-  /** When the last fault was over. */
+  /** The time at which the last fault ended. */
   #overAt = 0;
-  /** Faults that are not over. */
+  /** The faults in progress. Each function ends its fault. */
   readonly #raging = new Set<() => void>();
 
   constructor(seed: number, { trace, isStrict = true }: PlayOptions) {
@@ -127,7 +130,7 @@ class Scene {
     try {
       this.#act();
     } catch (error) {
-      // Time that stands still, say: a seed that fails, not the end of all of them.
+      // Virtual time that stands still, for example. Only this seed fails; the other seeds still run.
       this.#findings.wrong("thrown", error instanceof Error ? error.message : String(error));
     }
     const { problems, counts, delays } = this.#findings;
@@ -146,7 +149,7 @@ class Scene {
     this.#leave();
   }
 
-  // --- who takes part ---
+  // --- participants ---
 
   #enter(): void {
     const { random, world } = this.#findings;
@@ -181,7 +184,7 @@ class Scene {
     if (random.chance(0.15)) this.#slowOne();
   }
 
-  /** One reader stands still for a while, in the midst of everything. */
+  /** Makes the reader of one watch pause for a while at a random time. */
   #slowOne(): void {
     const { random, world } = this.#findings;
     const watcher = random.pick(this.#watchers);
@@ -201,7 +204,7 @@ class Scene {
     );
   }
 
-  /** On a socket of its own, as a probe is. */
+  /** A probe has a connection of its own. */
   #dialProbe(name: string): End {
     const apiserver = this.#apiserver(name);
     return this.#wires.connect(this.#proxyHost, apiserver.host, this.#weather.upstream, (end) =>
@@ -232,7 +235,10 @@ class Scene {
       );
   }
 
-  /** One silence of all backends after another; each is over, with all its retransmissions, before the next. */
+  /**
+   * Schedules one silence of all backends after another. Each one, and all its retransmissions, are over before the
+   * next.
+   */
   #scheduleBlips(): void {
     const { random, world } = this.#findings;
     const { stormMs } = this.#weather;
@@ -279,7 +285,7 @@ class Scene {
     for (const { cache } of this.#apiservers) cache.compact(version);
   }
 
-  /** All faults end; the writers write on for a moment, so that there is something to be late with. */
+  /** Ends all faults. The writers go on for one more second, so that there are events that could be late. */
   #calm(): void {
     const { world } = this.#findings;
     for (const over of Array.from(this.#raging)) over();
@@ -289,14 +295,17 @@ class Scene {
     for (const asker of this.#askers) asker.stop();
   }
 
-  /** Until when reads could not be answered; undefined: more befell backends than a silence of them all. */
+  /** The end of the last silence of all backends. Undefined if the run has other faults. */
   get #carriedSince(): number | undefined {
     return this.#weather.isBlips ? this.#overAt : undefined;
   }
 
-  // --- what must hold then ---
+  // --- checks after the last fault ---
 
-  /** Every reflector has the true state, and misses no event, within 5 s of calm and of its own last wait. */
+  /**
+   * Every watcher must have the true state and all events 5 s after the later of two times: the end of the faults, and
+   * the end of the watcher's own backoff.
+   */
   #settle(): void {
     const { world } = this.#findings;
     const calmAt = world.now();
@@ -315,13 +324,14 @@ class Scene {
         }
       }
     }
-    // A write on one silent connection waits as long as the others answer, and then fails with its outcome unknown.
+    // If its backend answers on other connections, a write on a silent connection waits for the patience with that
+    // connection. Then it fails with an unknown outcome.
     world.runUntil(() => this.#askers.every(({ openCount }) => openCount === 0), plainMs);
     for (const asker of this.#askers)
       if (asker.openCount > 0) this.#findings.wrong("progress", `${asker.openCount} plain requests hang`);
   }
 
-  /** What it still lacks; undefined: nothing. */
+  /** Describes what the watcher still lacks. Undefined if it lacks nothing. */
   #lateness(watcher: Watcher): string | undefined {
     if (watcher instanceof Reflector) {
       const state = this.#truth.stateAt(watcher.interest, this.#truth.store.revision);
@@ -337,7 +347,10 @@ class Scene {
     return call.follower.missing === 0 ? undefined : `lacks ${call.follower.missing} events`;
   }
 
-  /** What was cut off may still be on its way: the last retransmission waits as long as all of a hole did. */
+  /**
+   * Ends all watches and waits until nothing is left. Dropped segments may still be retransmitted: after an outage of n
+   * seconds, the last retransmission comes at most n seconds later.
+   */
   #leave(): void {
     const { world } = this.#findings;
     for (const watcher of this.#watchers) watcher.stop();

@@ -1,6 +1,6 @@
 /**
- * The true history, and the judge of one watch against it: what a client is told must be exactly the changes that
- * match, each once, in order, from where the watch began (G1-G6).
+ * The true history, and a validator that compares one watch with it. A client must receive exactly the matching
+ * changes, each once and in order, from the version at which the watch began (G1-G6).
  */
 import type { Clock } from "../../../src/base/clock.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
@@ -13,14 +13,14 @@ export type Interest = {
   readonly resource: string;
   /** Undefined: all namespaces. */
   readonly namespace: string | undefined;
-  /** Only objects whose label `app` has this value; undefined: all. */
+  /** The required value of the label `app`. Undefined: no selector. */
   readonly app: string | undefined;
 };
 
 export class Truth {
   readonly store: Store;
   readonly #changes = new Map<string, Change[]>();
-  /** When each version was written. */
+  /** The time at which each version was written. */
   readonly #times = new Map<number, number>();
 
   constructor(store: Store, clock: Clock) {
@@ -37,12 +37,12 @@ export class Truth {
     return this.#changes.get(resource) ?? [];
   }
 
-  /** When a version was written; NaN for one that never was. */
+  /** Returns the time at which a version was written, or NaN if there is no such version. */
   timeOf(version: number): number {
     return this.#times.get(version) ?? Number.NaN;
   }
 
-  /** Key to version, of all that matched at that version. */
+  /** Returns the objects that match at `version`: the key of each and the version of its last change. */
   stateAt(interest: Interest, version: number): Map<string, number> {
     const state = new Map<string, number>();
     for (const change of this.changesOf(interest.resource)) {
@@ -68,7 +68,10 @@ function matches({ namespace, app }: Interest, object: KubeObject | undefined): 
   );
 }
 
-/** How a change shows to a watch with this interest: an object that enters a selector is ADDED, one that leaves it DELETED. */
+/**
+ * Returns the event type of a change for this watch: ADDED if the object begins to match the selector, DELETED if it
+ * ceases to match. Undefined if the change concerns no matching object.
+ */
 export function typeFor(interest: Interest, change: Change): string | undefined {
   const was = matches(interest, change.previous);
   const is = change.type !== "DELETED" && matches(interest, change.object);
@@ -77,11 +80,11 @@ export function typeFor(interest: Interest, change: Change): string | undefined 
 }
 
 export type Beginning =
-  /** K1: only what comes after this version. */
+  /** K1: only changes after this version. */
   | { readonly from: "version"; readonly version: number }
-  /** K2: the state first, which a bookmark closes. */
+  /** K2: initial events, which a bookmark ends, and then changes. */
   | { readonly from: "state" }
-  /** K3: from a moment of the server's choice. */
+  /** K3: changes from a version that the server chooses. */
   | { readonly from: "now" };
 
 export class Follower {
@@ -91,16 +94,19 @@ export class Follower {
   readonly #wantsBookmarks: boolean;
   readonly name: string;
   phase: "listing" | "unplaced" | "live";
-  /** Of the state, while it comes. */
+  /** The initial events so far: the version of each object by its key. */
   readonly #listed = new Map<string, number>();
-  /** Index in the changes of this resource: all before it were told or do not concern us. */
+  /** Index in the changes of this resource. All earlier changes were delivered or do not match this watch. */
   #position = 0;
-  /** Of the last event or bookmark. */
+  /** The version of the last event or bookmark. */
   version = 0;
-  /** The last version that is surely told whole: of `events`, one version may have many (watch.md §5.3). */
+  /**
+   * The last version of which the client has certainly received all events. One version of `events` may have several
+   * events (watch.md §5.3).
+   */
   wholeVersion = 0;
   #bookmarked = 0;
-  /** Of a watch from now on: the version that it was told first. */
+  /** The first version that was received, for a watch that began at a version of the server's choice. */
   #placedAt = 0;
 
   constructor(
@@ -124,18 +130,21 @@ export class Follower {
     this.wholeVersion = beginning.version;
   }
 
-  /** True if all events that it got are of one version, which nothing proved to be complete. */
+  /** True if all received events have the same version and no bookmark has shown that it is complete. */
   get isFirstVersionOpen(): boolean {
     return this.#placedAt !== 0 && this.version === this.#placedAt && this.#bookmarked < this.version;
   }
 
-  /** Whichever side ended it: nothing that happened up to `version` is missing. */
+  /**
+   * Number of matching changes that the client has not received. It must be 0 at the end, whichever side ended the
+   * watch.
+   */
   get missing(): number {
     const changes = this.#truth.changesOf(this.#interest.resource).slice(this.#position);
     return changes.filter((change) => typeFor(this.#interest, change) !== undefined).length;
   }
 
-  /** Takes one event and says what is wrong with it. ERROR is its reader's business. */
+  /** Checks one event and records what is wrong with it. The caller handles ERROR events. */
   take(event: WatchEvent): void {
     if (event.type === "BOOKMARK") return this.#bookmark(event);
     if (this.phase === "listing") return this.#list(event);
@@ -178,7 +187,7 @@ export class Follower {
       if (!expected.has(key)) this.#wrong("reliable", `the state at ${version} has ${key}@${at}`);
   }
 
-  /** The first event of a watch from now on says where it began. */
+  /** The first event of a watch from K3 shows at which version the watch began. */
   #place(event: WatchEvent): void {
     this.phase = "live";
     this.#placedAt = event.version;
@@ -206,7 +215,7 @@ export class Follower {
       this.#wrong("reliable", `${shown(event)} instead of ${type} ${key}@${change.version}`);
   }
 
-  /** The next change that concerns us. */
+  /** Returns the next change that matches this watch. */
   #next(): Change | undefined {
     const changes = this.#truth.changesOf(this.#interest.resource);
     for (;;) {

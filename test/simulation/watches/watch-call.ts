@@ -1,4 +1,4 @@
-/** One watch request as its client sees it: head, events, and how it ended. Every event is judged as it comes. */
+/** One watch request as its client sees it: response head, events, and end. Each event is checked when it arrives. */
 import type { Field } from "../../../src/h2/core/field.ts";
 import { errorCode, lost } from "../../../src/h2/core/protocol-error.ts";
 import type { StreamListener } from "../../../src/h2/core/stream-writer.ts";
@@ -10,7 +10,7 @@ import { type Beginning, Follower, type Interest, type Truth } from "./truth.ts"
 export type WatchOrder = {
   readonly interest: Interest;
   readonly beginning: Beginning;
-  /** Of a watch-list: no older than this; "" is the most recent. */
+  /** The oldest version that the initial events may have. "" requests the most recent one. */
   readonly atLeast?: string;
   readonly wantsBookmarks: boolean;
   readonly isProtobuf: boolean;
@@ -20,12 +20,12 @@ export type WatchOrder = {
 export type WatchEnd =
   /** END_STREAM. */
   | { readonly kind: "end" }
-  /** The connection went. */
+  /** The connection was lost. */
   | { readonly kind: "lost" }
   | { readonly kind: "reset"; readonly code: number }
   /** An ERROR event. */
   | { readonly kind: "error"; readonly code: number }
-  /** Another status than 200. */
+  /** Any status other than 200. */
   | { readonly kind: "refused"; readonly status: number; readonly retryAfterMs: number | undefined };
 
 export type WatchCallOwner = {
@@ -36,11 +36,11 @@ export type WatchCallOwner = {
 /** What all clients of a run share. */
 export type Company = {
   readonly truth: Truth;
-  /** Every watch by its audit id: what a backend is asked is compared with it. */
+  /** Every watch by its audit id. The requests that reach backends are compared with it. */
   readonly calls: Map<string, WatchCall>;
-  /** Told of every end before its client acts on it. */
+  /** Called at the end of each watch, before its client reacts. */
   judgeEnd(call: WatchCall, end: WatchEnd): void;
-  /** Told of every event of the history. */
+  /** Called with the version of each event except bookmarks and errors. */
   judgeEvent(call: WatchCall, version: number): void;
 };
 
@@ -56,20 +56,20 @@ export class WatchCall implements StreamListener {
   readonly #company: Company;
   readonly #owner: WatchCallOwner;
   readonly #stream: Stream;
-  /** Since when what comes is news; -1 before. */
+  /** The time from which events are new changes and no initial events. -1 before. */
   liveSince = -1;
   #reader: EventReader | undefined;
   #status = 0;
   #retryAfterMs: number | undefined;
-  /** Events since it was opened, or since the end of the state. */
+  /** Number of events since the request, or since the end of the initial events. */
   events = 0;
-  /** Since then counts what client-go calls a very short watch. */
+  /** The beginning of the time that client-go measures to detect a very short watch. */
   countedSince: number;
   isOver = false;
-  /** Reads nothing for the present. */
+  /** True while the client grants no flow-control credit. */
   isStalled = false;
   #stalledBytes = 0;
-  /** Until when its client was known to be slow. */
+  /** Until this time the proxy may end the watch because its client is slow. */
   stalledUntil = Number.NEGATIVE_INFINITY;
 
   constructor(caller: Caller, company: Company, order: WatchOrder, owner: WatchCallOwner) {
@@ -112,7 +112,7 @@ export class WatchCall implements StreamListener {
     this.#stream.reset(errorCode.CANCEL);
   }
 
-  /** Its reader stands still: what comes is not granted back. */
+  /** Stops the reader: received bytes grant no flow-control credit. */
   stall(): void {
     this.isStalled = true;
     this.stalledUntil = Number.POSITIVE_INFINITY;
@@ -120,7 +120,7 @@ export class WatchCall implements StreamListener {
 
   unstall(): void {
     this.isStalled = false;
-    // What was queued for it may have cost it its watch shortly after.
+    // The proxy may still end the watch shortly afterwards because of the bytes that were queued.
     this.stalledUntil = this.caller.findings.world.now() + 5_000;
     this.#stream.grant(this.#stalledBytes);
     this.#stalledBytes = 0;
@@ -202,7 +202,10 @@ export class WatchCall implements StreamListener {
   }
 }
 
-/** The query in client-go's order, with something behind it that a resume has to keep as it is. */
+/**
+ * Returns the path with its query in the order of client-go. `watch=true` follows the parameters that a resume changes,
+ * and a resume must keep it.
+ */
 function pathOf({ interest, beginning, atLeast = "", wantsBookmarks, timeoutSeconds }: WatchOrder): string {
   const { resource, namespace, app } = interest;
   const collection =

@@ -1,29 +1,32 @@
-/** What one run is to be like: drawn from the seed before anything happens. */
+/** The conditions of one run. They are drawn from the seed before the run begins. */
 import type { Random } from "../random.ts";
 import type { Progress } from "./cache.ts";
 import type { WireOptions } from "./wires.ts";
 
 export type Weather = {
-  /** Faults begin before this; all are over by then. */
+  /** Duration of the period with faults. All faults end with it. */
   readonly stormMs: number;
   readonly faults: number;
-  /** True if the only fault is a silence of all backends at once, now and then. Then nothing that lives may end (D14). */
+  /** True if the only fault is a simultaneous silence of all backends from time to time. Then nothing may end (D14). */
   readonly isBlips: boolean;
   readonly backends: number;
   readonly clients: number;
-  /** Between two writes of the cluster. */
+  /** The mean time between two writes to the cluster. */
   readonly writeMs: number;
-  /** Of most objects, and of a few. */
+  /** The size of most objects, and that of a few large ones. */
   readonly objectBytes: number;
   readonly largeBytes: number;
   readonly upstream: WireOptions;
   readonly downstream: WireOptions;
-  /** How caches learn that nothing has happened: kubeadm's setting, or etcd's own. */
+  /**
+   * How caches learn that nothing has changed: the interval of etcd's notifications is 5 s with kubeadm and 10 min by
+   * default.
+   */
   readonly progress: Progress;
 };
 
 export function weatherOf(random: Random): Weather {
-  // Few runs are long enough for bookmarks of every minute and for their absence to show.
+  // Few runs last long enough for the bookmarks that a watch gets each minute, and for their absence to show.
   const isLong = random.chance(0.04);
   return {
     stormMs: isLong ? random.whole(90_000, 240_000) : random.whole(8_000, 40_000),

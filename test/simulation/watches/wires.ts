@@ -1,7 +1,7 @@
 /**
- * TCP as the watch scene needs it: segments in order with delay and loss, hosts and single connections that can be cut
- * off in either direction, and what the kernel does then. Nothing written is lost: through a hole that heals it
- * arrives at the next retransmission, seconds late, which is what makes holes hard (D6).
+ * A model of TCP for the watch simulation. Segments arrive in order, with delay and loss. A host or a single connection
+ * can be cut off in either direction, and the model then does what the kernel does. No written byte is lost: bytes that
+ * are sent during an outage arrive with the first retransmission after it, seconds late (D6).
  */
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
@@ -9,27 +9,30 @@ import type { Wire, WireOwner } from "../../../src/proxy/net/wire.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 
-/** Linux' first retransmission; each later one waits twice as long (RFC 6298). */
+/** Linux' first retransmission timeout. Each later retransmission waits twice as long (RFC 6298). */
 const firstRetryMs = 200;
-/** Segments that may be sent without one of them being acknowledged: Linux' first congestion window (RFC 6928). */
+/**
+ * Number of segments that a sender may send before the first acknowledgement: Linux' initial congestion window (RFC
+ * 6928).
+ */
 const blindSegments = 10;
-/** What the kernel takes from a writer whose reader is slow: both socket buffers together. */
+/** Bytes that the kernel accepts from a writer whose peer does not read: the send and the receive buffer together. */
 const kernelBytes = 128 * 1024;
 
 const unowned: WireOwner = { receive() {}, drained() {}, closed() {} };
 
-/** What travels: bytes, the end of one direction, or the reset of both. */
+/** One unit of transmission: bytes, a FIN ("end") or a reset of the connection. */
 type Segment = Buffer | "end" | "reset";
 
-/** One place that packets leave from and come to. */
+/** A machine that sends and receives packets. */
 export class Host {
   readonly name: string;
-  /** Packets are dropped on their way to it, or from it. */
+  /** True while packets to this host (`dropsIn`) or from it (`dropsOut`) are dropped. */
   dropsIn = false;
   dropsOut = false;
-  /** Its processes stand still while its kernel acknowledges: SIGSTOP. */
+  /** True while the host's processes are stopped (SIGSTOP). Its kernel still acknowledges packets. */
   isFrozen = false;
-  /** It refuses new connections. */
+  /** True while the host refuses new connections. */
   isDown = false;
   readonly ends = new Set<End>();
 
@@ -42,13 +45,13 @@ export class Host {
     for (const end of this.ends) end.resume();
   }
 
-  /** Nothing comes to it, nor from it. */
+  /** Drops all packets to this host and from it. */
   drop(): void {
     this.dropsIn = true;
     this.dropsOut = true;
   }
 
-  /** What was dropped so far comes with its next retransmission. */
+  /** Ends the outage. Segments that were dropped arrive with their next retransmission. */
   heal(): void {
     this.dropsIn = false;
     this.dropsOut = false;
@@ -57,12 +60,12 @@ export class Host {
 }
 
 export type WireOptions = {
-  /** One way. */
+  /** Delay in one direction. */
   readonly delayMs: number;
   readonly jitterMs: number;
-  /** How likely a segment is lost and comes one retransmission late, and all behind it too. */
+  /** Probability that a segment is lost. A lost segment, and all segments behind it, arrive one retransmission late. */
   readonly loss: number;
-  /** How likely a write is cut in two at any byte; each part may be cut again. */
+  /** Probability that a write is split in two at a random byte. Each half may be split again. */
   readonly cuts: number;
 };
 
@@ -72,25 +75,31 @@ export class End implements Wire {
   readonly #options: WireOptions;
   owner: WireOwner = unowned;
   peer: End | undefined;
-  /** This direction alone is cut off: one conntrack entry. */
+  /** True while only this direction of this connection drops packets, as when one conntrack entry is lost. */
   drops = false;
   isClosed = false;
-  /** The connection is made: until then what is written waits here. */
+  /** True once the connection is established. Bytes that are written earlier wait in the backlog. */
   #isConnected = false;
-  /** What is being read now was long on its way: dropped at first, or waiting for a process that stood still. */
+  /**
+   * True while the owner reads bytes that arrive long after they were sent: they were dropped at first, or they waited
+   * for a stopped process.
+   */
   isLate = false;
   #arrivesAt = 0;
-  /** Sent and not delivered: in flight, or dropped and due at a later retransmission. */
+  /**
+   * Segments that were sent and not yet delivered. They are in flight, or they were dropped and wait for a
+   * retransmission.
+   */
   readonly #unacknowledged: Segment[] = [];
   #droppedSince = -1;
-  /** Sent while nothing came back. */
+  /** Number of segments that were sent since packets from the peer, and so its acknowledgements, were cut off. */
   #sentBlindly = 0;
   #isEnding = false;
   #hasSentEnd = false;
-  /** Delivered to the peer's kernel, not read by its process. */
+  /** Segments that arrived in this host's kernel and that its process has not read yet. */
   readonly #inbox: Segment[] = [];
   #isPaused = false;
-  /** Written beyond what the kernels hold. */
+  /** Bytes that were written and that do not fit into the kernel's buffers. */
   readonly #backlog: Buffer[] = [];
   #backlogBytes = 0;
   #underWayBytes = 0;
@@ -106,7 +115,7 @@ export class End implements Wire {
   write(buffers: readonly Buffer[]): boolean {
     if (this.isClosed || this.#isEnding) return true;
     const [first] = buffers;
-    // Copied as the kernel would: who wrote may use its buffers again.
+    // Copied as the kernel does, so the caller may reuse its buffers.
     if (first !== undefined) this.#push(buffers.length === 1 ? Buffer.from(first) : Buffer.concat(buffers));
     return this.#backlogBytes <= limits.socketBacklogBytes;
   }
@@ -129,7 +138,7 @@ export class End implements Wire {
     this.taken(0);
   }
 
-  /** The process at this end reads nothing for a while. */
+  /** Stops the process at this end from reading. */
   pause(): void {
     this.#isPaused = true;
   }
@@ -149,13 +158,13 @@ export class End implements Wire {
     this.isClosed = true;
     this.#inbox.length = 0;
     this.#backlog.length = 0;
-    // What its kernel still has to say is said when the hole has healed.
+    // After an outage the kernel still sends the segments of a closed socket, so the host keeps this end until then.
     if (this.#droppedSince < 0) this.host.ends.delete(this);
     this.#wires.open.delete(this);
     this.#wires.world.after(0, () => this.owner.closed(failure));
   }
 
-  /** A hole over this direction has healed: the next retransmission comes through. */
+  /** An outage of this direction is over: the next retransmission arrives. */
   healed(): void {
     this.#retransmit();
     this.peer?.retransmit();
@@ -169,7 +178,7 @@ export class End implements Wire {
     return this.#isConnected && !this.host.isFrozen;
   }
 
-  /** True if what is sent from here does not arrive. */
+  /** True if segments that are sent from this end do not arrive. */
   get isCut(): boolean {
     return this.drops || this.host.dropsOut || this.peer?.host.dropsIn === true;
   }
@@ -209,7 +218,7 @@ export class End implements Wire {
   #arrive(): void {
     if (this.#droppedSince >= 0) return;
     if (this.isCut) {
-      // On its way when the hole opened: dropped with all behind it.
+      // The outage began while this segment was in flight. It is dropped, and so is every segment behind it.
       this.#droppedSince = this.#wires.world.now();
       return;
     }
@@ -217,14 +226,14 @@ export class End implements Wire {
     if (segment !== undefined) this.peer?.heard(segment);
   }
 
-  /** All that was dropped comes at the first retransmission from now on. */
+  /** Delivers all dropped segments at the time of the next retransmission. */
   #retransmit(): void {
     if (this.#droppedSince < 0 || this.isCut || this.peer?.isCut === true) return;
     const { world } = this.#wires;
     const since = this.#droppedSince;
     let waitMs = firstRetryMs;
     while (since + waitMs < world.now()) waitMs = 2 * waitMs + firstRetryMs;
-    // A reset is not sent again: whatever the other side says next is answered with one.
+    // The kernel does not retransmit a reset. It answers the peer's next packet with a reset.
     if (this.isClosed) waitMs = world.now() - since + firstRetryMs;
     world.at(since + waitMs + this.#options.delayMs, () => {
       if (this.#droppedSince !== since || this.isCut) return;
@@ -276,7 +285,7 @@ export class End implements Wire {
     this.close(undefined);
   }
 
-  /** The other process has read so much. */
+  /** The peer's process has read `count` bytes. */
   taken(count: number): void {
     this.#underWayBytes -= count;
     if (!this.#maySend) return;
@@ -307,7 +316,7 @@ export class Wires {
     this.random = random;
   }
 
-  /** Two ends of a connection that is being made; `accept` is called when the first packet got through. */
+  /** Begins a connection and returns its near end. Calls `accept` with the far end when the SYN has arrived. */
   connect(from: Host, to: Host, options: WireOptions, accept: (end: End) => void): End {
     const near = new End(this, from, options);
     const far = new End(this, to, options);
@@ -315,12 +324,12 @@ export class Wires {
     far.peer = near;
     this.open.add(near);
     this.open.add(far);
-    // Three more crossings: SYN and TLS. What is written meanwhile waits behind them.
+    // The handshakes of TCP and TLS take three more trips. Bytes that are written meanwhile wait until they are over.
     this.world.after(2 * options.delayMs, () => this.#deliver(near, to, accept));
     return near;
   }
 
-  /** SYN is sent again like anything else; a host that is down refuses it. */
+  /** A dropped SYN is sent again after one second. A host that is down refuses the connection. */
   #deliver(near: End, to: Host, accept: (end: End) => void): void {
     if (near.isClosed || near.peer === undefined) return;
     if (near.host.dropsOut || to.dropsIn || near.drops) {
@@ -335,7 +344,7 @@ export class Wires {
     }
   }
 
-  /** Every connection of a host ends, as when its process is killed. */
+  /** Resets every connection of the host, as when its process is killed. */
   kill(host: Host): void {
     for (const end of Array.from(host.ends)) end.destroy();
   }

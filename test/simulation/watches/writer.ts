@@ -1,4 +1,7 @@
-/** Writes to the cluster all the time: objects come, change, move between selectors, and go, some of them together. */
+/**
+ * Writes to the cluster all the time. Objects are created, changed, moved from one selector to another, and deleted.
+ * Sometimes several of them change at one version.
+ */
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Store } from "../../../src/demo/objects/store.ts";
 import { apps, namespaces, watchedResources } from "./cast.ts";
@@ -64,7 +67,7 @@ export class Writer {
     this.#store.remove(random.pick(watchedResources), random.pick(namespaces), `c-${random.whole(1, 8)}`);
   }
 
-  /** A lease runs out: what was bound to it goes at one version (watch.md §5.3). */
+  /** An etcd lease expires: all objects of the lease are deleted at one version (watch.md §5.3). */
   #expire(): void {
     const { random } = this.#findings;
     this.#store.expire(

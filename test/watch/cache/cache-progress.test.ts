@@ -241,7 +241,7 @@ test("only events are marks: a bookmark of a revision of another resource makes 
 
 const afterMs = 500;
 
-/** Two backends, each with a watch of a scope from the beginning. */
+/** Two backends, each with one watch that selects the same objects from the beginning. */
 class Scope {
   readonly caches = new CacheTracker();
   readonly a = this.#joined("a");
@@ -257,7 +257,7 @@ class Scope {
     return this.caches.lagging(now, () => afterMs);
   }
 
-  /** Compares as often as the detector does until `until`; returns the backends whose cache lags then. */
+  /** Compares the caches as often as the detector does until `until`. Returns the backends whose cache lags then. */
   backends(from: number, until: number): string[] {
     for (let now = from; now < until; now += watchLimits.lagLookMs) this.lagging(now);
     return this.lagging(until).map(({ cache }) => cache.backend);

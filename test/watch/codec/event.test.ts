@@ -31,7 +31,8 @@ const jsonStream = Buffer.concat([
 ]);
 const protobufStream = Buffer.concat([
   ...metas.map((meta, index) => protobufEvent(types[index] ?? "", field(1, protobufMetadata(meta)))),
-  // A list's resourceVersion is field 2; an object's, 6, would be its code's number in a Status.
+  // The metadata of a Status is a ListMeta, whose resourceVersion is field 2. Field 6, the resourceVersion of an
+  // ObjectMeta, must be ignored here.
   protobufEvent(
     "ERROR",
     Buffer.concat([field(1, field(6, "5")), field(3, message), field(4, "Expired"), field(6, 410)]),
@@ -93,7 +94,7 @@ for (const [form, stream, decoder] of decoders) {
   });
 }
 
-/** Forty events of every type, each a little longer than the one before. */
+/** Forty events of all types. Their annotations have up to nine different lengths. */
 const forty = Array.from({ length: 40 }, (_, index) => {
   const type = ["ADDED", "MODIFIED", "DELETED", "BOOKMARK"][index % 4] ?? "";
   const annotations = { note: '"}}\n\\'.repeat(index % 9) };
@@ -111,7 +112,7 @@ for (const [form, , decoder] of decoders) {
     for (let length = 0; length <= stream.length; length++) {
       const before = relayed(decoder(false), [stream.subarray(0, length)]);
       const { version = "" } = before.events.at(-1) ?? {};
-      // Asked for what comes after that version, another backend sends the events behind it.
+      // A resume after that version makes another backend send the events that follow it.
       const next = version === "" ? 0 : Number(version) - 94;
       const after = relayed(decoder(false), [Buffer.concat(events.slice(next))]);
       assert.is(

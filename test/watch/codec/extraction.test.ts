@@ -1,6 +1,6 @@
 /**
- * Events made to deceive, cut at random, against JSON.parse and a full protobuf decoder: no difference (watch.md §11,
- * rows 7 and 8). A million of each takes two minutes:
+ * Decodes misleading events that are cut at random, and compares the results with JSON.parse and a full protobuf
+ * decoder. They must be equal (watch.md §11, rows 7 and 8). A million events of each kind take two minutes:
  *
  * EXTRACTION_EVENTS=1000000 EXTRACTION_SEED=1 node test/watch/codec/extraction.test.ts
  */
@@ -40,7 +40,10 @@ function judged(type: string, version: string): string {
   return type !== "ERROR" && /^[1-9][0-9]{0,19}$/.test(version) ? version : "";
 }
 
-/** What a stored name looks like. Others are told apart all the same, but need not be spelt the same. */
+/**
+ * True if the text can be the name of a stored object. The decoders must tell other names apart, too, but may spell
+ * them differently.
+ */
 const isName = (text: string): boolean => /^[a-z0-9-]*$/.test(text);
 
 function fromJson(line: Buffer): WatchEvent {
@@ -82,7 +85,10 @@ function fromProtobuf(frame: Buffer): WatchEvent {
   };
 }
 
-/** One in ten streams comes byte by byte, one in ten whole, the others in pieces of all sizes. */
+/**
+ * Cuts a stream into pieces of random sizes up to a limit, which is drawn for each stream. With a limit of 1, as in one
+ * of ten streams, it arrives byte by byte.
+ */
 function cutAtRandom(random: Random, bytes: Buffer): Buffer[] {
   const most = random.pick([1, 8, 60, 60, 400, 400, 4096, 4096, 20_000, bytes.length]);
   const chunks: Buffer[] = [];
@@ -105,7 +111,7 @@ type Form = {
   readonly decoder: (keepsKeys: boolean) => EventDecoder;
 };
 
-/** How many events of how many bytes were compared. */
+/** Compares the events of one stream. Returns their number and their size in bytes. */
 function compare(form: Form, random: Random): [events: number, bytes: number] {
   const made = Array.from({ length: 1 + random.below(20) }, () => form.make(random));
   const stream = Buffer.concat(made);

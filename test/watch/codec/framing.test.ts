@@ -50,7 +50,7 @@ test("following a watch, decoder and progress, takes less than 2 KB of it", () =
     ["application/vnd.kubernetes.protobuf;stream=watch", protobufEvent("MODIFIED", pod)],
   ];
   for (const [type, event] of streams) {
-    // Cut within the version, where most is remembered.
+    // Cut within the version, where a decoder must remember most.
     const middle = event.indexOf("123456789") + 4;
     const kept: unknown[] = Array.from({ length: count });
     globalThis.gc();

@@ -5,7 +5,10 @@ import { everyCut } from "../../support/watch-bytes.ts";
 
 const test = suite("watch/codec/json-metadata");
 
-/** version, namespace and name as walked over, in chunks; "bad" when it is given up. */
+/**
+ * Returns version, namespace and name as decoded from the chunks, "more" if they are incomplete, or "bad" if the
+ * decoder gave up.
+ */
 function walked(chunks: readonly Buffer[]): string {
   const metadata = new JsonMetadata(true);
   for (const chunk of chunks) if (metadata.walk(chunk, 0, chunk.length) < 0) return "bad";

@@ -8,7 +8,7 @@ const test = suite("watch/codec/object-version");
 const json = "application/json";
 const protobuf = "application/vnd.kubernetes.protobuf";
 
-/** What is read of it, whole and in pieces. */
+/** Returns the version that is found in the body, whether it arrives whole or in pieces. */
 function read(type: string, body: Buffer | string): string {
   const bytes = Buffer.from(body);
   const versions = [1, 7, 100, bytes.length].map((size) => {

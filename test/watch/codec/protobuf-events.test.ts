@@ -15,7 +15,7 @@ import {
 
 const test = suite("watch/codec/protobuf-events");
 
-/** Objects that look like lengths and ends of lines, and one longer than a length's lowest byte can say. */
+/** Objects whose bytes look like lengths and line ends, and one whose length needs more than one byte. */
 const named = (annotations: Record<string, string>): Buffer =>
   field(1, protobufMetadata({ name: "web-0", namespace: "default", resourceVersion: "7", annotations }));
 const objects = [

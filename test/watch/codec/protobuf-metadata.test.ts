@@ -12,7 +12,10 @@ function enveloped(object: Buffer): Buffer {
   return field(2, field(1, Buffer.concat([magic, kind, field(2, object), field(3, ""), field(4, "")])));
 }
 
-/** version, namespace and name as walked over, in chunks; "bad" when it is given up. */
+/**
+ * Returns version, namespace and name as decoded from the chunks, "more" if they are incomplete, or "bad" if the
+ * decoder gave up.
+ */
 function walked(chunks: readonly Buffer[], length: number): string {
   const metadata = new ProtobufMetadata(true);
   metadata.begin(length);

@@ -13,7 +13,7 @@ import { blackHole, goAway, json, linesOf, listOf, ok, PlayedWatch } from "../..
 
 const test = suite("bookmark-refresh");
 
-/** A watch from which its other backend went, and came back with a cache that begins now; etcd is at 20. */
+/** A watch whose other backend was down and came back with an empty event history, while etcd is at version 20. */
 function returned(query = "resourceVersion=7&allowWatchBookmarks=true") {
   const watch = new PlayedWatch({
     path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }),
@@ -178,7 +178,7 @@ test("the first stream alone is lost: the watch is asked for anew, for all of it
   assert.match(asked[0]?.request.path ?? "", /timeoutSeconds=359\d$/);
 });
 
-/** A watch that moves to a third backend while its first backend is asked for etcd's version. */
+/** A watch that begins to move to a third backend while the proxy asks its first backend for etcd's version. */
 function migrating(query = "resourceVersion=7&allowWatchBookmarks=true") {
   const watch = new PlayedWatch({
     path: new PlayedPath(["a", "b", "c"], { alwaysRequestBookmarks: true }),
@@ -247,7 +247,7 @@ test("a watch that gets an event where it goes is not asked for there", () => {
 test("a refresh that finds no room is given up when the backend's own bookmark is due, or its client has gone", () => {
   for (const leaves of [true, false]) {
     const { watch } = migrating();
-    // The third backend never answers.
+    // The third backend never answers the move, so the watch has two streams and cannot be refreshed.
     watch.list(watch.from, "20");
     const { refresher } = watch.path;
     assert.is(refresher.postponed, 1);
@@ -306,7 +306,7 @@ test("a cache that lists anew shows by its refusal: watches of that resource els
   ask("configmaps", 20);
   ask("pods", 5);
   assert.is(watch.from.asked.length, 3);
-  // Another client's watch is lost at b, which has nothing from before 15.
+  // Backend b refuses another client's watch, because it has no history before version 15.
   const other = new PlayedWatch({ path, client: path.client(), query: "resourceVersion=9" });
   const message = "too old resource version: 9 (15)";
   assert.is(other.from, watch.to);

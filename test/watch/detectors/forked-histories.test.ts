@@ -5,7 +5,7 @@ import { watchLimits } from "../../../src/watch/limits.ts";
 import { type Asked, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch } from "../../support/watch-path.ts";
 
-/** A backend whose etcd was restored from a copy, or is another one (D13). */
+/** A backend whose etcd was restored from a copy, or is a different etcd (D13). */
 const test = suite("watch/detectors/forked-histories");
 
 const json = new Field("content-type", "application/json");
@@ -15,7 +15,7 @@ function isList({ request }: Asked): boolean {
   return request.path.includes("limit=1");
 }
 
-/** Answers all lists that wait; `status` 403 for a client that may not list. */
+/** Answers all pending lists and returns their number. `status` is 403 for a client that may not list. */
 function listed(backend: PlayedBackend, version: number, status = 200): number {
   const waiting = backend.asked.filter((one) => isList(one) && one.resetCode === undefined && !told.has(one));
   for (const one of waiting) {
@@ -31,7 +31,7 @@ function isNewWatch(one: Asked): boolean {
   return one.request.path.includes("watch=true") && one.resetCode === undefined && !told.has(one);
 }
 
-/** Time goes by while each backend answers lists with its version, and takes every watch. */
+/** Lets `ms` pass. Each backend answers lists with its own version and accepts every watch. */
 function pass(path: PlayedPath, ms: number, versions: Readonly<Record<string, number>>): void {
   for (let left = ms; left > 0; left -= 250) {
     path.clock.advance(250);
@@ -54,7 +54,7 @@ function twoBackends(down: readonly string[] = []): PlayedPath {
   return new PlayedPath(["a", "b"], { compares: "all", down });
 }
 
-/** A watch that `a` has shown version 900 while `b` was down; `b` comes back then. */
+/** A watch that received version 900 from `a` while `b` was down. Then `b` comes back. */
 function restored(): { path: PlayedPath; watch: PlayedWatch } {
   const path = twoBackends(["b"]);
   const watch = new PlayedWatch({ path, query: bookmarks });
@@ -65,7 +65,7 @@ function restored(): { path: PlayedPath; watch: PlayedWatch } {
   return { path, watch };
 }
 
-/** Until `b` has been dialled, as something is asked. */
+/** Sends requests until the proxy has connected to `b`. */
 function comesBack(path: PlayedPath, versions: Readonly<Record<string, number>>): void {
   for (let ms = 0; ms < 30_000; ms += 250) {
     if (ms % 2000 === 0) path.client().ask("GET", "/api/v1/pods");

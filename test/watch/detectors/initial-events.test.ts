@@ -6,7 +6,7 @@ import { linesOf, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("watch/detectors/initial-events");
 
-/** Returns how many lists the backend is asked for after the watch's first event, an ADDED. */
+/** Returns how many lists the proxy sends to the backend after the watch's first event, an ADDED. */
 function listsOf(query: string, resource?: string): number {
   const watch = new PlayedWatch({ query, ...(resource === undefined ? {} : { resource }) });
   const lists = (): number =>

@@ -5,17 +5,20 @@ import { watchLimits } from "../../../src/watch/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
-/** Backends that answer PING and everything else, one of whose watch caches is late. */
+/** Both backends answer PINGs and requests, but the watch cache of one lags. */
 const test = suite("watch/detectors/lagging-cache");
 
 const suspectMs = 500;
-/** What it takes to see it: a look for the event, one after the time is over. */
+/**
+ * The time until a lag is detected. The detector notices the event at one check, and the expired limit at a later
+ * check.
+ */
 const seenMs = suspectMs + 2 * watchLimits.lagLookMs;
 
 type Pair = {
   readonly path: PlayedPath;
   readonly late: PlayedWatch;
-  /** What the other backend shows to a watch of its own. */
+  /** Sends these events to the watch at the backend that does not lag. */
   readonly show: (words: string) => void;
 };
 

@@ -18,7 +18,7 @@ const proxied = [...ok, new Field("audit-id", "1"), new Field("audit-id", "1")];
 
 type Scene = {
   watch: PlayedWatch;
-  /** The watch, and what was asked in its client's name. */
+  /** The watch's upstream stream, and the requests that the proxy sent with the client's credentials. */
   asked: Asked;
   asks(): readonly Asked[];
 };
@@ -144,7 +144,7 @@ test("a client that may not read it is asked once; the next that watches may", (
   assert.is(watch.to.asked.length, 2);
 });
 
-/** What one replica says on one stream: versions of a counter of its own, in its own order. */
+/** The events of one replica on one stream. Each replica has its own version counter and its own order of events. */
 function replay(random: Random): string {
   const from = random.below(1000) + 1;
   const words = Array.from({ length: random.below(6) }, (_, index) => {

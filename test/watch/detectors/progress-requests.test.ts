@@ -10,7 +10,7 @@ import { blackHole, json, listOf, ok, PlayedWatch } from "../../support/watch-pa
 
 const test = suite("watch/detectors/progress-requests");
 
-/** A quiet watch at one of two backends; the other has come back with a cache that begins now. */
+/** A quiet watch at one of two backends. The other backend has come back with an empty event history. */
 class Quiet extends PlayedWatch {
   constructor(resource = "/api/v1/configmaps") {
     super({ path: new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true }), resource });
@@ -23,12 +23,12 @@ class Quiet extends PlayedWatch {
     this.advance(20);
   }
 
-  /** What its backend was asked since the first `count` requests. */
+  /** Paths of the requests that the watch's backend received after its first `count` requests. */
   asked(count: number): string[] {
     return this.from.asked.slice(count).map(({ request }) => request.path);
   }
 
-  /** Another client's watch at the same backend. */
+  /** Opens a watch of another client at the same backend. */
   other(token: string, resource: string): void {
     const client = this.path.client();
     const before = this.from.asked.length;
@@ -166,7 +166,7 @@ test("a body that goes on for ever is let go once its version is read", () => {
   assert.is(quiet.path.migrations.refreshes, 1);
 });
 
-/** Its watch was asked for once more, and was shown nothing: etcd is at 20. */
+/** A watch that was refreshed without receiving a bookmark, while etcd is at version 20. */
 function unmoved(): Quiet {
   const quiet = new Quiet();
   quiet.returned();

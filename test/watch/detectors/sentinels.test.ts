@@ -7,7 +7,10 @@ import { watchLimits } from "../../../src/watch/limits.ts";
 import { type Asked, bearer, type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { goAway, lineOf, linesOf, ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
-/** One watch of each resource is asked for at a second backend, for as long as two are ready (D13). */
+/**
+ * While two backends are ready, one watch of each resource has a second stream at another backend (D13). It is the
+ * sentinel.
+ */
 const test = suite("watch/detectors/sentinels");
 
 const establishedMs = 2000;
@@ -17,7 +20,7 @@ function twoBackends(): PlayedPath {
   return new PlayedPath(["a", "b"], { compares: "watches" });
 }
 
-/** A watch that is the sentinel of its resource, taken by the other backend. */
+/** A watch that is the sentinel of its resource. The other backend has accepted its second stream. */
 function posted(options: WatchOptions = {}): { watch: PlayedWatch; first: Asked; second: Asked } {
   const watch = new PlayedWatch({ path: twoBackends(), query: bookmarks, ...options });
   const first = watch.serve(watch.from, "=8");
@@ -162,7 +165,7 @@ test("with one backend there is none, and the next one has it within two seconds
   backend.isDown = false;
   for (let ms = 0; path.backends.views.some(({ state }) => state !== "ready"); ms += 100) {
     assert.ok(ms < 60_000);
-    // A client's request makes the proxy dial it.
+    // A client's request makes the proxy connect to the backend.
     if (ms % 5000 === 0) path.client().ask("GET", "/api/v1/pods");
     path.clock.advance(100);
   }
@@ -226,7 +229,7 @@ test("a backend whose second stream runs too far ahead of the first is asked ane
   watch.has("=8 ~9a");
 });
 
-/** What each stream delivers, and whether that proves two histories. */
+/** The events that each stream delivers, and whether they prove that the backends have different histories. */
 const histories: readonly (readonly [
   what: string,
   first: string,

@@ -5,10 +5,10 @@ import { watchLimits } from "../../../src/watch/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../../support/path.ts";
 import { ok, PlayedWatch, type WatchOptions } from "../../support/watch-path.ts";
 
-/** Two backends that both answer, one of whose caches stands still (F5, watch.md §6.3 and §11 row 11). */
+/** Two backends that both answer, one with a stalled watch cache (F5, watch.md §6.3 and §11 row 11). */
 const test = suite("watch/detectors/stalled-cache");
 
-/** A watch at each of two backends; the first one's is whose backend freezes. */
+/** A watch at each of two backends. The cache of `frozen`'s backend stalls. */
 function pair(options: WatchOptions = {}): { path: PlayedPath; frozen: PlayedWatch; going: PlayedWatch } {
   const path = options.path ?? new PlayedPath(["a", "b"]);
   const going = new PlayedWatch({ path });
@@ -20,7 +20,7 @@ function pair(options: WatchOptions = {}): { path: PlayedPath; frozen: PlayedWat
   return { path, frozen, going };
 }
 
-/** What the watch whose backend goes on is asked, beside its own. */
+/** Makes the backend accept the last request that it received. */
 function served(backend: PlayedBackend): void {
   backend.last.side?.sendHeaders(ok, false);
 }
@@ -109,7 +109,7 @@ test("a watch that was moved to a backend that has not caught up in 70 s is move
   watch.serve(watch.from, "=9");
   going.say(going.from, "~11a");
   watch.say(watch.from, "~11a");
-  // Its only other choice at the time is a backend whose cache stands still at 10.
+  // The only other candidate at that time is a backend whose cache has stalled at version 10.
   const late = [...path.played.values()].find((one) => one !== going.from && one !== watch.from);
   if (late === undefined) throw new Error("Three backends are played");
   watch.kill(watch.from);
@@ -168,7 +168,7 @@ test("without a better backend it stays where it is", () => {
   frozen.has("");
 });
 
-/** A watch that was lost at version 900 and goes on at a backend whose etcd was restored from before that. */
+/** A watch that was lost at version 900 and resumed at a backend whose etcd was restored from an older copy. */
 function restored(): { path: PlayedPath; old: PlayedWatch; young: PlayedWatch } {
   const path = new PlayedPath(["a", "b"]);
   const old = new PlayedWatch({ path });

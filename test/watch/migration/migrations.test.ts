@@ -9,7 +9,7 @@ import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch
 
 const test = suite("migrations");
 
-/** Watches that one backend serves, `count` of them on a few clients. */
+/** Opens `count` watches of a few clients, all served by one backend. */
 function many(count: number): {
   path: PlayedPath;
   from: PlayedBackend;
@@ -18,7 +18,7 @@ function many(count: number): {
 } {
   const path = new PlayedPath(["a", "b"]);
   const { from, to, client } = new PlayedWatch({ path });
-  // Of a bearer that was never accepted only a few requests are asked at once (D15).
+  // Proves the token, because the proxy sends only a few requests with an unproven token at once (D15).
   client.ask("GET", "/api", [bearer("t")]);
   path.settle();
   from.asked.pop()?.side?.sendHeaders(ok, true);
@@ -61,7 +61,7 @@ test("watches of the control plane and of leaders move before those of nodes, an
   from.asked.pop()?.side?.sendHeaders(ok, true);
   path.settle();
   const agents = ["kubectl", "kubelet", "kube-scheduler"];
-  // The watches of the control plane are the last that opened.
+  // The watches of the control plane are opened last.
   for (const agent of agents.flatMap((one) => [one, one, one, one])) {
     const own = path.client();
     own.downstream.client.bind(client.downstream.client.backend ?? "");
@@ -155,7 +155,7 @@ test("a hole under one upstream connection is left for another upstream connecti
   const path = new PlayedPath(["a", "b"], { warm: 2 });
   const watch = new PlayedWatch({ path });
   watch.serve(watch.from, "+8a");
-  // Which of its sockets carries the watch is known by what it is asked on.
+  // The connection with an open stream carries the watch.
   const holes = watch.from.sessions.filter(({ session }) => session.openCount > 0);
   for (const { cable } of holes) cable.blackHole();
   watch.advance(750);
@@ -169,7 +169,8 @@ test("where no other backend answers, a new upstream connection to the same back
   watch.serve(watch.from, "+8a");
   watch.kill(watch.to);
   watch.advance(3000);
-  // Every upstream connection that could carry it, but not the backend: sockets that are opened from now on are well.
+  // Every upstream connection that could carry the watch becomes a black hole. The backend itself works, so new
+  // connections do.
   for (const { session, cable } of watch.from.sessions) if (session.openCount > 0) cable.blackHole();
   watch.advance(1000);
   assert.is(watch.from.asked.length, 2);

@@ -6,7 +6,7 @@ import { manualClock } from "../../support/clock.ts";
 
 const test = suite("watch/migration/move-pace");
 
-/** Moves as many watches as the pace allows, each of which a backend accepts in `acceptMs(perSecond)`. */
+/** Moves as many watches as the pace allows in this time. The backend accepts each one after `acceptMs(perSecond)`. */
 function moved(seconds: number, acceptMs: (perSecond: number) => number) {
   const clock = manualClock();
   const pace = new MovePace(clock);

@@ -7,7 +7,7 @@ import { blackHole, goAway, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("target-picker");
 
-/** A live watch, served by `watch.from`. */
+/** A live watch that `watch.from` serves. */
 function played(names = ["a", "b", "c"]) {
   const path = new PlayedPath(names);
   const watch = new PlayedWatch({ path });

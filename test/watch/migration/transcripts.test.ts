@@ -1,14 +1,16 @@
 /**
- * Transcripts of watches that move: a line is an event, and below it stands what follows from it: the session's state, what
- * each backend was asked, what the client was sent, what was counted. `node test/watch/migration/transcripts.test.ts --write`
- * writes what follows anew; what changed is read in the diff.
+ * Transcripts of watches that move. Each line is an event. The lines below it are its effects: the session's state, the
+ * requests at each backend, what the client received, and counts. This command rewrites the effects, and the diff then
+ * shows what changed:
  *
- *     watch QUERY            a client asks for a watch, with the backends a and b; `compared` before it: with a sentinel,
+ *     node test/watch/migration/transcripts.test.ts --write
+ *
+ *     watch QUERY            a client sends a watch, with the backends a and b; `compared` before it: with a sentinel,
  *                            `bookmarked` before it: the proxy requests bookmarks
- *     serve BACKEND EVENTS   the backend accepts what it was asked last and sends these (lineOf in watch-path.ts)
- *     say BACKEND N EVENTS   sends these on the Nth stream that it was asked for
- *     answer BACKEND STATUS  answers what it was asked last with this status
- *     list BACKEND VERSION   answers the list that it was asked for last with this version
+ *     serve BACKEND EVENTS   the backend accepts its last request and sends these events (lineOf in watch-path.ts)
+ *     say BACKEND N EVENTS   the backend sends these events on the stream of its Nth request
+ *     answer BACKEND STATUS  the backend answers its last request with this status
+ *     list BACKEND VERSION   the backend answers its last list request with this version
  *     kill, hole, goaway BACKEND · hold, release BACKEND · reset BACKEND · end BACKEND
  *     wait MS · finish (the proxy drains)
  */
@@ -60,7 +62,7 @@ class Transcript {
   readonly #counts = new Map<string, number>();
   readonly #releases = new Map<string, () => void>();
 
-  /** Takes one line; returns what follows from it. */
+  /** Executes one line and returns its effects. */
   take(line: string): string[] {
     const [command = "", name = "", ...rest] = line.split(" ");
     if (command === "compared") this.#isCompared = true;

@@ -61,7 +61,7 @@ test("a backend that takes the watch ends the loss, and the next begins anew", (
   assert.is(attempts.refusedWith, 0);
 });
 
-/** A resume at each of these times, with nothing new in between. */
+/** Returns a budget after a resume at each of these times, without any new event in between. */
 function fruitless(...times: number[]): ResumeBudget {
   const attempts = new ResumeBudget();
   for (const at of times) {

@@ -7,7 +7,7 @@ import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("client-writer");
 
-/** A client's side, of which the test says what leaves. */
+/** A writer whose client takes bytes only when the test reduces `side.queuedBytes`. */
 function played(): { writer: ClientWriter; clock: ManualClock; side: { queuedBytes: number } } {
   const clock = manualClock();
   const side = { queuedBytes: 0 };

@@ -6,7 +6,7 @@ const test = suite("watch/session/end-verdict");
 
 const minute = 60_000;
 
-/** A live watch that has seen events, ten minutes old, whose client wants another ten. */
+/** A live watch of ten minutes with events, whose timeout is ten minutes away. */
 const live: Ending = {
   over: "broken",
   phase: "live",
@@ -33,7 +33,7 @@ const word = (ending: Ending): string => {
   return kind === "end" && inMs > 0 ? `end in ${inMs}` : kind;
 };
 
-/** watch.md §5.1, row by row. */
+/** The table of watch.md §5.1, row by row. */
 const table: Readonly<Record<string, readonly [Partial<Ending>, string]>> = {
   "nothing was answered: the request is asked again": [{ over: "unanswered", phase: "opening" }, "replay"],
 
@@ -117,7 +117,7 @@ test("a client's own deadline is one that it set, two seconds before it comes or
   assert.equal([undefined, 3000, 2000, -1].map(isDeadline), [false, false, true, true]);
 });
 
-/** What may come together, whether or not it ever does. */
+/** All combinations of these values are checked, even those that cannot occur. */
 const axes = {
   phase: ["opening", "listing", "live", "opaque", "ended"],
   start: ["exact", "state", "now"],

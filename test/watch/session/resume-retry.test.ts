@@ -14,7 +14,7 @@ test("it knows why and since when, and forgets which backends it asked once some
   retry.inVain("a");
   retry.inVain("b");
   assert.equal([retry.reason, retry.from, retry.ms, retry.tried], ["lost", "a", 30, ["a", "b"]]);
-  // A backend that accepts it may still refuse it in its first event.
+  // The backends stay in `tried`: one that has accepted the watch may still refuse it in its first event.
   retry.found();
   assert.equal(retry.tried, ["a", "b"]);
   retry.progressed();
@@ -71,7 +71,10 @@ test("that nothing new comes of it is remembered until something does", () => {
   assert.not(retry.hasNoProgress);
 });
 
-/** Loses the stream and resumes it `times` times; each stream stays open for `openMs`. True if it may be resumed again. */
+/**
+ * Loses the stream and resumes it `times` times. Each stream stays open for `openMs`. True if another resume is
+ * allowed.
+ */
 function mayResumeAfter(times: number, openMs: number): boolean {
   const clock = manualClock();
   const retry = new ResumeRetry(clock, clock);

@@ -35,7 +35,10 @@ const now: ProgressOptions = {
   isInjected: false,
 };
 
-/** Feeds words of watch-events.ts to one stream, the client's own, and returns what became of the last. */
+/**
+ * Feeds events, in the notation of watch-events.ts, to one stream that the client requested. Returns the fate of the
+ * last event.
+ */
 function fed(
   options: ProgressOptions,
   words: string,
@@ -82,7 +85,7 @@ type Case = readonly [
   resume: string | undefined,
 ];
 
-/** watch.md §4, row by row; then what follows from it. */
+/** The table of watch.md §4, row by row, and its consequences. */
 const table: Readonly<Record<string, Case>> = {
   "an exact watch is live with its first event": [exact, "+9", "forward", "live", "9"],
   "an exact watch is live with a bookmark, too": [exact, "=9", "forward", "live", "9"],
@@ -166,7 +169,7 @@ test("a bookmark that only the proxy requested does not go to the client, whiche
     const { fate } = fed({ ...state, isInjected: true, origin }, words);
     assert.is(fate, "drop", words);
   }
-  // The origin becomes known only after the response.
+  // Whether another server serves the API becomes known only after the response.
   const { progress } = fed({ ...state, isInjected: true, origin }, "+9 +3 =12$");
   assert.equal([progress.phase, progress.resumeVersion], ["live", undefined]);
   origin.isForeign = false;
@@ -225,7 +228,7 @@ test("the times of the last event, bookmark and change are kept, except those of
   assert.equal(times(), [40, 20, -1]);
 });
 
-// --- events, whose versions repeat (watch.md §5.3) ---
+// --- the resource `events`, of which one version may have several events (watch.md §5.3) ---
 
 const events: ProgressOptions = { ...exact, isRepeating: true };
 
@@ -303,7 +306,7 @@ test("an ERROR later on is forwarded to the client, as from a single stream", ()
   assert.is(progress.phase, "ended");
 });
 
-// --- two streams (§5.6) ---
+// --- two merged streams (§5.6) ---
 
 test("of two streams the first to advance wins, and each event goes on once", () => {
   const { progress, attempt } = fed(exact, "~9");
@@ -359,7 +362,9 @@ test("of two streams one that is out of order, without a version or in error is 
   }
 });
 
-/** What matches one watch, in order, with some versions of several events; and bookmarks in between. */
+/**
+ * Returns the events that match one watch, in order, with bookmarks between them. Some versions have several events.
+ */
 function historyOf(gaps: readonly number[], hasBatches: boolean): string[] {
   let version = 7;
   return gaps.flatMap((gap, index) => {
@@ -370,7 +375,7 @@ function historyOf(gaps: readonly number[], hasBatches: boolean): string[] {
   });
 }
 
-/** A backend's answer to a watch from `version`: what is newer, and bookmarks only behind it. */
+/** Returns a backend's response to a watch from `version`: the events and bookmarks with a newer version. */
 function answerTo(version: string, history: readonly string[]): string[] {
   return history.filter((word) => Number.parseInt(word.slice(1), 10) > Number(version));
 }

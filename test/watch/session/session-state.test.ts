@@ -1,4 +1,6 @@
-/** The state of a watch session as others see it, and how it ends. watch-state.test.ts has the table. */
+/**
+ * The reported state of a watch session, and how a session ends. watch-state.test.ts tests the table of transitions.
+ */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
@@ -9,7 +11,7 @@ import { blackHole, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("watch-session: its state");
 
-/** The session of the only watch. */
+/** Returns the session of the only watch. */
 function sessionOf(watch: PlayedWatch): WatchSession {
   const [exchange] = watch.path.exchanges.live;
   if (exchange?.watch === undefined) throw new Error("It is answered");

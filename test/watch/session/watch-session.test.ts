@@ -381,7 +381,7 @@ test("of a listing and of a now there is no hedge: they wait for the verdict", (
   }
 });
 
-// --- a backend that goes ---
+// --- a backend that sends GOAWAY ---
 
 test("a watch whose backend says GOAWAY moves while both live, and nothing comes twice (W9)", () => {
   const watch = new PlayedWatch();

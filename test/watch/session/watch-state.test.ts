@@ -14,7 +14,7 @@ import {
 
 const test = suite("watch-state");
 
-/** The transitions once more, a row per state: `input→state`. What is not named is impossible. */
+/** The transitions again, one row per state, as `input→state`. Those that are not listed are impossible. */
 const rows: Record<WatchState, string> = {
   streaming:
     "hedge→hedged compare→sentinel refresh→refreshing migrate→migrating lose→parked end→ending cancel→ended",
@@ -43,7 +43,7 @@ test("a second stream may be asked for beside a first, a bookmark's and a sentin
 });
 
 const idle = { isPosted: false, isWaiting: false, heldBytes: 0 };
-/** Facts that are as they should be, one per state. */
+/** Facts without a violation, one set for each state. */
 const sound: Record<WatchState, WatchFacts> = {
   streaming: { ...idle, state: "streaming", first: "answered", second: "none" },
   hedged: { ...idle, state: "hedged", first: "answered", second: "asked" },
@@ -60,7 +60,7 @@ test("the invariants hold in every state", () => {
   for (const state of watchStates) assert.is(violated(sound[state]), undefined);
 });
 
-/** One violation of each invariant, in their order. */
+/** Facts that violate one invariant each, in the order of the invariants. */
 const planted: readonly WatchFacts[] = [
   { ...sound.streaming, first: "asked" },
   { ...sound.parked, first: "answered" },

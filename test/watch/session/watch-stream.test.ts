@@ -13,7 +13,7 @@ const test = suite("watch-stream");
 
 type Played = { side: WatchStream; sent: string[]; say(text: string): Passed };
 
-/** A stream whose events have these fates, by version; what is forwarded is noted. */
+/** A stream whose events get these fates by their version. `sent` records what is forwarded. */
 function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Played {
   const sent: string[] = [];
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
