@@ -20,7 +20,7 @@ export type DialUpgradeParts = {
   readonly pending: PendingQueue;
   /** Returns the number of tunnels to a backend, a load that its upstream connections do not show. */
   readonly tunnels: (backend: string) => number;
-  /** Opens an HTTP/1.1 socket to a backend within `withinMs`. `trust`: which certificate of the proxy it presents. */
+  /** Opens an HTTP/1.1 socket to a backend within `withinMs`. `trust` selects the client certificate. */
   readonly connect: (
     backend: string,
     withinMs: number,

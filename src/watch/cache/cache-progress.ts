@@ -146,7 +146,7 @@ export type LagSuspicion = {
 type Threshold = {
   /** Returns the ms for which the backend's cache must have lacked an event to be suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if, for the same time, the cache must also have delivered nothing new. */
+  /** True if a cache is suspected only if it has delivered nothing new for these milliseconds either. */
   readonly isStill: boolean;
 };
 

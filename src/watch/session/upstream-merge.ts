@@ -118,8 +118,8 @@ export class UpstreamMerge implements EventTaker {
   }
 
   /**
-   * Makes the second stream the first. Then forwards the events that the second stream delivered before the previous
-   * first stream did. Returns false if one of these events does not follow the client's latest event.
+   * Makes the second stream the first. Then forwards the events that this stream has delivered and the old first
+   * stream has not. Returns false if one of these events does not follow the client's latest event.
    */
   promote(): boolean {
     this.first?.cancel();

@@ -88,8 +88,8 @@ const table: Record<WatchState, Transitions> = {
   // After a false alarm, a sentinel's second stream no longer hedges and is only compared again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
-  // `lose` is impossible here: before the session loses the first stream, it drops a stream that was opened for a
-  // bookmark.
+  // `lose` is impossible in this state. If the first stream is lost, the session drops the second stream, which was
+  // opened only for a bookmark, before it applies `lose`.
   refreshing: { promote: "streaming", drop: "streaming", end: "ending", cancel: "ended" },
   migrating: second,
   resuming: { promote: "streaming", drop: "parked", end: "ending", cancel: "ended" },
