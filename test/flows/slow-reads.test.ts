@@ -1,6 +1,6 @@
 /**
- * A backend answers PINGs and reads from its caches while its connection to etcd is cut. Other backends are merely
- * slow.
+ * A backend whose connection to etcd is cut still answers PINGs, and still answers requests from its caches. Other
+ * backends are merely slow.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";

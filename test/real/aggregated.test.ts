@@ -1,8 +1,8 @@
 /**
  * Watches of a custom resource and of two aggregated APIs, while an apiserver is killed. The server of the aggregated
- * APIs has resource versions of its own. In the responses of one of these APIs, it sets Audit-Id, as k8s.io/apiserver
- * does; in those of the other, it sets no such header. The watches of the custom resource go on; the proxy resumes the
- * other watches nowhere. The client's user may only read these resources.
+ * APIs has resource versions of its own. For one of these APIs, its responses have the header Audit-Id, as those of
+ * k8s.io/apiserver do; for the other API, they do not. The proxy moves the watches of the custom resource. The watches
+ * of the aggregated APIs end with their apiserver. The client's user may only read these resources.
  */
 import { readFileSync } from "node:fs";
 import { type ClientHttp2Stream, connect } from "node:http2";

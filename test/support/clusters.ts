@@ -23,7 +23,7 @@ export type ToldCluster = {
   readonly ports: readonly number[];
   /** The CA that issues their certificates; default: the tests' own CA. */
   readonly ca?: string;
-  /** More members of the cluster and of its `tls`, as YAML in flow style. */
+  /** More keys of the cluster's entry and of its `tls`, as YAML in flow style. */
   readonly more?: string;
   readonly tls?: string;
   /** More members of the listener's `host` entry for this cluster, and of the `tls` of this entry. */

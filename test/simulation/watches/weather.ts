@@ -26,7 +26,7 @@ export type Weather = {
 };
 
 export function weatherOf(random: Random): Weather {
-  // Few runs last long enough for the bookmarks that a watch gets each minute, and for their absence to show.
+  // A watch gets a bookmark each minute. Only a long run shows whether bookmarks come, and it takes long to simulate.
   const isLong = random.chance(0.04);
   return {
     stormMs: isLong ? random.whole(90_000, 240_000) : random.whole(8_000, 40_000),
