@@ -18,6 +18,13 @@ export const socketTableMs = 1000;
  */
 export const hungRetransmits = 4;
 /**
+ * The number of retransmissions in place of `hungRetransmits` while the path to the backend loses packets; they take
+ * 12.6 s. If 20 % of the packets are lost in each direction, five transmissions in a row fail once in 160 times.
+ */
+export const hungLossyRetransmits = 6;
+/** Ms for which the path to a backend counts as lossy after a tunnel's bytes got through only by a retransmission. */
+export const lossyPathMs = 30_000;
+/**
  * A tunnel is also stuck if the socket to its client shows this many retransmissions, which take about 51 s. The number
  * is larger than for backends, because a client's network may fail for a while.
  */
@@ -49,11 +56,15 @@ type WatchedTunnel = {
    * this socket alone.
    */
   excused: number;
+  /** Number of retransmissions that the latest check has found at the socket to the backend. */
+  tries: number;
 };
 
 export class HungTunnels {
   readonly #parts: HungTunnelsParts;
   readonly #watched = new Set<WatchedTunnel>();
+  /** Clock reading until which the path to a backend counts as lossy, by the backend's address (`peerOf`). */
+  readonly #lossyUntil = new Map<string, number>();
   #stop: (() => void) | undefined;
 
   constructor(parts: HungTunnelsParts) {
@@ -81,7 +92,7 @@ export class HungTunnels {
    * backend answers on other connections.
    */
   watch(keys: TunnelKeys, isWell: () => boolean, run: () => void): () => void {
-    const watched = { keys, isWell, run, looks: 0, excused: 0 };
+    const watched = { keys, isWell, run, looks: 0, excused: 0, tries: 0 };
     this.#watched.add(watched);
     this.#wait();
     return () => this.#watched.delete(watched);
@@ -99,14 +110,34 @@ export class HungTunnels {
 
   #look(counts: ReadonlyMap<string, number>): void {
     this.#stop = undefined;
+    const now = this.#parts.clock.now();
+    for (const watched of this.#watched) this.#noteLoss(watched, counts, now);
+    for (const [peer, until] of this.#lossyUntil) if (until <= now) this.#lossyUntil.delete(peer);
     for (const watched of Array.from(this.#watched)) {
-      watched.looks = isStuck(watched, counts) ? watched.looks + 1 : 0;
+      const least = this.#lossyUntil.has(peerOf(watched)) ? hungLossyRetransmits : hungRetransmits;
+      watched.looks = isStuck(watched, counts, least) ? watched.looks + 1 : 0;
       if (watched.looks < hungLooks) continue;
       this.#watched.delete(watched);
       watched.run();
     }
     this.#wait();
   }
+
+  /**
+   * Notes that the path to the tunnel's backend loses packets: bytes that were retransmitted at the latest check have
+   * got through. After a silence of the whole backend, this shows no loss.
+   */
+  #noteLoss(watched: WatchedTunnel, counts: ReadonlyMap<string, number>, now: number): void {
+    const tries = counts.get(watched.keys.up) ?? 0;
+    if (tries < watched.tries && watched.isWell() && watched.excused === 0)
+      this.#lossyUntil.set(peerOf(watched), now + lossyPathMs);
+    watched.tries = tries;
+  }
+}
+
+/** The backend's port and address, of the key of the socket to it. */
+function peerOf({ keys: { up } }: WatchedTunnel): string {
+  return up.slice(up.indexOf("-") + 1);
 }
 
 /**
@@ -117,12 +148,12 @@ const triesAfterHole = 2;
 
 /**
  * True if one of the tunnel's sockets is stuck. For the client, only its own socket is considered, because nothing else
- * shows whether the client still exists.
+ * shows whether the client still exists. `retransmits`: the number that shows a stuck socket to the backend.
  */
-function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
+function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>, retransmits: number): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;
   if (!watched.isWell() || tries < watched.excused) watched.excused = watched.isWell() ? 0 : tries;
   const least = watched.excused === 0 ? 0 : watched.excused + triesAfterHole;
-  return watched.isWell() && tries >= Math.max(hungRetransmits, least);
+  return watched.isWell() && tries >= Math.max(retransmits, least);
 }

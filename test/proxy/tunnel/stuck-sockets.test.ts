@@ -6,7 +6,9 @@ import {
   type HungTunnelsParts,
   hungClientRetransmits,
   hungLooks,
+  hungLossyRetransmits,
   hungRetransmits,
+  lossyPathMs,
   socketTableMs,
 } from "../../../src/proxy/tunnel/stuck-sockets.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
@@ -119,6 +121,29 @@ test("a hole of all is not the tunnel's: it lives until its kernel has tried twi
   counts.set("up", 8);
   await look(hungLooks);
   assert.is(ended, 1);
+});
+
+test("on a path that loses packets, a tunnel gets more tries, until the path has lost none for a while", async () => {
+  const { hung, counts, look } = play();
+  const ended: string[] = [];
+  for (const name of ["1-6443-0a", "2-6443-0a", "3-6443-0b"])
+    hung.watch({ down: `down of ${name}`, up: name }, well, () => ended.push(name));
+  // One retransmission gets through. It was on the path to the first backend.
+  counts.set("1-6443-0a", 1);
+  await look(1);
+  counts.clear();
+  await look(1);
+  for (const name of ["2-6443-0a", "3-6443-0b"]) counts.set(name, hungLossyRetransmits - 1);
+  await look(hungLooks + 3);
+  assert.equal(ended, ["3-6443-0b"]);
+  counts.set("2-6443-0a", hungLossyRetransmits);
+  await look(hungLooks);
+  assert.equal(ended, ["3-6443-0b", "2-6443-0a"]);
+  counts.clear();
+  await look(lossyPathMs / socketTableMs);
+  counts.set("1-6443-0a", hungRetransmits);
+  await look(hungLooks);
+  assert.is(ended.length, 3);
 });
 
 test("what got through forgets the hole of all", async () => {
