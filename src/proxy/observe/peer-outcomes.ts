@@ -14,11 +14,13 @@ export const outcomeLimits = {
   partMs: 10_000,
   parts: 6,
   /**
-   * The comparison is made twice: over the whole window, and over this many of its latest parts. An outage of all
-   * backends leaves failures of every backend in the window, which would hide a faulty backend. Soon after the outage,
-   * the latest parts contain none of them.
+   * Whatever the window contains, a backend is also reported when it has only failed, and another backend has only
+   * succeeded, for `runMs` ms and at least `runOutcomes` requests of each. The window alone would hide a backend for as
+   * long as it contains the backend's earlier successes, or failures that all backends had in common. After a server
+   * restart, backends reconnect at different times; `runMs` is longer than that difference.
    */
-  recentParts: 2,
+  runMs: 4000,
+  runOutcomes: 6,
   /**
    * A backend is reported after `failures` failures, if at least the share `failingShare` of its requests has failed.
    */
@@ -40,7 +42,37 @@ export type Outcomes = { readonly backend: string; readonly failed: number; read
  */
 export type Outlier = Outcomes & { readonly peer: Outcomes };
 
+/** Consecutive requests of one backend with the same outcome. */
+class Run {
+  readonly hasFailed: boolean;
+  /** Clock reading of the first outcome. */
+  readonly beganAt: number;
+  /** Clock readings of the latest outcomes; the latest one comes last. */
+  readonly #times: number[] = [];
+
+  constructor(hasFailed: boolean, now: number) {
+    this.hasFailed = hasFailed;
+    this.beganAt = now;
+  }
+
+  add(now: number): void {
+    this.#times.push(now);
+    if (this.#times.length > outcomeLimits.runOutcomes) this.#times.shift();
+  }
+
+  /** True if the run has lasted for `runMs` since `start`, with at least `runOutcomes` outcomes. */
+  isLongSince(start: number): boolean {
+    const [first = 0] = this.#times;
+    const last = this.#times.at(-1) ?? 0;
+    const { partMs, parts, runMs, runOutcomes } = outcomeLimits;
+    const isInWindow = last - first < partMs * parts;
+    return this.#times.length === runOutcomes && isInWindow && first >= start && last - start >= runMs;
+  }
+}
+
 class Window {
+  /** The latest outcomes that are all the same. */
+  #run = new Run(false, 0);
   readonly #failed = new Uint32Array(outcomeLimits.parts);
   readonly #total = new Uint32Array(outcomeLimits.parts);
   #part = 0;
@@ -50,18 +82,22 @@ class Window {
     const at = this.#part % outcomeLimits.parts;
     this.#total[at] = (this.#total[at] ?? 0) + 1;
     if (hasFailed) this.#failed[at] = (this.#failed[at] ?? 0) + 1;
+    if (hasFailed !== this.#run.hasFailed) this.#run = new Run(hasFailed, now);
+    this.#run.add(now);
   }
 
-  /** Returns the sums over the latest `parts` parts of the window. */
-  sums(
-    now: number,
-    parts: number = outcomeLimits.parts,
-  ): { readonly failed: number; readonly total: number } {
+  /** True if these requests have only failed here, and only succeeded at `peer`, for long enough to compare. */
+  isWorseThan(peer: Window): boolean {
+    const [own, other] = [this.#run, peer.#run];
+    const start = Math.max(own.beganAt, other.beganAt);
+    return own.hasFailed && !other.hasFailed && own.isLongSince(start) && other.isLongSince(start);
+  }
+
+  sums(now: number): { readonly failed: number; readonly total: number } {
     this.#turn(now);
     let failed = 0;
     let total = 0;
-    for (let back = 0; back < parts; back += 1) {
-      const at = (this.#part - back + outcomeLimits.parts) % outcomeLimits.parts;
+    for (let at = 0; at < outcomeLimits.parts; at += 1) {
       failed += this.#failed[at] ?? 0;
       total += this.#total[at] ?? 0;
     }
@@ -101,10 +137,7 @@ export class PeerOutcomes {
     // Makes this subject the most recently used entry, so that it is evicted last.
     this.#subjects.set(subject, windows);
     windowOf(windows, backend).add(true, now);
-    const { parts, recentParts } = outcomeLimits;
-    return (
-      outlierIn(windows, backend, { now, parts }) ?? outlierIn(windows, backend, { now, parts: recentParts })
-    );
+    return outlierIn(windows, backend, now);
   }
 
   /** Counts a success. Successes before the subject's first failure are not counted. */
@@ -131,21 +164,23 @@ function windowOf(windows: Map<string, Window>, backend: string): Window {
   return window;
 }
 
-function outlierIn(
-  windows: ReadonlyMap<string, Window>,
-  backend: string,
-  { now, parts }: { readonly now: number; readonly parts: number },
-): Outlier | undefined {
-  const all = Array.from(
-    windows,
-    ([name, window]): Outcomes => ({ backend: name, ...window.sums(now, parts) }),
-  );
-  const own = all.find((one) => one.backend === backend);
-  if (own === undefined || own.failed < outcomeLimits.failures) return undefined;
-  if (own.failed < outcomeLimits.failingShare * own.total) return undefined;
-  const peers = all.filter((one) => one.backend !== backend && isHealthy(one));
-  const [peer] = peers.toSorted((a, b) => b.total - a.total);
-  return peer === undefined ? undefined : { ...own, peer };
+function outlierIn(windows: ReadonlyMap<string, Window>, backend: string, now: number): Outlier | undefined {
+  const window = windows.get(backend);
+  if (window === undefined) return undefined;
+  const own = { backend, ...window.sums(now) };
+  const isFailing =
+    own.failed >= outcomeLimits.failures && own.failed >= outcomeLimits.failingShare * own.total;
+  const peers = Array.from(windows, ([name, other]) => ({
+    counts: { backend: name, ...other.sums(now) },
+    isBetter: window.isWorseThan(other),
+  }));
+  const [peer] = peers
+    .filter(
+      ({ counts, isBetter }) => isBetter || (isFailing && counts.backend !== backend && isHealthy(counts)),
+    )
+    .map(({ counts }) => counts)
+    .toSorted((a, b) => b.total - a.total);
+  return peer && { ...own, peer };
 }
 
 function isHealthy({ failed, total }: Outcomes): boolean {

@@ -194,8 +194,8 @@ export const ends: readonly Defect[] = [
     "a backend is named for a server that no backend reaches",
     {
       file: "proxy/observe/peer-outcomes.ts",
-      find: "one.backend !== backend && isHealthy(one)",
-      replace: "one.backend !== backend",
+      find: "counts.backend !== backend && isHealthy(counts)",
+      replace: "counts.backend !== backend",
     },
     ["flows/grey-backend", "a server that no backend reaches names none"],
   ),

@@ -63,6 +63,47 @@ test("what failed more than a minute ago does not count, and then nothing is cou
   assert.ok(outcomes.isEmpty);
 });
 
+test("a backend that begins to fail is named after seconds, although it succeeded, and all failed, just before", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  // The server restarts: the requests of both backends fail, then they succeed for ten seconds.
+  for (let count = 0; count < 20; count += 1)
+    for (const backend of ["a", "b"]) failures.failed(read, backend, "refused");
+  for (let count = 0; count < 40; count += 1) {
+    for (const backend of ["a", "b"]) failures.answered(backend, read, 1, ok);
+    clock.advance(250);
+  }
+  const beganAt = clock.now();
+  while (entries.length === 0 && clock.now() < beganAt + 60_000) {
+    failures.failed(read, "a", "refused");
+    failures.answered("b", read, 1, ok);
+    clock.advance(250);
+  }
+  assert.is(clock.now() - beganAt, outcomeLimits.runMs + 250 + 250);
+  assert.equal(failures.unreachableFrom("a"), ["g.example.com"]);
+});
+
+test("a server that fails half of all requests, or for a moment at one backend only, names no backend", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  for (let count = 0; count < 400; count += 1) {
+    // Each backend's requests reach a good and a bad server in turn.
+    for (const [at, backend] of ["a", "b"].entries())
+      if (Math.floor(count / 2) % 2 === at) failures.failed(read, backend, "refused");
+      else failures.answered(backend, read, 1, ok);
+    clock.advance(100);
+  }
+  assert.equal(entries, []);
+  // Both reconnect, a later than b.
+  for (let ms = 0; ms < outcomeLimits.runMs; ms += 100) {
+    if (ms < 1000) failures.failed(read, "b", "refused");
+    else failures.answered("b", read, 1, ok);
+    failures.failed(read, "a", "refused");
+    clock.advance(100);
+  }
+  assert.equal(entries, []);
+});
+
 test("a lasting failure is reported every ten seconds, and ends with several successes", () => {
   const { failures, clock, entries } = started();
   const read = readOf("g.example.com");
