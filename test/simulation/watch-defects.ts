@@ -14,6 +14,8 @@ export type WatchDefect = {
    * list of validators means the full watch scene, in which one of them must report the fault first.
    */
   readonly scene: "merge" | "quiet" | "custom" | "forks" | readonly Validator[];
+  /** In the full watch scene, the seed that is tried first. Set for a fault that few seeds show; default: 1. */
+  readonly firstSeed?: number;
 };
 
 const progress = "watch/session/session-progress.ts";
@@ -247,11 +249,14 @@ const ofEndings: readonly WatchDefect[] = [
     find: "if (ending.isResumable && (ending.isDraining || !ending.isRepeated)) return resume;",
     replace: "",
   }),
-  defect("an end without events is not held back", ["ends"], {
-    file: ending,
-    find: "return liveEvents > 0 ? 0 : Math.max(0, watchLimits.shortWatchMs - liveMs);",
-    replace: "return 0 * liveEvents * liveMs;",
-  }),
+  {
+    ...defect("an end without events is not held back", ["ends"], {
+      file: ending,
+      find: "return liveEvents > 0 ? 0 : Math.max(0, watchLimits.shortWatchMs - liveMs);",
+      replace: "return 0 * liveEvents * liveMs;",
+    }),
+    firstSeed: 2400,
+  },
   defect("a watch outlives its client's deadline", ["deadline", "ends", "identity"], {
     file: ending,
     find: "leftMs !== undefined && leftMs <= watchLimits.watchDueMs",

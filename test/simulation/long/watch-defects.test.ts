@@ -18,12 +18,12 @@ const mostSeeds = 6_000;
 
 type Caught = { readonly seed: number; readonly by: string; readonly what: string };
 
-async function caughtBy({ scene, mutations }: WatchDefect): Promise<Caught | undefined> {
+async function caughtBy({ scene, mutations, firstSeed }: WatchDefect): Promise<Caught | undefined> {
   if (scene === "merge") return caughtByMerge(mutations);
   if (scene === "forks") return caughtByForks(mutations);
   return scene === "quiet" || scene === "custom"
     ? caughtWhenQuiet(mutations, scene === "custom")
-    : caughtByScene(mutations);
+    : caughtByScene(mutations, firstSeed);
 }
 
 async function caughtByForks(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
@@ -56,9 +56,14 @@ async function caughtByMerge(mutations: WatchDefect["mutations"]): Promise<Caugh
   return undefined;
 }
 
-async function caughtByScene(mutations: WatchDefect["mutations"]): Promise<Caught | undefined> {
+/** Tries all seeds up to `mostSeeds`: first those from `firstSeed`, then those before it. */
+async function caughtByScene(
+  mutations: WatchDefect["mutations"],
+  firstSeed = 1,
+): Promise<Caught | undefined> {
   const scene = await loadMutated<{ readonly play: typeof play }>("watches/scene.ts", mutations);
-  for (let seed = 1; seed <= mostSeeds; seed += 1) {
+  for (let count = 0; count < mostSeeds; count += 1) {
+    const seed = ((firstSeed - 1 + count) % mostSeeds) + 1;
     const [problem] = scene.play(seed).problems;
     if (problem !== undefined) return { seed, by: problem.validator, what: problem.what };
   }
