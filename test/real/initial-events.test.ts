@@ -62,6 +62,8 @@ for (const [title, flags] of [
     const cluster = await startCluster({ apiservers: 2, flags });
     const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
     const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+    // Otherwise all clients may be at the apiserver that is ready first.
+    await proxy.settled(2);
     const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
     const own = Array.from({ length: clients }, () => new Client(server));
     // The kill must not affect the writer, so it is connected to the other apiserver.
@@ -85,8 +87,9 @@ for (const [title, flags] of [
     const wrong = open.filter(({ names }) => names.toSorted().join() !== truth.join());
     const metrics = await (await fetch(`${proxy.metricsUrl}/metrics`)).text();
     const moved = /^watchkeeper_watch_moves_total\{.*reason="lost".*\} (\d+)/m.exec(metrics)?.[1] ?? "0";
+    const ends = metrics.match(/^watchkeeper_watch_ends_total\{.*\} [1-9]\d*$/gm) ?? [];
     figure(
-      `${title}: ${truth.length} objects, ${watches.length} watches, ${moved} moved, ${open.length} open, ${wrong.length} wrong`,
+      `${title}: ${truth.length} objects, ${watches.length} watches, ${moved} moved, ${open.length} open, ${wrong.length} wrong; ${ends.join()}`,
     );
     for (const client of own) client.close();
     await proxy.stop();
@@ -106,6 +109,8 @@ real(
     const cluster = await startCluster({ apiservers: 2 });
     const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
     const proxy = await Proxy.start({ folder: cluster.folder, pki: cluster.pki, backends });
+    // Otherwise all clients may be at the apiserver that is ready first.
+    await proxy.settled(2);
     const server = { url: proxy.url, caFile: cluster.caFile, token: cluster.token };
     const direct = { ...server, url: cluster.apiserver(1).url };
     const make = async (): Promise<void> => {
