@@ -192,6 +192,23 @@ test("a lasting failure is reported every ten seconds, and ends with several suc
   assert.is(entries.at(-1)?.kind, "backend.api_reachable");
 });
 
+test("what the apiserver itself refuses neither is a success of its peer, nor shows that it reaches the API again", () => {
+  const read = readOf("g.example.com");
+  for (const status of ["401", "403", "429"]) {
+    const { failures, entries } = started();
+    const refused = [new Field(":status", status)];
+    for (let count = 0; count < 2 * outcomeLimits.failures; count += 1) {
+      failures.failed(read, "a", "refused");
+      failures.answered("b", read, 1, refused);
+    }
+    assert.equal(entries, [], status);
+    grow(failures, "g.example.com");
+    assert.equal(failures.unreachableFrom("a"), ["g.example.com"]);
+    for (let count = 0; count < apiFailureLimits.trials; count += 1) failures.answered("a", read, 1, refused);
+    assert.equal(failures.unreachableFrom("a"), ["g.example.com"], status);
+  }
+});
+
 test("a built-in group, a 503 and a watch are no success", () => {
   const { failures, entries } = started();
   const read = readOf("g.example.com");
