@@ -14,8 +14,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { type Command, command, endCommands } from "../support/command.ts";
 import { figure } from "../support/figure.ts";
+import { freePorts } from "../support/free-port.ts";
 import { testPki } from "../support/pki.ts";
-import { freePorts } from "../support/replica-pair.ts";
 
 const test = suite("processes/replicas");
 

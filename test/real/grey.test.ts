@@ -231,8 +231,6 @@ real("while all is well, and while the server restarts for both, no apiserver is
   assert.equal(incidents, []);
   reads.stop();
   writes.stop();
-  // Milliseconds for which the proxy compares the apiservers' failures. After them, the failures of the restart, which
-  // both apiservers had, no longer count.
 });
 
 /**

@@ -11,17 +11,25 @@ const ports = 12_000;
 
 /**
  * Returns a port of 127.0.0.1 that no process listens at. It is random, because several test files run at the same
- * time.
+ * time. Throws the error of a listen that fails for another reason.
  */
 export async function freePort(): Promise<number> {
   const port = firstPort + Math.floor(Math.random() * ports);
   const server = createServer().listen(port, "127.0.0.1");
   try {
     await once(server, "listening");
-  } catch {
-    return freePort(); // Another process listens at it.
+  } catch (reason) {
+    if (reason instanceof Error && "code" in reason && reason.code === "EADDRINUSE") return freePort();
+    throw reason;
   }
   server.close();
   await once(server, "close");
   return port;
+}
+
+/** Returns `count` different ports. */
+export async function freePorts(count: number): Promise<readonly number[]> {
+  const found = new Set<number>();
+  while (found.size < count) found.add(await freePort());
+  return [...found];
 }

@@ -1,12 +1,11 @@
 /** Two whole proxies in this process, configured as replicas of each other. */
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../src/base/failure.ts";
 import { parseConfig } from "../../src/config/config.ts";
 import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { freePorts } from "./free-port.ts";
 import { startProxy, type TestProxy } from "./proxy.ts";
 
 export type ReplicaPair = {
@@ -32,18 +31,6 @@ export async function startPair(): Promise<ReplicaPair> {
       await Promise.all([here.stop(), there.stop()]);
     },
   };
-}
-
-/** Returns TCP ports that are free at this moment. Another process may take them later. */
-export async function freePorts(count: number): Promise<readonly number[]> {
-  const servers = Array.from({ length: count }, () => createServer().listen(0, "127.0.0.1"));
-  await Promise.all(servers.map((server) => once(server, "listening")));
-  const ports = servers.map((server) => {
-    const bound = server.address();
-    return typeof bound === "object" && bound !== null ? bound.port : 0;
-  });
-  await Promise.all(servers.map((server) => once(server.close(), "close")));
-  return ports;
 }
 
 function replicasIn(addresses: readonly string[]): string {

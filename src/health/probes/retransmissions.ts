@@ -16,7 +16,8 @@ const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 /**
  * Returns how many times the kernel has retransmitted the oldest data of each socket, by the socket's key. For an idle
  * connection, the number is that of the unanswered keepalive probes plus one. The kernel sends one probe a second, so
- * three unanswered probes show as long a silence as four retransmissions (3 s).
+ * three unanswered probes show as long a silence as four retransmissions (3 s). A single unanswered probe shows nothing,
+ * because its answer may be on its way, and the number is 0.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
@@ -32,13 +33,15 @@ export function keyOf({ localPort = 0, remotePort = 0, remoteAddress = "" }: End
 
 /**
  * Parses lines "sl local remote state tx:rx timer:when retransmits uid probes …". All numbers are hexadecimal, except
- * uid and probes.
+ * uid and probes. Reads the states ESTABLISHED, and FIN_WAIT1, CLOSE_WAIT, LAST_ACK and CLOSING: in these, one side has
+ * closed the connection, but there may be unacknowledged data.
  */
 export function retransmissionsIn(text: string): [string, number][] {
-  const line = /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 01 \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
+  const line =
+    /^ *\d+: [\dA-F]+:([\dA-F]{4}) ([\dA-F]+):([\dA-F]{4}) 0[1489B] \S+ \S+ ([\dA-F]{8}) +\d+ +(\d+) /gm;
   return [...text.matchAll(line)].flatMap((match): [string, number][] => {
     const [, local = "", address = "", remote = "", count = "", probes = "0"] = match;
-    const inVain = probes === "0" ? 0 : Number(probes) + 1;
+    const inVain = Number(probes) < 2 ? 0 : Number(probes) + 1;
     const retransmits = Math.max(Number.parseInt(count, 16), inVain);
     if (retransmits === 0) return [];
     const [localPort, remotePort] = [Number.parseInt(local, 16), Number.parseInt(remote, 16)];

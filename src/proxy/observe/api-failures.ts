@@ -86,13 +86,14 @@ export class ApiFailures {
 
   /**
    * Counts a success: the request reached the API, or a write passed its webhooks. A 503 or 504 is not counted here,
-   * because it may be a failure. `failed` counts it when the response's body shows that.
+   * because it may be a failure. `failed` counts it when the response's body shows that. 401, 403 and 429 show nothing:
+   * the apiserver sends them itself, before it calls the API's server.
    */
   answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
     if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
     this.#forgetOld(this.#clock.now());
     const status = Number(head[0]?.value);
-    if (status !== 503 && status !== 504 && !isBuiltIn(info.group)) this.#reached(backend, info.group);
+    if (!showNothing.includes(status) && !isBuiltIn(info.group)) this.#reached(backend, info.group);
     if (status < 300 && isWrite(info)) this.#called(backend, writeKey(info));
   }
 
@@ -244,6 +245,9 @@ export class ApiFailures {
 }
 
 const none: readonly string[] = [];
+
+/** The statuses that do not show that a request has reached the API. */
+const showNothing: readonly number[] = [401, 403, 429, 503, 504];
 
 function isWrite({ isResource, kind, verb }: RequestInfo): boolean {
   return isResource && kind === "plain" && verb !== "get" && verb !== "list";

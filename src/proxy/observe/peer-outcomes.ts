@@ -15,12 +15,13 @@ export const outcomeLimits = {
   parts: 6,
   /**
    * Whatever the window contains, a backend is also reported when it has only failed, and another backend has only
-   * succeeded, for `runMs` ms and at least `runOutcomes` requests of each. The window alone would hide a backend for as
-   * long as it contains the backend's earlier successes, or failures that all backends had in common. After a server
-   * restart, backends reconnect at different times; `runMs` is longer than that difference.
+   * succeeded, for `runOutcomes` requests of each. Only requests that end at least `runStepMs` ms after the previous
+   * one count, so both have been tested again and again for 4 s. The window alone would hide a backend for as long as it
+   * contains the backend's earlier successes, or failures that all backends had in common. After a server restart,
+   * backends reconnect at different times; 4 s are longer than that difference.
    */
-  runMs: 4000,
   runOutcomes: 6,
+  runStepMs: 800,
   /**
    * A backend is reported after `failures` failures, if at least the share `failingShare` of its requests has failed.
    */
@@ -47,7 +48,7 @@ class Run {
   readonly hasFailed: boolean;
   /** Clock reading of the first outcome. */
   readonly beganAt: number;
-  /** Clock readings of the latest outcomes; the latest one comes last. */
+  /** Clock readings of the latest outcomes that count (`runStepMs`); the latest one comes last. */
   readonly #times: number[] = [];
 
   constructor(hasFailed: boolean, now: number) {
@@ -56,17 +57,17 @@ class Run {
   }
 
   add(now: number): void {
+    const { runOutcomes, runStepMs } = outcomeLimits;
+    if (now - (this.#times.at(-1) ?? Number.NEGATIVE_INFINITY) < runStepMs) return;
     this.#times.push(now);
-    if (this.#times.length > outcomeLimits.runOutcomes) this.#times.shift();
+    if (this.#times.length > runOutcomes) this.#times.shift();
   }
 
-  /** True if the run has lasted for `runMs` since `start`, with at least `runOutcomes` outcomes. */
-  isLongSince(start: number): boolean {
+  /** True if `runOutcomes` outcomes since `start` count, all of which are in the window. */
+  isLongSince(start: number, now: number): boolean {
+    const { partMs, parts, runOutcomes } = outcomeLimits;
     const [first = 0] = this.#times;
-    const last = this.#times.at(-1) ?? 0;
-    const { partMs, parts, runMs, runOutcomes } = outcomeLimits;
-    const isInWindow = last - first < partMs * parts;
-    return this.#times.length === runOutcomes && isInWindow && first >= start && last - start >= runMs;
+    return this.#times.length === runOutcomes && first >= start && now - first < partMs * parts;
   }
 }
 
@@ -87,10 +88,10 @@ class Window {
   }
 
   /** True if these requests have only failed here, and only succeeded at `peer`, for long enough to compare. */
-  isWorseThan(peer: Window): boolean {
+  isWorseThan(peer: Window, now: number): boolean {
     const [own, other] = [this.#run, peer.#run];
     const start = Math.max(own.beganAt, other.beganAt);
-    return own.hasFailed && !other.hasFailed && own.isLongSince(start) && other.isLongSince(start);
+    return own.hasFailed && !other.hasFailed && [own, other].every((run) => run.isLongSince(start, now));
   }
 
   sums(now: number): { readonly failed: number; readonly total: number } {
@@ -172,7 +173,7 @@ function outlierIn(windows: ReadonlyMap<string, Window>, backend: string, now: n
     own.failed >= outcomeLimits.failures && own.failed >= outcomeLimits.failingShare * own.total;
   const peers = Array.from(windows, ([name, other]) => ({
     counts: { backend: name, ...other.sums(now) },
-    isBetter: window.isWorseThan(other),
+    isBetter: window.isWorseThan(other, now),
   }));
   const [peer] = peers
     .filter(

@@ -9,8 +9,17 @@ const heapReserveBytes = 16 * 2 ** 20;
 /** perf_hooks' constant for a full collection (NODE_PERFORMANCE_GC_MAJOR). */
 const fullCollection = 4;
 
-/** Size of a V8 semi-space, set by bin/watchkeeper.js; default: V8's. The young generation has three semi-spaces. */
-const semiSpaceMiB = Number(/semi-space-size=(\d+)/.exec(process.execArgv.join(" "))?.[1] ?? 64);
+/**
+ * Size of a V8 semi-space, set by bin/watchkeeper.js or by the user; default: V8's. V8 reads NODE_OPTIONS first, and of
+ * several values the last one holds. The young generation has three semi-spaces.
+ */
+const semiSpaceMiB = Number(
+  [process.env["NODE_OPTIONS"] ?? "", ...process.execArgv]
+    .join(" ")
+    .matchAll(/max[-_]semi[-_]space[-_]size=(\d+)/g)
+    .toArray()
+    .at(-1)?.[1] ?? 64,
+);
 
 /** Returns the maximum size of the old generation, which contains the live objects. V8 aborts when it is full. */
 function roomBytes(): number {

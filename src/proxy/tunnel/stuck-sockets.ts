@@ -19,7 +19,8 @@ export const socketTableMs = 1000;
 export const hungRetransmits = 4;
 /**
  * The number of retransmissions in place of `hungRetransmits` while the path to the backend loses packets; they take
- * 12.6 s. If 20 % of the packets are lost in each direction, five transmissions in a row fail once in 160 times.
+ * 12.6 s. If 20 % of the packets are lost in each direction, five transmissions in a row fail once in 165 times, and
+ * seven once in 1,280 times.
  */
 export const hungLossyRetransmits = 6;
 /** Ms for which the path to a backend counts as lossy after a tunnel's bytes got through only by a retransmission. */

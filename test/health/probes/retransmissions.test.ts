@@ -19,16 +19,26 @@ const table = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->whe
 const table6 =
   "   3: 0000000000000000FFFF00000100007F:1F93 0000000000000000FFFF00000B00000A:192B 01 00000040:00000000 01:00000123 0000000A     0        0 1 2 0 20 4 30 10 -1\n";
 
-test("of established sockets those that retransmit are reported, and how often", () => {
+test("of connected sockets those that retransmit are reported, and how often", () => {
   assert.equal(retransmissionsIn(table), [["8080-6443-0a00000b", 4]]);
   assert.equal(retransmissionsIn(table6), [["8083-6443-0a00000b", 10]]);
   assert.equal(retransmissionsIn("nonsense\n"), []);
 });
 
+test("a socket that one side has closed counts too, because its last bytes and its FIN are retransmitted", () => {
+  const [, first = ""] = table.split("\n");
+  const counted = ["04", "08", "09", "0B"].filter(
+    (state) => retransmissionsIn(first.replace(" 01 ", ` ${state} `)).length === 1,
+  );
+  assert.equal(counted, ["04", "08", "09", "0B"]);
+});
+
 test("a quiet socket whose keepalive is not answered counts as well, from its third probe on as one that sent four times", () => {
   const quiet = (probes: number): string =>
     `   1: 0100007F:1F91 0B00000A:192B 01 00000000:00000000 02:00000123 00000000     0 ${String(probes).padStart(8)} 1 2 0 20 4 30 10 -1\n`;
-  assert.equal(retransmissionsIn(quiet(0)), []);
+  // The answer to the first probe may be on its way. If the round trip takes 50 ms, one of a hundred quiet tunnels is in
+  // this state at any time.
+  for (const probes of [0, 1]) assert.equal(retransmissionsIn(quiet(probes)), []);
   assert.equal(retransmissionsIn(quiet(3)), [["8081-6443-0a00000b", hungRetransmits]]);
 });
 

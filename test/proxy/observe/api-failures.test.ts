@@ -10,6 +10,8 @@ import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/observe/api-failures");
 
+/** The shortest time in ms after which a backend is named that has only failed. */
+const runMs = (outcomeLimits.runOutcomes - 1) * outcomeLimits.runStepMs;
 const ok = [new Field(":status", "200")];
 const readOf = (group: string): RequestInfo => classify("GET", `/apis/${group}/v1/things`);
 
@@ -79,7 +81,9 @@ test("a backend that begins to fail is named after seconds, although it succeede
     failures.answered("b", read, 1, ok);
     clock.advance(250);
   }
-  assert.is(clock.now() - beganAt, outcomeLimits.runMs + 250 + 250);
+  // Of one request in 250 ms, every fourth counts, because only it ends `runStepMs` ms after the previous one.
+  const isNamedAfterMs = clock.now() - beganAt;
+  assert.ok(isNamedAfterMs > runMs && isNamedAfterMs <= runMs + 2000, `${isNamedAfterMs} ms`);
   assert.equal(failures.unreachableFrom("a"), ["g.example.com"]);
 });
 
@@ -95,11 +99,77 @@ test("a server that fails half of all requests, or for a moment at one backend o
   }
   assert.equal(entries, []);
   // Both reconnect, a later than b.
-  for (let ms = 0; ms < outcomeLimits.runMs; ms += 100) {
+  for (let ms = 0; ms < runMs; ms += 100) {
     if (ms < 1000) failures.failed(read, "b", "refused");
     else failures.answered("b", read, 1, ok);
     failures.failed(read, "a", "refused");
     clock.advance(100);
+  }
+  assert.equal(entries, []);
+});
+
+test("a backend that was not tested while its peer was, or whose peer was not, is not named", () => {
+  const read = readOf("g.example.com");
+  const burst = outcomeLimits.runOutcomes;
+  for (const isIdle of [true, false]) {
+    const { failures, clock, entries } = started();
+    // Both backends reach the server for 40 s. Then the server is down for ten seconds.
+    failures.failed(read, "a", "refused");
+    for (let second = 0; second < 40; second += 1) {
+      for (const backend of ["a", "b"]) failures.answered(backend, read, 1, ok);
+      clock.advance(1000);
+    }
+    // In the first case, b gets no requests meanwhile. In the second case, a gets none after the server is back.
+    for (let second = 0; second < 10; second += 1) {
+      failures.failed(read, "a", "refused");
+      if (!isIdle) failures.failed(read, "b", "refused");
+      clock.advance(1000);
+    }
+    if (!isIdle)
+      for (let second = 0; second < 10; second += 1) {
+        failures.answered("b", read, 1, ok);
+        clock.advance(1000);
+      }
+    // A burst of requests when the server is back; a still uses its broken connection.
+    for (let count = 0; count < burst; count += 1) failures.answered("b", read, 1, ok);
+    for (let count = 0; count < burst; count += 1) failures.failed(read, "a", "refused");
+    assert.equal(entries, [], isIdle ? "b was idle" : "a was idle");
+  }
+});
+
+test("a stall of this process, after which many results arrive at once, names no backend", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  failures.failed(read, "a", "refused");
+  for (let second = 0; second < 50; second += 1) {
+    for (const backend of ["a", "b"]) failures.answered(backend, read, 1, ok);
+    clock.advance(1000);
+  }
+  failures.failed(read, "a", "refused");
+  clock.advance(2 * runMs);
+  for (let count = 0; count < outcomeLimits.runOutcomes; count += 1) {
+    failures.answered("b", read, 1, ok);
+    failures.failed(read, "a", "refused");
+  }
+  assert.equal(entries, []);
+});
+
+test("successes of another backend that are more than a minute old name no backend", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  failures.failed(read, "a", "refused");
+  for (let count = 0; count < 2 * outcomeLimits.runOutcomes; count += 1) {
+    failures.answered("b", read, 1, ok);
+    clock.advance(1000);
+  }
+  // From now on, no backend reaches the server, and only a gets requests, at first a few.
+  for (let count = 0; count < 3; count += 1) {
+    failures.failed(read, "a", "refused");
+    clock.advance(25_000);
+  }
+  for (let count = 0; count < 60; count += 1) {
+    failures.failed(read, "a", "refused");
+    clock.advance(1000);
   }
   assert.equal(entries, []);
 });
@@ -120,6 +190,23 @@ test("a lasting failure is reported every ten seconds, and ends with several suc
   assert.is(entries.length, 3);
   failures.answered("a", read, 1, ok);
   assert.is(entries.at(-1)?.kind, "backend.api_reachable");
+});
+
+test("what the apiserver itself refuses neither is a success of its peer, nor shows that it reaches the API again", () => {
+  const read = readOf("g.example.com");
+  for (const status of ["401", "403", "429"]) {
+    const { failures, entries } = started();
+    const refused = [new Field(":status", status)];
+    for (let count = 0; count < 2 * outcomeLimits.failures; count += 1) {
+      failures.failed(read, "a", "refused");
+      failures.answered("b", read, 1, refused);
+    }
+    assert.equal(entries, [], status);
+    grow(failures, "g.example.com");
+    assert.equal(failures.unreachableFrom("a"), ["g.example.com"]);
+    for (let count = 0; count < apiFailureLimits.trials; count += 1) failures.answered("a", read, 1, refused);
+    assert.equal(failures.unreachableFrom("a"), ["g.example.com"], status);
+  }
 });
 
 test("a built-in group, a 503 and a watch are no success", () => {

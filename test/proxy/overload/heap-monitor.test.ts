@@ -35,13 +35,52 @@ test("what is no longer used goes, and its pages with it", () => {
   assert.ok(after - before < (height - before) / 4, `${before} MiB, ${height} at its height, ${after} after`);
 });
 
+const monitor = JSON.stringify(new URL("../../../src/proxy/overload/heap-monitor.ts", import.meta.url).href);
+
+/** A program that prints the share of the old generation that is live. */
+const measured = `
+  import { monitorHeap } from ${monitor};
+  monitorHeap(({ share }) => {
+    process.stdout.write(String(share));
+    process.exit(0);
+  });
+  gc();
+  setTimeout(() => {}, 10_000);
+`;
+
+function shareWith(args: readonly string[], options = ""): number {
+  const words = [
+    "--expose-gc",
+    "--max-old-space-size=96",
+    ...args,
+    "--input-type=module",
+    "--eval",
+    measured,
+  ];
+  const env = { ...process.env, NODE_OPTIONS: options };
+  return Number(spawnSync(process.execPath, words, { env, encoding: "utf8" }).stdout);
+}
+
+test("the share is that of the old generation, wherever and however the size of the semi-spaces is set", () => {
+  const shares = [
+    shareWith([]),
+    shareWith(["--max-semi-space-size=8"]),
+    shareWith(["--max_semi_space_size=8"]),
+    shareWith(["--max-semi-space-size=8", "--min-semi-space-size=1"]),
+    shareWith([], "--max-semi-space-size=8"),
+    shareWith(["--max-semi-space-size=8"], "--max-semi-space-size=32"),
+  ];
+  const [usual = 0] = shares;
+  assert.ok(usual > 0 && shares.every((share) => Math.abs(share - usual) < 0.02), shares.join(" "));
+});
+
 /**
  * A program that fills 85 % of an old generation of 96 MiB with live objects, and collects it twelve times without
  * allocating in between.
  */
 const crowded = `
   import { getHeapStatistics, setFlagsFromString } from "node:v8";
-  import { monitorHeap } from ${JSON.stringify(new URL("../../../src/proxy/overload/heap-monitor.ts", import.meta.url).href)};
+  import { monitorHeap } from ${monitor};
   monitorHeap(() => {});
   for (const flag of process.argv.slice(1)) setFlagsFromString(flag);
   const live = [];

@@ -146,6 +146,28 @@ test("on a path that loses packets, a tunnel gets more tries, until the path has
   assert.is(ended.length, 3);
 });
 
+test("bytes that get through while the whole backend is silent show no loss", async () => {
+  const { hung, counts, look } = play();
+  let isWell = true;
+  let ended = 0;
+  hung.watch(
+    { down: "down", up: "up" },
+    () => isWell,
+    () => {
+      ended += 1;
+    },
+  );
+  counts.set("up", 1);
+  await look(1);
+  isWell = false;
+  counts.clear();
+  await look(1);
+  isWell = true;
+  counts.set("up", hungRetransmits);
+  await look(hungLooks);
+  assert.is(ended, 1);
+});
+
 test("what got through forgets the hole of all", async () => {
   const { hung, counts, look } = play();
   let isWell = false;
