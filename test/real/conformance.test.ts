@@ -14,7 +14,7 @@ const test = suite("real/conformance");
 const real = testWith(test, [...clusterNeeds, ...conformanceNeeds]);
 
 real("Kubernetes' own specs pass while one apiserver after the other fails", async () => {
-  const plan = { only: shortForm, processes: 4, timeoutMinutes: 8, faultEveryMs: 20_000 };
+  const plan = { only: shortForm, processes: 4, timeoutMinutes: 6, faultEveryMs: 20_000 };
   const played = await play("through with faults", plan);
   for (const line of table([played]).split("\n")) figure(line);
   figure(played.faults.join(", "));

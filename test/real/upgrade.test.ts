@@ -16,10 +16,10 @@ const title = "a rolling upgrade from 1.35 to 1.36 breaks nothing that clients s
 if (older !== undefined) test.skip(title);
 else
   real(title, async () => {
-    const { figures, wrong, renewals, longestRenewalMs, differing } = await upgrade("1.35", "1.36");
+    const { figures, wrong, posts, renewals, longestRenewalMs, differing } = await upgrade("1.35", "1.36");
     for (const line of figures) figure(line);
     figure(
-      `${renewals} renewals of leases, the longest pause ${longestRenewalMs} ms; ${differing} reads of APIs that one version lacks`,
+      `${posts} POSTs; ${renewals} renewals of leases, the longest pause ${longestRenewalMs} ms; ${differing} reads of APIs that one version lacks`,
     );
     assert.equal(wrong, []);
   });

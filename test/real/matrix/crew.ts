@@ -8,6 +8,7 @@ import { Asking } from "../load/asking.ts";
 import { Client, spread } from "../load/client.ts";
 import { Listing } from "../load/listing.ts";
 import { Logs } from "../load/logs.ts";
+import { posting } from "../load/posts.ts";
 import { bigCount, places, type Stage } from "../load/stage.ts";
 import { Tunnel, type TunnelKind } from "../load/tunnel.ts";
 import { Watching } from "../load/watching.ts";
@@ -61,12 +62,7 @@ export class Crew {
       tag: undefined,
       question: { path: `${places.watched}/thing-${number % 10}` },
     }));
-    // The apiserver generates the name, so a POST that is sent twice creates two objects.
-    this.posts = new Asking(only(bound.post), 1_000 / pace.posts, (number) => {
-      const tag = `${mark}-${number}.`;
-      const body = { metadata: { generateName: "posted-" }, data: { tag } };
-      return { tag, question: { method: "POST", path: places.posted, body } };
-    });
+    this.posts = new Asking(only(bound.post), 1_000 / pace.posts, posting(mark));
     this.#stopWriting = stage.write(pace.writes);
   }
 

@@ -1,14 +1,12 @@
 /** One run of one row: all clients are working, the fault begins at a random moment, and the result is collected. */
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Random } from "../../support/random.ts";
-import { isFailure } from "../load/asking.ts";
 import { Client, type Heard } from "../load/client.ts";
 import type { ListEnd } from "../load/listing.ts";
+import { type CountedPosts, countPosts } from "../load/posts.ts";
 import { places, type Stage } from "../load/stage.ts";
 import { Tunnel } from "../load/tunnel.ts";
 import { compare, type Difference, type WatchEnd } from "../load/watching.ts";
-import { order } from "../rig/ask.ts";
-import { stored } from "../rig/etcd.ts";
 import { saidSince, verdict } from "../rig/said.ts";
 import { Crew } from "./crew.ts";
 import type { Row } from "./rows.ts";
@@ -38,14 +36,7 @@ export type Result = {
   /** When the last new client was sent to the victim; 0 if none was. */
   readonly lastOnVictim: number;
   readonly lists: readonly { readonly end: ListEnd; readonly isOnVictim: boolean }[];
-  readonly posts: {
-    readonly sent: number;
-    readonly failed: readonly Heard[];
-    /** Number of POSTs that were sent once and created more than one object. */
-    readonly doubled: number;
-    /** Number of POSTs that were answered with 201 and created no object. */
-    readonly lost: number;
-  };
+  readonly posts: CountedPosts;
   readonly watches: readonly { readonly ends: readonly WatchEnd[]; readonly difference: Difference }[];
   readonly tunnels: readonly Fate[];
   /** True if an exec that was opened in the middle of the fault works. */
@@ -79,7 +70,7 @@ export async function play(stage: Stage, row: Row, mark: string, random: Random)
     gets: [...crew.gets.heard.map(({ heard }) => heard), ...newcomers.heard],
     lastOnVictim: Math.max(0, newcomers.lastOnVictim - hurtAt),
     lists,
-    posts: await countPosts(stage, crew),
+    posts: await countPosts(stage, crew.posts.heard),
     watches: crew.watches.map(({ work }) => ({
       ends: work.ends,
       difference: compare(work.events, crew.direct.events),
@@ -188,20 +179,4 @@ async function ask(crew: Crew, stage: Stage, hurtAt: number, mark: string): Prom
     return { kind: "logs", isOnVictim, endedMs: endedMs(work.endedAt), answers };
   });
   return Promise.all([...tunnels, ...logs]);
-}
-
-/**
- * Counts the objects that the POSTs created, and removes them. It reads etcd, because an apiserver's cache may be
- * behind.
- */
-async function countPosts(stage: Stage, { posts }: Crew): Promise<Result["posts"]> {
-  const kept = [...(await stored(stage.cluster.etcdUrl, "/registry/configmaps/posted/")).values()];
-  const copies = (tag: string): number => kept.filter((value) => value.includes(tag)).length;
-  await order(stage.cluster.admin, { method: "DELETE", path: places.posted });
-  return {
-    sent: posts.heard.length,
-    failed: posts.heard.map(({ heard }) => heard).filter((heard) => isFailure(heard)),
-    doubled: posts.heard.filter(({ tag }) => copies(tag) > 1).length,
-    lost: posts.heard.filter(({ tag, heard }) => heard.status === 201 && copies(tag) === 0).length,
-  };
 }

@@ -34,13 +34,16 @@ const missing = needs.map(lacking).filter((what) => what !== undefined);
 if (missing.length > 0) throw new Error(`Cannot run: needs ${missing.join("; ")}`);
 
 const names = values.only.split(",").filter((name) => name !== "");
+const skipped: string[] = [];
 /** The selected operators whose programs exist or can be built. */
 const ready = operators
   .filter(({ name }) => names.length === 0 || names.includes(name))
   .filter(({ name, made }) => {
     const lacked = made.prepare();
-    if (lacked !== undefined) console.log(`skip: ${name} needs ${lacked}`);
-    return lacked === undefined;
+    if (lacked === undefined) return true;
+    console.log(`skip: ${name} needs ${lacked}`);
+    skipped.push(`operator ${name} did not run: it needs ${lacked}`);
+    return false;
   });
 const plan = {
   minutes: Number(values.minutes),
@@ -65,6 +68,9 @@ for (const kind of chosen) {
   if (values.json !== undefined) writeFileSync(values.json, JSON.stringify(played, undefined, 1));
 }
 console.log(`\n${table(played)}`);
-const missed = played.flatMap((one) => [...one.wrong, ...(one.kind === "watchkeeper" ? noticed(one) : [])]);
+const missed = [
+  ...skipped,
+  ...played.flatMap((one) => [...one.wrong, ...(one.kind === "watchkeeper" ? noticed(one) : [])]),
+];
 for (const miss of missed) console.log(`MISSED ${miss}`);
 process.exitCode = missed.length === 0 ? 0 : 1;

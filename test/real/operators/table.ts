@@ -6,6 +6,7 @@ const columns: readonly (readonly [string, (played: Played) => string | number])
   ["through", ({ kind }) => kind],
   ["minutes", ({ minutes }) => minutes.toFixed(0)],
   ["faults", ({ faults }) => faults.length],
+  ["operators' processes", ({ processes }) => processes],
   ["leader changes", ({ leaderChanges }) => leaderChanges.length],
   ["relists", ({ relists }) => relists.length],
   ["watches closed", ({ closed }) => closed.length],

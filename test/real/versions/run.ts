@@ -151,10 +151,10 @@ async function upgrades(): Promise<void> {
     console.log(`${new Date().toISOString()} upgrade ${from} to ${to}`);
     const upgraded = await upgrade(from, to);
     for (const line of upgraded.figures) console.log(`  ${line}`);
-    const { seconds, watches, events, gets, renewals, longestRenewalMs, differing, wrong } = upgraded;
+    const { seconds, watches, events, gets, posts, renewals, longestRenewalMs, differing, wrong } = upgraded;
     const name = `${from} to ${to}`;
     const result = miss(`upgrade ${name}`, wrong);
-    lines.push([name, seconds, watches, events, gets, differing, renewals, longestRenewalMs, result]);
+    lines.push([name, seconds, watches, events, gets, posts, differing, renewals, longestRenewalMs, result]);
   }
   const heads = [
     "upgrade",
@@ -162,6 +162,7 @@ async function upgrades(): Promise<void> {
     "watches",
     "events",
     "GETs",
+    "POSTs",
     "reads of differing APIs",
     "renewals",
     "longest, ms",

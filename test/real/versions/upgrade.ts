@@ -3,9 +3,10 @@
  * client-go watches of every form, informers, GETs, execs, Leases, and reads of APIs that only one of the two versions
  * serves.
  */
-import { type Asked, Asking } from "../load/asking.ts";
+import { type Asked, Asking, reasons } from "../load/asking.ts";
 import { Client, type Heard } from "../load/client.ts";
 import { Elections } from "../load/elections.ts";
+import { type CountedPosts, countPosts, posting } from "../load/posts.ts";
 import { Rolling } from "../load/rolling.ts";
 import { Stage } from "../load/stage.ts";
 import { Storm } from "../load/storm.ts";
@@ -26,6 +27,8 @@ export type Upgraded = {
   readonly watches: number;
   readonly events: number;
   readonly gets: number;
+  /** Number of POSTs through the proxy. */
+  readonly posts: number;
   readonly renewals: number;
   readonly longestRenewalMs: number;
   /** Number of reads of APIs that one of the two versions lacks. */
@@ -39,6 +42,31 @@ const crowd = { watches: 28, informers: 6, writesPerSecond: 20, getsPerSecond: 2
  */
 const mostDelayMs = 5_000;
 const renewDeadlineMs = 10_000;
+
+/** Clients that create objects through the proxy, ten a second. */
+class Writes {
+  readonly #clients: readonly Client[];
+  readonly #asking: Asking<string>;
+
+  constructor(stage: Stage) {
+    this.#clients = Array.from({ length: 3 }, () => new Client(stage.server));
+    this.#asking = new Asking(this.#clients, 300, posting(`upgrade-${Date.now()}`));
+  }
+
+  async stop(stage: Stage): Promise<CountedPosts> {
+    await this.#asking.stop();
+    for (const client of this.#clients) client.close();
+    return countPosts(stage, this.#asking.heard);
+  }
+}
+
+function wrongPosts({ failed, doubled, lost }: CountedPosts): string[] {
+  return [
+    ...(failed.length > 0 ? [`${failed.length} POSTs failed: ${reasons(failed)}`] : []),
+    ...(doubled > 0 ? [`${doubled} POSTs created two objects`] : []),
+    ...(lost > 0 ? [`${lost} POSTs were answered with 201 and created none`] : []),
+  ];
+}
 
 /** Clients that read each of `paths` in turn. */
 class Reads {
@@ -128,6 +156,7 @@ async function upgradeOn(stage: Stage, from: Version, to: Version): Promise<Upgr
   const storm = await Storm.start(stage, { ...crowd, namespaces: 2, seed: 18 });
   const rolling = await Rolling.start(stage);
   const elections = ["first", "second", "third"].map((name) => new Elections(stage.server, name));
+  const writes = new Writes(stage);
   let differing: Differing | undefined;
   for (const [at, apiserver] of apiservers.entries()) {
     if (at === apiservers.length - 1) await differing?.stopRemoved();
@@ -139,6 +168,7 @@ async function upgradeOn(stage: Stage, from: Version, to: Version): Promise<Upgr
   await rolling.stop();
   await differing?.stop();
   for (const one of elections) await one.stop();
+  const posts = await writes.stop(stage);
   const outcome = await storm.stop();
   const longestRenewalMs = Math.max(...elections.map(({ longestMs }) => longestMs));
   const failedRenewals = elections.reduce((sum, { failed }) => sum + failed, 0);
@@ -149,6 +179,7 @@ async function upgradeOn(stage: Stage, from: Version, to: Version): Promise<Upgr
     wrong: [
       ...rolling.wrong,
       ...(differing?.wrong ?? []),
+      ...wrongPosts(posts),
       ...(failedRenewals > 0 ? [`${failedRenewals} renewals of leases failed`] : []),
       ...(longestRenewalMs > renewDeadlineMs ? [`a lease was not renewed for ${longestRenewalMs} ms`] : []),
       ...misses(outcome, mostDelayMs),
@@ -161,6 +192,7 @@ async function upgradeOn(stage: Stage, from: Version, to: Version): Promise<Upgr
     watches: outcome.watches.watches,
     events: outcome.watches.events,
     gets: outcome.gets.sent,
+    posts: posts.sent,
     renewals: elections.reduce((sum, { renewed }) => sum + renewed, 0),
     longestRenewalMs,
     differing: differing?.reads ?? 0,
