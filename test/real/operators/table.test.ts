@@ -32,7 +32,7 @@ const calm: Played = {
 
 test("a run in which clients notice nothing is told by its figures alone", () => {
   assert.equal(noticed(calm), []);
-  assert.match(table([calm]), /\| watchkeeper \| 1 \| 1 \| 0 \| 0 \| 0 \|.* 9 \| 9 \| 4 \| 0 \|$/m);
+  assert.match(table([calm]), /\| watchkeeper \| 1 \| 1 \| 20 \| 0 \| 0 \| 0 \|.* 9 \| 9 \| 4 \| 0 \|$/m);
 });
 
 test("each thing that a client notices counts", () => {
