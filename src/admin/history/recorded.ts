@@ -88,7 +88,6 @@ export function sumOfRecorded(all: readonly Recorded[]): Recorded {
   const latencies = new Map<string, number[]>();
   const open = new Map<string, Open>();
   const delays = new Map<string, number>();
-  const loads = new Map<string, number>();
   for (const recorded of all) {
     for (const [backend, counts] of recorded.latencies) addTo(latencies, backend, counts);
     for (const [backend, { watches, streams }] of recorded.open) {
@@ -98,7 +97,6 @@ export function sumOfRecorded(all: readonly Recorded[]): Recorded {
     }
     for (const [backend, delayMs] of recorded.delays)
       delays.set(backend, Math.max(delayMs, delays.get(backend) ?? 0));
-    for (const [backend, streams] of recorded.loads) loads.set(backend, streams + (loads.get(backend) ?? 0));
   }
   return {
     counts: all.flatMap(({ counts }) => counts),
@@ -106,8 +104,15 @@ export function sumOfRecorded(all: readonly Recorded[]): Recorded {
     watchEvents: all.reduce((sum, { watchEvents }) => sum + watchEvents, 0),
     open: Array.from(open),
     delays: Array.from(delays),
-    loads: Array.from(loads),
+    loads: Array.from(loadsOf(all)),
   };
+}
+
+function loadsOf(all: readonly Recorded[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const [backend, streams] of all.flatMap(({ loads }) => loads))
+    sums.set(backend, streams + (sums.get(backend) ?? 0));
+  return sums;
 }
 
 function addTo(sums: Map<string, number[]>, backend: string, counts: readonly number[]): void {

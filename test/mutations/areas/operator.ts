@@ -22,8 +22,8 @@ export const operator: readonly Defect[] = [
     "the history shows the load that only one of several processes causes",
     {
       file: "admin/history/recorded.ts",
-      find: "streams + (loads.get(backend) ?? 0)",
-      replace: "Math.max(streams, loads.get(backend) ?? 0)",
+      find: "streams + (sums.get(backend) ?? 0)",
+      replace: "Math.max(streams, sums.get(backend) ?? 0)",
     },
     ["admin/history/history", "of several processes, the load of a backend is added up"],
   ),
