@@ -6,7 +6,7 @@ import { apiPages, createApi } from "../../src/admin/api/api.ts";
 import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
 import { BackendHistory } from "../../src/admin/events/backend-history.ts";
 import { History } from "../../src/admin/history/history.ts";
-import type { RecordedCluster } from "../../src/admin/history/recorded.ts";
+import type { Recorded, RecordedCluster } from "../../src/admin/history/recorded.ts";
 import type { Routes } from "../../src/admin/http/reply.ts";
 import { timesOf } from "../../src/admin/http/times.ts";
 import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
@@ -133,13 +133,14 @@ export function historyOf(path: PlayedPath): History {
   return historyIn(path, { exchanges: path.exchanges, backends: () => backendStatusesOf({ path }) });
 }
 
-/** Returns a history whose process figures (CPU time, memory) are constants. */
+/** Returns a history whose process figures (CPU time, memory) are constants. `workers`: what the workers have recorded. */
 export function historyIn(
   { clock, journal }: Pick<PlayedPath, "clock" | "journal">,
   cluster: RecordedCluster,
+  workers?: () => Promise<readonly Recorded[]>,
 ): History {
   const process = (): typeof idle => idle;
-  return new History({ clock, journal, times: timesOf(clock), clusters: () => [cluster], process });
+  return new History({ clock, journal, times: timesOf(clock), clusters: () => [cluster], process, workers });
 }
 
 const idle = { cpuMs: 0, eventLoopDelayMs: 0, rssMiB: 80, clientConnections: 1 };

@@ -176,6 +176,7 @@ export function historyAnswer(after: number): HistoryAnswer {
       ),
       pingMs: column(() => 0.8),
       watchDelayMs: column((step) => (share(step) === 0 ? Number.NaN : 2 * wave(step, 30))),
+      load: column((step) => 176 * share(step) + 90 * wave(step, 40) * share(step)),
       watches: column((step) => 131 * share(step)),
       movedOut: column((step) => (isDead && step === steps - silentSteps ? 131 : 0)),
       movedIn: column((step) => (!isDead && step === steps - silentSteps ? 131 : 0)),

@@ -181,6 +181,7 @@ export class History {
     const counters = countersOf(recorded);
     const open = new Map(recorded.open);
     const delays = new Map(recorded.delays);
+    const loads = new Map(recorded.loads);
     const latencies = new Map(recorded.latencies);
     for (const { name, state, pingP99Ms } of clusters.flatMap(({ backends }) => backends())) {
       this.#worsen(name, state);
@@ -194,6 +195,7 @@ export class History {
           state: Math.max(worst.get(name) ?? 0, states.indexOf(state)),
           pingMs: pingP99Ms,
           watchDelay: delayMs === undefined ? undefined : { delayMs },
+          load: loads.get(name) ?? Number.NaN,
           ...(moved.get(name) ?? noMoves),
         },
         now,

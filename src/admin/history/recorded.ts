@@ -11,7 +11,9 @@ import type { ActiveRequests, RequestCount } from "../../proxy/request/active-re
 import type { BackendStatus } from "../metrics/metric.ts";
 
 export type RecordedCluster = {
-  readonly backends: () => readonly Pick<BackendStatus, "name" | "state" | "pingP99Ms" | "watchDelay">[];
+  readonly backends: () => readonly (Pick<BackendStatus, "name" | "state" | "pingP99Ms" | "watchDelay"> & {
+    readonly load: Pick<BackendStatus["load"], "streams">;
+  })[];
   readonly exchanges: Pick<ActiveRequests, "live" | "counts" | "latencies" | "watched">;
 };
 
@@ -36,6 +38,8 @@ export type Recorded = {
    * without this measurement are omitted.
    */
   readonly delays: readonly (readonly [backend: string, delayMs: number])[];
+  /** By backend: the load that this process causes, in open streams. */
+  readonly loads: readonly (readonly [backend: string, streams: number])[];
 };
 
 /**
@@ -63,24 +67,21 @@ export function record(
 }
 
 function endedIn(clusters: readonly RecordedCluster[]): Omit<Recorded, "open"> {
-  const delays = clusters.flatMap((cluster) =>
-    cluster
-      .backends()
-      .flatMap(({ name, watchDelay }) =>
-        watchDelay === undefined ? [] : [[name, watchDelay.delayMs] as const],
-      ),
-  );
+  const backends = clusters.flatMap((cluster) => cluster.backends());
   return {
     counts: clusters.flatMap(({ exchanges }) => exchanges.counts),
     latencies: clusters.flatMap(({ exchanges }) =>
       Array.from(exchanges.latencies, ([backend, counts]) => [backend, Array.from(counts.copy())] as const),
     ),
     watchEvents: clusters.reduce((sum, { exchanges }) => sum + exchanges.watched.events, 0),
-    delays,
+    delays: backends.flatMap(({ name, watchDelay }) =>
+      watchDelay === undefined ? [] : [[name, watchDelay.delayMs] as const],
+    ),
+    loads: backends.map(({ name, load }) => [name, load.streams] as const),
   };
 }
 
-/** Returns the data of several processes, added up. */
+/** Returns the sums of what several processes have recorded. Of several delays, the longest is kept. */
 export function sumOfRecorded(all: readonly Recorded[]): Recorded {
   const [only, ...others] = all;
   if (only !== undefined && others.length === 0) return only;
@@ -103,7 +104,15 @@ export function sumOfRecorded(all: readonly Recorded[]): Recorded {
     watchEvents: all.reduce((sum, { watchEvents }) => sum + watchEvents, 0),
     open: Array.from(open),
     delays: Array.from(delays),
+    loads: Array.from(loadsOf(all)),
   };
+}
+
+function loadsOf(all: readonly Recorded[]): ReadonlyMap<string, number> {
+  const sums = new Map<string, number>();
+  for (const [backend, streams] of all.flatMap(({ loads }) => loads))
+    sums.set(backend, streams + (sums.get(backend) ?? 0));
+  return sums;
 }
 
 function addTo(sums: Map<string, number[]>, backend: string, counts: readonly number[]): void {
@@ -127,7 +136,7 @@ export function recordedFrom(answer: unknown): Recorded | undefined {
 
 function isRecorded(answer: unknown): answer is Recorded {
   if (!isRecord(answer)) return false;
-  const { counts, latencies, watchEvents, open, delays } = answer;
+  const { counts, latencies, watchEvents, open, delays, loads } = answer;
   const isOpen = (value: unknown): boolean =>
     isRecord(value) && isNumber(value["watches"]) && areNumbers(value["streams"]);
   return (
@@ -136,7 +145,8 @@ function isRecorded(answer: unknown): answer is Recorded {
     isNumber(watchEvents) &&
     arePairs(latencies, areNumbers) &&
     arePairs(open, isOpen) &&
-    arePairs(delays, isNumber)
+    arePairs(delays, isNumber) &&
+    arePairs(loads, isNumber)
   );
 }
 

@@ -21,6 +21,8 @@ export type BackendStep = {
    * at this backend covers a whole resource.
    */
   readonly watchDelay: { readonly delayMs: number } | undefined;
+  /** The load by which backends are compared, in open streams; NaN: not measured. */
+  readonly load: number;
   readonly watches: number;
   /** Numbers of watches that moved away from the backend (`movedOut`) and to it (`movedIn`) during the step. */
   readonly movedOut: number;
@@ -86,6 +88,11 @@ export const backendSeries: readonly Series<BackendStep>[] = [
     name: "watchDelayMs",
     about: "Longest delay of a write on watches in the last 10 to 20 s, in ms.",
     of: ({ watchDelay }) => watchDelay?.delayMs ?? Number.NaN,
+  },
+  {
+    name: "load",
+    about: "Load by which backends are compared, in open streams.",
+    of: ({ load }) => load,
   },
   { name: "watches", about: "Open watches.", of: ({ watches }) => watches },
   { name: "movedOut", about: "Watches that moved away in the step.", of: ({ movedOut }) => movedOut },

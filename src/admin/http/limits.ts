@@ -77,7 +77,7 @@ export const adminLimits = {
   /** Duration of a step of the history in ms, and number of steps that are kept (`historySteps`): one hour. */
   historyStepMs: 5000,
   historySteps: 720,
-  /** Maximum number of backends with a history: all that a cluster may have. Each takes 46 KB. */
+  /** Maximum number of backends with a history: all that a cluster may have. Each takes 49 KB. */
   historyBackends: 64,
   /** Maximum number of state changes kept for each backend: enough for an hour of failures every two minutes. */
   backendHistory: 64,

@@ -12,17 +12,20 @@ type Panel = {
   readonly queries: readonly Query[];
 };
 
-const of = '{job=~"$job", instance=~"$instance"}';
+type Row = { readonly title?: string; readonly panels: readonly Panel[] };
+
+const selected = 'cluster=~"$cluster", job=~"$job", instance=~"$instance"';
+const of = `{${selected}}`;
 
 function where(more: string): string {
-  return `{job=~"$job", instance=~"$instance", ${more}}`;
+  return `{${selected}, ${more}}`;
 }
 
 function rate(metric: string, by: string, more = ""): string {
   return `sum by (${by}) (rate(${metric}${more === "" ? of : where(more)}[$__rate_interval]))`;
 }
 
-const panels: readonly Panel[] = [
+const overview: readonly Panel[] = [
   {
     title: "Active incidents",
     about: "Active incidents. `watchkeeper explain` shows the evidence; each alert has a runbook.",
@@ -31,7 +34,7 @@ const panels: readonly Panel[] = [
     width: 12,
     queries: [
       {
-        expr: `sum by (instance, kind, backend) (watchkeeper_incident_active${of}) > 0`,
+        expr: `sum by (cluster, instance, kind, backend) (watchkeeper_incident_active${of}) > 0`,
         legend: "{{kind}} {{backend}}",
       },
     ],
@@ -42,7 +45,7 @@ const panels: readonly Panel[] = [
     unit: "short",
     kind: "stat",
     width: 6,
-    queries: [{ expr: `min(sum by (instance) (watchkeeper_backend_ready${of}))`, legend: "ready" }],
+    queries: [{ expr: `min(sum by (cluster, instance) (watchkeeper_backend_ready${of}))`, legend: "ready" }],
   },
   {
     title: "Open watches",
@@ -74,6 +77,19 @@ const panels: readonly Panel[] = [
     queries: [{ expr: rate("watchkeeper_requests_total", "code"), legend: "{{code}}" }],
   },
   {
+    title: "Request failures by origin",
+    about: "Only failures with origin backend count against a backend.",
+    unit: "short",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      { expr: rate("watchkeeper_request_failures_total", "origin, code"), legend: "{{origin}}: {{code}}" },
+    ],
+  },
+];
+
+const delays: readonly Panel[] = [
+  {
     title: "Request duration, 99th percentile",
     about:
       "From the head of a request to the end of its response; watches and other long-running requests are excluded.",
@@ -102,22 +118,29 @@ const panels: readonly Panel[] = [
     ],
   },
   {
-    title: "Requests by apiserver",
-    about: "Very different lines show skew. Clients stay with their apiserver until watchkeeper moves them.",
-    unit: "reqps",
-    kind: "timeseries",
-    width: 12,
-    queries: [{ expr: rate("watchkeeper_requests_total", "backend", 'backend!=""'), legend: "{{backend}}" }],
-  },
-  {
-    title: "Watches and other long-running requests by apiserver",
-    about: "Open streams. Very different lines show skew.",
-    unit: "short",
+    title: "Watch delay, 99th percentile, and watch lag",
+    about:
+      "Delay: from the response to a write until a watch delivered the write. Lag: age of the oldest write that the apiserver's watches have not delivered.",
+    unit: "s",
     kind: "timeseries",
     width: 12,
     queries: [
       {
-        expr: `sum by (backend) (watchkeeper_upstream_streams${where('kind="long"')})`,
+        expr: `histogram_quantile(0.99, ${rate("watchkeeper_watch_delay_seconds_bucket", "le, backend")})`,
+        legend: "delay {{backend}}",
+      },
+      { expr: `max by (backend) (watchkeeper_watch_lag_seconds${of})`, legend: "lag {{backend}}" },
+    ],
+  },
+  {
+    title: "PING round-trip time, 99th percentile",
+    about: "The time after which a silent backend is suspect depends on it.",
+    unit: "s",
+    kind: "timeseries",
+    width: 12,
+    queries: [
+      {
+        expr: `histogram_quantile(0.99, ${rate("watchkeeper_backend_ping_duration_seconds_bucket", "le, backend")})`,
         legend: "{{backend}}",
       },
     ],
@@ -139,19 +162,77 @@ const panels: readonly Panel[] = [
       },
     ],
   },
+];
+
+const balance: readonly Panel[] = [
   {
-    title: "PING round-trip time, 99th percentile",
-    about: "The time after which a silent backend is suspect depends on it.",
-    unit: "s",
+    title: "Load of the backends",
+    about:
+      "The load by which watchkeeper compares apiservers, in open streams, over all instances. Very different lines show skew.",
+    unit: "short",
     kind: "timeseries",
-    width: 12,
+    width: 8,
+    queries: [{ expr: `sum by (backend) (watchkeeper_backend_load_streams${of})`, legend: "{{backend}}" }],
+  },
+  {
+    title: "Requests by apiserver",
+    about: "Very different lines show skew. Clients stay with their apiserver until watchkeeper moves them.",
+    unit: "reqps",
+    kind: "timeseries",
+    width: 8,
+    queries: [{ expr: rate("watchkeeper_requests_total", "backend", 'backend!=""'), legend: "{{backend}}" }],
+  },
+  {
+    title: "Watches and other long-running requests by apiserver",
+    about: "Open streams. Very different lines show skew.",
+    unit: "short",
+    kind: "timeseries",
+    width: 8,
     queries: [
       {
-        expr: `watchkeeper_backend_ping_rtt_seconds${where('quantile="0.99"')}`,
-        legend: "{{instance}} {{backend}}",
+        expr: `sum by (backend) (watchkeeper_upstream_streams${where('kind="long"')})`,
+        legend: "{{backend}}",
       },
     ],
   },
+  {
+    title: "Shield of weak apiservers",
+    about:
+      "Lists that wait for their turn at an apiserver that has just started or is overloaded, lists per second that got 429, and the maximum number of concurrent lists there.",
+    unit: "short",
+    kind: "timeseries",
+    width: 8,
+    queries: [
+      { expr: `sum(watchkeeper_shield_waiting${of})`, legend: "waiting" },
+      { expr: `sum(rate(watchkeeper_shield_refused_total${of}[$__rate_interval]))`, legend: "refused /s" },
+      { expr: `sum by (backend) (watchkeeper_backend_shield_cap${of} > 0)`, legend: "maximum {{backend}}" },
+    ],
+  },
+  {
+    title: "Requests refused by limits",
+    about:
+      "By name of the limit; operator: limits that operators have set. `watchkeeper limits` lists all limits.",
+    unit: "reqps",
+    kind: "timeseries",
+    width: 8,
+    queries: [{ expr: rate("watchkeeper_requests_limited_total", "limit"), legend: "{{limit}}" }],
+  },
+  {
+    title: "Unreachable APIs",
+    about: "Aggregated APIs whose server one apiserver cannot reach, although another apiserver can.",
+    unit: "short",
+    kind: "state-timeline",
+    width: 8,
+    queries: [
+      {
+        expr: `max by (backend, group) (watchkeeper_api_unreachable${of}) > 0`,
+        legend: "{{backend}} {{group}}",
+      },
+    ],
+  },
+];
+
+const clients: readonly Panel[] = [
   {
     title: "Watches moved and ended",
     about: "Moved: the client does not notice. Ended: the client starts a new watch.",
@@ -168,7 +249,7 @@ const panels: readonly Panel[] = [
     about: "Forwarded to clients.",
     unit: "short",
     kind: "timeseries",
-    width: 8,
+    width: 12,
     queries: [{ expr: rate("watchkeeper_watch_events_total", "instance"), legend: "{{instance}}" }],
   },
   {
@@ -194,37 +275,17 @@ const panels: readonly Panel[] = [
     about: "With the holder and the address of the last renewal.",
     unit: "short",
     kind: "table",
-    width: 12,
+    width: 8,
     queries: [
       {
-        expr: `watchkeeper_lease_suspect${of} * on (job, instance, namespace, name) group_left (holder, source) topk by (job, instance, namespace, name) (1, watchkeeper_lease_holder_info${of})`,
+        expr: `watchkeeper_lease_suspect${of} * on (cluster, job, instance, namespace, name) group_left (holder, source) topk by (cluster, job, instance, namespace, name) (1, watchkeeper_lease_holder_info${of})`,
         legend: "{{namespace}}/{{name}}",
       },
     ],
   },
-  {
-    title: "Certificates by expiry",
-    about: "Only a restart renews the loopback certificate of an apiserver.",
-    unit: "dateTimeFromNow",
-    kind: "table",
-    width: 12,
-    queries: [
-      {
-        expr: `sort(min by (purpose, name) (watchkeeper_certificate_expiry_timestamp_seconds${of}) * 1000)`,
-        legend: "{{purpose}} {{name}}",
-      },
-    ],
-  },
-  {
-    title: "Request failures by origin",
-    about: "Only failures with origin backend count against a backend.",
-    unit: "short",
-    kind: "timeseries",
-    width: 8,
-    queries: [
-      { expr: rate("watchkeeper_request_failures_total", "origin, code"), legend: "{{origin}}: {{code}}" },
-    ],
-  },
+];
+
+const processes: readonly Panel[] = [
   {
     title: "CPU and event-loop delay",
     about: "A process uses at most one core.",
@@ -247,24 +308,59 @@ const panels: readonly Panel[] = [
       { expr: `watchkeeper_buffered_bytes${of}`, legend: "{{instance}} buffered" },
     ],
   },
+  {
+    title: "Certificates by expiry",
+    about: "Only a restart renews the loopback certificate of an apiserver.",
+    unit: "dateTimeFromNow",
+    kind: "table",
+    width: 8,
+    queries: [
+      {
+        expr: `sort(min by (purpose, name) (watchkeeper_certificate_expiry_timestamp_seconds${of}) * 1000)`,
+        legend: "{{purpose}} {{name}}",
+      },
+    ],
+  },
+];
+
+/** The rows of the dashboard. The first row has no title, so that it cannot be collapsed. */
+const rows: readonly Row[] = [
+  { panels: overview },
+  { title: "Delays", panels: delays },
+  { title: "Protection and balance", panels: balance },
+  { title: "Watches and clients", panels: clients },
+  { title: "Processes and certificates", panels: processes },
 ];
 
 const source = { type: "prometheus", uid: "$datasource" };
 
+const panelHeight = 8;
+
 /** Returns the dashboard as JSON, for Grafana 11 and later. */
 export function dashboard(): string {
-  let x = 0;
+  const placed: object[] = [];
   let y = 0;
-  const placed = panels.map((panel, index) => {
-    if (x + panel.width > 24) {
-      x = 0;
-      y += 8;
+  for (const { title, panels } of rows) {
+    if (title !== undefined) {
+      placed.push(headOf(title, placed.length + 1, y));
+      y += 1;
     }
-    const gridPos = { h: 8, w: panel.width, x, y };
-    x += panel.width;
-    return panelOf(panel, index + 1, gridPos);
-  });
+    let x = 0;
+    for (const panel of panels) {
+      if (x + panel.width > 24) {
+        x = 0;
+        y += panelHeight;
+      }
+      placed.push(panelOf(panel, placed.length + 1, { h: panelHeight, w: panel.width, x, y }));
+      x += panel.width;
+    }
+    y += panelHeight;
+  }
   return `${JSON.stringify({ ...frame, panels: placed }, undefined, 2)}\n`;
+}
+
+function headOf(title: string, id: number, y: number): object {
+  return { id, type: "row", title, collapsed: false, gridPos: { h: 1, w: 24, x: 0, y }, panels: [] };
 }
 
 function panelOf({ title, about, unit, kind, queries }: Panel, id: number, gridPos: object): object {
@@ -286,7 +382,7 @@ function panelOf({ title, about, unit, kind, queries }: Panel, id: number, gridP
   };
 }
 
-function variable(name: string, query: string): object {
+function variable(name: string, query: string, more: object = {}): object {
   return {
     name,
     type: "query",
@@ -296,6 +392,7 @@ function variable(name: string, query: string): object {
     includeAll: true,
     multi: true,
     current: { text: "All", value: "$__all" },
+    ...more,
   };
 }
 
@@ -311,8 +408,13 @@ const frame = {
   templating: {
     list: [
       { name: "datasource", type: "datasource", query: "prometheus", current: {} },
-      variable("job", "label_values(watchkeeper_build_info, job)"),
-      variable("instance", 'label_values(watchkeeper_build_info{job=~"$job"}, instance)'),
+      // Targets need not have the label `cluster` (config/monitoring/README.md): ".*" selects those without it as well.
+      variable("cluster", "label_values(watchkeeper_build_info, cluster)", { allValue: ".*" }),
+      variable("job", 'label_values(watchkeeper_build_info{cluster=~"$cluster"}, job)'),
+      variable(
+        "instance",
+        'label_values(watchkeeper_build_info{cluster=~"$cluster", job=~"$job"}, instance)',
+      ),
     ],
   },
 };

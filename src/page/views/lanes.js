@@ -43,6 +43,7 @@ const backendCharts = [
     ],
   },
   { title: "watch delay ms", least: 10, lines: [{ series: "watchDelayMs", tone: "plain" }] },
+  { title: "load", least: 10, lines: [{ series: "load", tone: "plain" }] },
   { title: "watches", least: 1, lines: [{ series: "watches", tone: "plain" }] },
   {
     title: "moved out, in",

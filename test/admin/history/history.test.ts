@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { History } from "../../../src/admin/history/history.ts";
-import type { RecordedCluster } from "../../../src/admin/history/recorded.ts";
+import type { Recorded, RecordedCluster } from "../../../src/admin/history/recorded.ts";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { ActiveRequests } from "../../../src/proxy/request/active-requests.ts";
@@ -73,6 +73,53 @@ test("watches are counted where they are, and their moves in the step in which t
   assert.equal(one?.["streams-other"]?.[0], 1);
   assert.equal(one?.["watchDelayMs"]?.slice(0, 2), [0, 0], "it delivers all writes");
   assert.equal(one?.["movedOut"]?.slice(0, 2), [0, 3]);
+  const { streams } = path.measurementsOf(there).load;
+  assert.ok(streams >= 1, `the watch is a stream: ${streams}`);
+  assert.is(one?.["load"]?.at(-1), Math.round(streams * 100) / 100);
+  history.stop();
+});
+
+test("of several processes, the load of a backend is added up, and its longest watch delay is kept", async () => {
+  const clock = manualClock();
+  const measured = { state: "ready", pingP99Ms: 0.8 } as const;
+  const backends = (): Backends => [
+    { ...measured, name: "a", watchDelay: { delayMs: 4, resource: "/pods" }, load: { streams: 12.5 } },
+    { ...measured, name: "b", watchDelay: undefined, load: { streams: 3 } },
+  ];
+  const worker = (loads: Recorded["loads"], delays: Recorded["delays"]): Recorded => ({
+    counts: [],
+    latencies: [],
+    watchEvents: 0,
+    open: [],
+    delays,
+    loads,
+  });
+  const workers = [
+    worker(
+      [
+        ["a", 100],
+        ["b", 7],
+      ],
+      [["a", 9]],
+    ),
+    worker([["a", 40]], [["a", 2]]),
+  ];
+  const history = historyIn(
+    { clock, journal: new Journal(clock) },
+    { exchanges: new ActiveRequests(), backends },
+    () => Promise.resolve(workers),
+  );
+  history.start();
+  clock.advance(historyStepMs);
+  await Promise.resolve();
+  const series = (await read(history)).backends.map((one) => one.series);
+  assert.equal(
+    series.map(({ load, watchDelayMs }) => [load, watchDelayMs]),
+    [
+      [[152.5], [9]],
+      [[10], [null]],
+    ],
+  );
   history.stop();
 });
 
@@ -83,7 +130,13 @@ type Quiet = { readonly history: History; readonly clock: ManualClock; present: 
 function quiet(names: readonly string[]): Quiet {
   const clock = manualClock();
   const backends = (): Backends =>
-    one.present.map((name) => ({ name, state: "ready", pingP99Ms: 0.8, watchDelay: undefined }));
+    one.present.map((name) => ({
+      name,
+      state: "ready",
+      pingP99Ms: 0.8,
+      watchDelay: undefined,
+      load: { streams: 0 },
+    }));
   const cluster = { exchanges: new ActiveRequests(), backends };
   const history = historyIn({ clock, journal: new Journal(clock) }, cluster);
   const one: Quiet = { clock, history, present: names };

@@ -11,15 +11,22 @@ if (process.argv.includes("--write")) writeFileSync(file, dashboard());
 type Place = { readonly x: number; readonly y: number; readonly w: number; readonly h: number };
 type Panel = {
   readonly id: number;
+  readonly type: string;
   readonly title: string;
   readonly gridPos: Place;
-  readonly targets: readonly { readonly expr: string; readonly refId: string }[];
+  /** The queries; undefined: the panel is the head of a row. */
+  readonly targets?: readonly { readonly expr: string; readonly refId: string }[];
+};
+type Variable = { readonly name: string; readonly query: unknown; readonly allValue?: string };
+type Dashboard = {
+  readonly panels: readonly Panel[];
+  readonly templating: { readonly list: readonly Variable[] };
 };
 
-function panels(): readonly Panel[] {
-  const { panels: all }: { readonly panels: readonly Panel[] } = JSON.parse(dashboard());
-  return all;
-}
+const shown: Dashboard = JSON.parse(dashboard());
+const queries = shown.panels.flatMap(({ title, targets = [] }) =>
+  targets.map(({ expr }) => ({ title, expr })),
+);
 
 test(`${file} is current: --write makes it so`, () => {
   assert.is(readFileSync(file, "utf8"), dashboard());
@@ -28,22 +35,19 @@ test(`${file} is current: --write makes it so`, () => {
 test("every metric that a panel draws is in docs/metrics.md, or one of Node's that are really there", async () => {
   const page = readFileSync("docs/metrics.md", "utf8");
   const scraped = await idleScrape();
-  for (const { title, targets } of panels()) {
-    for (const { expr } of targets) {
-      for (const [name] of expr.matchAll(/\b(?:watchkeeper|nodejs|process)_\w+/g)) {
-        const family = name.replace(/_bucket$/, "");
-        const isThere = page.includes(`| \`${family}\` |`) || scraped.includes(`\n${family} `);
-        assert.ok(isThere, `${title}: ${name}`);
-      }
+  for (const { title, expr } of queries) {
+    for (const [name] of expr.matchAll(/\b(?:watchkeeper|nodejs|process)_\w+/g)) {
+      const family = name.replace(/_bucket$/, "");
+      const isThere = page.includes(`| \`${family}\` |`) || scraped.includes(`\n${family} `);
+      assert.ok(isThere, `${title}: ${name}`);
     }
   }
 });
 
 test("every label that a panel sums by or filters by is one of its metric's", () => {
   const page = readFileSync("docs/metrics.md", "utf8");
-  const shared = ["job", "instance", "le"];
-  const asked = panels().flatMap(({ title, targets }) => targets.map(({ expr }) => ({ title, expr })));
-  for (const { title, expr } of asked) {
+  const shared = ["cluster", "job", "instance", "le"];
+  for (const { title, expr } of queries) {
     const metrics = [...expr.matchAll(/\b(watchkeeper_\w+)/g)].map(([name]) => name.replace(/_bucket$/, ""));
     const labels = metrics.flatMap((name) => {
       const [, cell = ""] = new RegExp(`\\| \`${name}\` \\| \\w+ \\| ([^|]*) \\|`).exec(page) ?? [];
@@ -55,11 +59,34 @@ test("every label that a panel sums by or filters by is one of its metric's", ()
   }
 });
 
-test("no two panels lie on each other, and none is without a question", () => {
-  const all = panels();
+test("every metric is selected by the variables, and without a chosen cluster the label may be missing", () => {
+  const variables = ["cluster", "job", "instance"];
+  for (const { title, expr } of queries) {
+    const metrics = expr.match(/\b(?:watchkeeper|nodejs|process)_\w+/g) ?? [];
+    const selectors = expr.match(/\w\{[^}]*\}/g) ?? [];
+    assert.is(selectors.length, metrics.length, title);
+    for (const selector of selectors)
+      for (const name of variables) assert.ok(selector.includes(`${name}=~"$${name}"`), `${title}: ${name}`);
+  }
+  const { list } = shown.templating;
+  assert.equal(
+    list.map(({ name }) => name),
+    ["datasource", ...variables],
+  );
+  assert.is(list.find(({ name }) => name === "cluster")?.allValue, ".*");
+  assert.is(
+    list.find(({ name }) => name === "job")?.allValue,
+    undefined,
+    "process_* of other jobs would be shown",
+  );
+});
+
+test("no two panels lie on each other, and each has a query or is the head of a row", () => {
+  const all = shown.panels;
   assert.is(new Set(all.map(({ id }) => id)).size, all.length);
-  for (const { title, gridPos: a, targets, id } of all) {
-    assert.ok(targets.length > 0 && a.x + a.w <= 24, title);
+  for (const { title, type, gridPos: a, targets, id } of all) {
+    assert.ok(type === "row" ? targets === undefined : (targets?.length ?? 0) > 0, title);
+    assert.ok(a.x + a.w <= 24, title);
     for (const other of all) {
       const b = other.gridPos;
       const isApart = a.x + a.w <= b.x || b.x + b.w <= a.x || a.y + a.h <= b.y || b.y + b.h <= a.y;

@@ -19,6 +19,15 @@ export const operator: readonly Defect[] = [
     ["admin/history/history", "a step has the rates"],
   ),
   defect(
+    "the history shows the load that only one of several processes causes",
+    {
+      file: "admin/history/recorded.ts",
+      find: "streams + (sums.get(backend) ?? 0)",
+      replace: "Math.max(streams, sums.get(backend) ?? 0)",
+    },
+    ["admin/history/history", "of several processes, the load of a backend is added up"],
+  ),
+  defect(
     "the second pod of a node reports that the first pod has the API's port",
     { file: "admin/server/api-port.ts", find: " && !this.isExpected(failure)", replace: "" },
     ["admin/server/api-port", "of the same node keeps is not reported"],
