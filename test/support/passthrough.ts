@@ -7,6 +7,7 @@ import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
 import { Passthrough } from "../../src/proxy/tunnel/passthrough.ts";
 import { routeBySni } from "../../src/proxy/tunnel/passthrough-router.ts";
 import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
+import type { PoolSet } from "../../src/proxy/upstream/pool-set.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { until } from "./h1.ts";
 import { loadsOf } from "./loads.ts";
@@ -33,10 +34,14 @@ export type ScriptedPassthrough = {
   close(): void;
 };
 
-/** Starts TLS passthrough on a listening socket. The test plays the backends byte by byte. */
+/**
+ * Starts TLS passthrough on a listening socket. The test plays the backends byte by byte. `loadsWith`: the loads by
+ * which backends are compared; default: only the numbers of passthrough connections count.
+ */
 export async function startPassthrough(
   names: readonly string[],
   routes: readonly RouteConfig[] = [{ serverNames: [], cluster: "", backends: [] }],
+  loadsWith: PoolSet["loadsWith"] = (besides) => loadsOf(besides),
 ): Promise<ScriptedPassthrough> {
   const clock = manualClock();
   const journal = new Journal(clock);
@@ -71,7 +76,7 @@ export async function startPassthrough(
     journal,
     backends,
     pending: hold,
-    pools: { loadsWith: (besides) => loadsOf(besides), suspectAfterMs: () => 500 },
+    pools: { loadsWith, suspectAfterMs: () => 500 },
     connect(backend, ends) {
       behalves.push(ends);
       const server = played.get(backend)?.server;

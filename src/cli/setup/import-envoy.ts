@@ -10,7 +10,7 @@ const unneeded: Readonly<Record<string, string>> = {
   health_checks: "every apiserver gets PINGs and /readyz probes by default",
   outlier_detection: "an apiserver that fails is probed on a fresh connection",
   upstream_connection_options: "keepalive is on for every socket (health.tcpKeepalive)",
-  lb_policy: "a new client uses the apiserver with the fewest",
+  lb_policy: "a new client uses the less loaded of two random apiservers",
   circuit_breakers: "built-in limits apply (src/base/limits.ts)",
 };
 const understood = new Set(["name", "type", "load_assignment", "connect_timeout"]);

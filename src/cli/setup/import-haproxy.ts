@@ -20,7 +20,7 @@ const unneeded: readonly (readonly [begins: string, why: string])[] = [
   ["option ssl-hello-chk", "every apiserver gets PINGs and /readyz probes by default"],
   ["option tcp-check", "every apiserver gets PINGs and /readyz probes by default"],
   ["default-server", "every apiserver gets PINGs and /readyz probes by default"],
-  ["balance", "a new client uses the apiserver with the fewest"],
+  ["balance", "a new client uses the less loaded of two random apiservers"],
 ];
 
 /** Keywords of lines that need no note: watchkeeper imports the line, or loses nothing without it. */

@@ -1,6 +1,6 @@
 /**
- * Connections whose TLS ends at a backend. The proxy picks the backend once, by SNI and by the number of connections
- * that each backend has, and joins both sockets until one side ends.
+ * Connections whose TLS ends at a backend. The proxy picks the backend once, by SNI, load, weight and zone
+ * (upstream/pick.ts), and joins both sockets until one side ends.
  *
  * The proxy cannot send PINGs inside these connections, so they depend on their backend's health state (D6). If the
  * backend is dead, both sockets are reset, and client-go reconnects at once instead of after its own timeout of 45 s. A

@@ -5,9 +5,14 @@ import { limits } from "../../../src/base/limits.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { flushGraceMs } from "../../../src/proxy/net/socket-end.ts";
 import { requestLimits } from "../../../src/proxy/request/limits.ts";
+import type { BackendTraits } from "../../../src/proxy/upstream/backend-shares.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
+import type { PoolSet } from "../../../src/proxy/upstream/pool-set.ts";
 import { until } from "../../support/h1.ts";
 import { hello } from "../../support/hello.ts";
+import { loadsOf } from "../../support/loads.ts";
 import { type ScriptedPassthrough, startPassthrough } from "../../support/passthrough.ts";
+import { PlayedPath } from "../../support/path.ts";
 import type { RawPeer } from "../../support/raw.ts";
 
 const test = suite("proxy/tunnel/passthrough");
@@ -80,12 +85,91 @@ test("TLS passes untouched, and the end of the connection is journaled", async (
   await until("the socket to be forgotten", () => scene.passthrough.counts.size === 0);
 });
 
-test("each new connection goes to the backend that has the fewest", async () => {
+/** Opens client connections one after another, and returns the backend that gets each of them. */
+async function openInTurn(names: readonly string[], count: number): Promise<string[]> {
+  const opened: string[] = [];
+  for (let number = 0; number < count; number += 1) {
+    const before = names.map((name) => scene.countAt(name));
+    const client = await scene.connect();
+    client.send(greeting);
+    const chosen = (): string | undefined =>
+      names.find((name, at) => scene.countAt(name) > (before[at] ?? 0));
+    await until("the next socket", () => chosen() !== undefined);
+    opened.push(chosen() ?? "");
+  }
+  return opened;
+}
+
+const countsOf = (opened: readonly string[], names: readonly string[]): number[] =>
+  names.map((name) => opened.filter((one) => one === name).length);
+
+test("of two equal backends, each new connection goes to the one that has fewer", async () => {
   scene = await startPassthrough(["a", "b"]);
   const clients = await Promise.all(Array.from({ length: 6 }, () => scene.connect()));
   for (const client of clients) client.send(greeting);
   await until("six sockets", () => scene.countAt("a") + scene.countAt("b") === 6);
   assert.is(scene.countAt("a"), 3);
+});
+
+test("of three backends, two are drawn at random, and the one that has fewer connections is used", async () => {
+  const names = ["a", "b", "c"];
+  const draw = { first: "a", second: "b" };
+  /** A backend is drawn by two random numbers: the first selects it, and the second its distance to the other one. */
+  const random = (): (() => number) => {
+    const [first, second] = [names.indexOf(draw.first), names.indexOf(draw.second)];
+    const numbers = [(first + 0.5) / 3, (((second - first + 3) % 3) - 0.5) / 2];
+    return () => numbers.shift() ?? 0;
+  };
+  scene = await startPassthrough(names, undefined, (besides) => loadsOf(besides, { random: random() }));
+  assert.equal(countsOf(await openInTurn(names, 4), names), [2, 2, 0]);
+  Object.assign(draw, { first: "b", second: "c" });
+  assert.equal(countsOf(await openInTurn(names, 2), names), [0, 0, 2]);
+  Object.assign(draw, { first: "a", second: "c" });
+  assert.equal(countsOf(await openInTurn(names, 4), names), [2, 0, 2]);
+});
+
+/** Returns the loads of a PoolSet whose backends have these weights and zones, and have been ready for long. */
+function loadsFrom(traits: Readonly<Record<string, BackendTraits>>): PoolSet["loadsWith"] {
+  const path = new PlayedPath(Object.keys(traits), {
+    traitsOf: (name) => traits[name] ?? { weight: 1, isNear: true },
+  });
+  path.clock.advance(upstreamLimits.slowStartMs + 1000);
+  return (besides) => path.pools.loadsWith(besides);
+}
+
+test("a backend of weight 3 gets three times the connections of one of weight 1", async () => {
+  const names = ["a", "b"];
+  const loads = loadsFrom({ a: { weight: 1, isNear: true }, b: { weight: 3, isNear: true } });
+  scene = await startPassthrough(names, undefined, loads);
+  assert.equal(countsOf(await openInTurn(names, 16), names), [4, 12]);
+});
+
+test("a connection leaves the own zone if its backend has far more connections, or is not ready", async () => {
+  const names = ["far", "farther", "near"];
+  const [far, near] = [
+    { weight: 1, isNear: false },
+    { weight: 1, isNear: true },
+  ];
+  const loads = loadsFrom({ far, farther: far, near });
+  scene = await startPassthrough(names, undefined, loads);
+  const { spillRatio, spillFloor } = upstreamLimits;
+  const most = spillRatio + spillFloor;
+  assert.equal(countsOf(await openInTurn(names, most), names), [0, 0, most]);
+  assert.equal(await openInTurn(names, 3), ["far", "farther", "near"]);
+  scene.close();
+  scene = await startPassthrough(names, undefined, loads);
+  scene.judge("near", "suspect");
+  assert.equal(await openInTurn(names, 2), ["far", "farther"]);
+});
+
+test("a backend that has asked for a pause gets no connection while another has not", async () => {
+  const names = ["a", "b"];
+  const paused = new Set(["a"]);
+  const isPaused = (name: string): boolean => paused.has(name);
+  scene = await startPassthrough(names, undefined, (besides) => loadsOf(besides, { isPaused }));
+  assert.equal(await openInTurn(names, 3), ["b", "b", "b"]);
+  paused.add("b");
+  assert.equal(await openInTurn(names, 1), ["a"]);
 });
 
 test("a backend that is suspect or goes gets none while another is ready, and keeps what it has", async () => {
