@@ -58,9 +58,10 @@ export function given(name: CommandName, args: readonly string[]): Given | Failu
     strict: false,
     tokens: true,
   });
-  const wrong =
-    wrongSyntax(spec, args, tokens) ?? wrongWord(spec, positionals) ?? wrongOption(spec, positionals, values);
-  return wrong === undefined ? new Given(positionals, values) : usage(`${wrong}\n${usageLine(name, spec)}`);
+  const [first, ...rest] = positionals;
+  const words = first === undefined ? [] : [spec.aliases?.get(first) ?? first, ...rest];
+  const wrong = wrongSyntax(spec, args, tokens) ?? wrongWord(spec, words) ?? wrongOption(spec, words, values);
+  return wrong === undefined ? new Given(words, values) : usage(`${wrong}\n${usageLine(name, spec)}`);
 }
 
 type Token = {

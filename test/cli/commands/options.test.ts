@@ -32,6 +32,8 @@ test("unknown options, values and words are refused, with the valid ones", () =>
     /--output must be one of table, wide, json, not "yaml"/,
   );
   assert.match(refusal("get", "pods"), /"pods": must be one of backends, watches/);
+  assert.match(refusal("get", "toString"), /^Invalid argument "toString"/);
+  assert.equal(taken("get", "backend", "backend").words, ["backends", "backend"]);
   assert.match(refusal("status", "now"), 'Unexpected argument "now"');
 });
 
