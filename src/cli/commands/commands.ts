@@ -199,9 +199,20 @@ export const commands = {
         "haproxy backend or Envoy cluster to import",
         "the only one, or the only one whose servers have port 6443",
       ),
+      option(
+        "--mode MODE",
+        "where TLS ends: HTTP (at watchkeeper) or Passthrough (at the apiservers)",
+        "Passthrough",
+        {
+          choices: ["HTTP", "Passthrough"],
+        },
+      ),
     ],
     exits: "1: the file has no backends that can be imported, or --from is missing or wrong",
-    examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
+    examples: [
+      "watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml",
+      "watchkeeper import --mode HTTP /etc/haproxy/haproxy.cfg > watchkeeper.yaml",
+    ],
   },
   try: {
     summary: "serve the cluster of the current kubectl context on this machine",
