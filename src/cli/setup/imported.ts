@@ -1,7 +1,6 @@
 /** The settings that import-haproxy.ts and import-envoy.ts read, and the configuration that is generated from them. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
-import { docsPage } from "../../program/docs.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
 /** A note about a setting that is not imported. `at`: the setting's place in the file. `text`: the reason. */
@@ -71,8 +70,9 @@ const guessHead =
 const aboutMode: Readonly<Record<Mode, readonly string[]>> = {
   HTTP: [
     "watchkeeper terminates TLS: if an apiserver fails, watchkeeper moves its watches and requests to another one.",
-    "If all clients have bearer tokens, remove clientCAFile, identity and frontProxy. A machine that is not a",
-    `control-plane node must not have the key of frontProxy: ${docsPage("security.md")}`,
+    "If all clients have bearer tokens, remove clientCAFile, identity and frontProxy. Remove them also on a machine that",
+    "is not a control-plane node, because the key of frontProxy must stay on control-plane nodes. watchkeeper then refuses",
+    "requests with a client certificate.",
   ],
   Passthrough: [
     "The apiservers terminate TLS, as before: if an apiserver fails, its clients are disconnected and connect again.",
