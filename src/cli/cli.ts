@@ -1,5 +1,5 @@
 /** Runs a command. Exit codes: 0 success, 1 negative result, 2 invalid usage or configuration, 3 API unreachable. */
-import { Failure, failureFrom } from "../base/failure.ts";
+import { Failure } from "../base/failure.ts";
 import { ownVersion } from "../program/version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
 import { helpOf, overview } from "./commands/help.ts";
@@ -43,21 +43,12 @@ function version(args: string[]): number {
   return 0;
 }
 
-async function runCommand(name: CommandName, args: string[]): Promise<number> {
+function runCommand(name: CommandName, args: string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
     process.stdout.write(helpOf(name, commands[name]));
-    return 0;
+    return Promise.resolve(0);
   }
-  try {
-    return await runs[name](args);
-  } catch (reason) {
-    // After invalid usage, the message of parseArgs names the option. Any other error is a bug, so Node prints its
-    // stack.
-    const isUsage =
-      reason instanceof TypeError && "code" in reason && String(reason.code).startsWith("ERR_PARSE_ARGS");
-    if (!isUsage) throw reason;
-    return complain(`${failureFrom(reason, "client").message}\n${helpOf(name, commands[name])}`.trimEnd(), 2);
-  }
+  return runs[name](args);
 }
 
 function main([name = "", ...args]: string[]): Promise<number> {

@@ -127,7 +127,13 @@ function listPath(name: string, { kind, columns, sort }: Page): readonly [string
     ),
     query("group", { type: "string", enum: columns }, "A column whose values are counted."),
     query("q", { type: "string" }, "Text in any column, case-insensitive."),
-    ...columns.map((column) => query(column, { type: "string" }, "That column's whole value.")),
+    ...columns.map((column) =>
+      query(
+        column,
+        { type: "array", items: { type: "string" } },
+        "Whole values of that column: one must match.",
+      ),
+    ),
   ];
   const summary = `A page of ${name}.`;
   const responses = { "200": answer(summary, page), "400": failure("The query is invalid.") };

@@ -55,7 +55,8 @@ type ListQuery = {
   readonly column: string;
   readonly isDescending: boolean;
   readonly text: string;
-  readonly filters: readonly (readonly [column: string, value: string])[];
+  /** A row matches if each of these columns has one of its values. */
+  readonly filters: readonly (readonly [column: string, values: readonly string[]])[];
 };
 
 export function pagesOf<T>(listing: Listing<T>, clock: Clock): Page {
@@ -263,7 +264,9 @@ function queryIn<T>({ columns, sort }: Listing<T>, query: string): ListQuery | s
   const column = order.replace(/^-/, "");
   const group = params.get("group") ?? "";
   const known = new Set(["limit", "offset", "sort", "q", "group"]);
-  const filters = [...params].filter(([name]) => !known.has(name));
+  const filters = [...new Set(params.keys())]
+    .filter((name) => !known.has(name))
+    .map((name) => [name, params.getAll(name)] as const);
   const problem = unknownColumn(columns, { column, group, filters });
   if (problem !== undefined) return `${problem}: columns are ${Object.keys(columns).join(", ")}`;
   const text = (params.get("q") ?? "").toLowerCase();
@@ -289,7 +292,7 @@ function wholeIn(params: URLSearchParams, name: string, usual: number): number |
 }
 
 function fits<T>({ columns }: Listing<T>, row: T, { filters }: ListQuery): boolean {
-  for (const [name, value] of filters) if (String(columns[name]?.(row)) !== value) return false;
+  for (const [name, values] of filters) if (!values.includes(String(columns[name]?.(row)))) return false;
   return true;
 }
 

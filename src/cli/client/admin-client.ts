@@ -143,14 +143,16 @@ export class AdminClient {
    */
   async list(
     name: string,
-    query: Readonly<Record<string, string>>,
+    query: Readonly<Record<string, string>> | URLSearchParams,
     most: number,
   ): Promise<RowList | Failure> {
     let all: RowList | undefined;
     while (all === undefined || (all.items.length < most && all.items.length < all.matching)) {
       const offset = all?.items.length ?? 0;
       const limit = Math.min(adminLimits.apiPageMost, most - offset);
-      const params = new URLSearchParams({ ...query, limit: String(limit), offset: String(offset) });
+      const params = new URLSearchParams(query);
+      params.set("limit", String(limit));
+      params.set("offset", String(offset));
       const answer = await this.#json(`/api/v1/${this.#prefix}${name}?${params.toString()}`);
       if (answer instanceof Failure) return answer;
       const page = listOf(answer);

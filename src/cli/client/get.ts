@@ -1,9 +1,9 @@
-/** `watchkeeper get KIND [NAME] [COLUMN=VALUE]...`: prints a list of the API as a table or as JSON. */
+/** `watchkeeper get KIND [NAME]... [COLUMN=VALUE]...`: prints a list of the API as a table or as JSON. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { type Kind, kinds } from "../commands/commands.ts";
+import { type Kind, kinds, singularOf } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
-import type { RowList } from "../commands/rows.ts";
+import { type RowList, textAt } from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
@@ -11,11 +11,13 @@ import { answersIn, failuresIn, fromAll, replicaColumn, reportFailures } from ".
 import { tableOf } from "./table.ts";
 
 const maxLimit = 50_000;
+/** Maximum length of a query, so that the API does not refuse the request's headers. */
+const maxQueryBytes = adminLimits.adminHeaderBytes / 2;
 
 type GetRequest = {
   readonly kind: Kind;
-  readonly name: string | undefined;
-  readonly query: Record<string, string>;
+  readonly names: readonly string[];
+  readonly query: URLSearchParams;
 };
 
 /** The list to print. `report` prints an error for each replica that has not answered, and returns the exit code. */
@@ -24,7 +26,7 @@ type Lists = {
   readonly report: () => number;
 };
 
-/** Exit codes: 0 listed, 1 no row of that name, 2 usage error, 3 the API or a replica is unreachable. */
+/** Exit codes: 0 listed, 1 no row has one of the names, 2 usage error, 3 the API or a replica is unreachable. */
 export const get = apiCommand("get", async ({ options, client, screen }) => {
   const asked = askedIn(options);
   if (asked instanceof Failure) return asked;
@@ -33,14 +35,18 @@ export const get = apiCommand("get", async ({ options, client, screen }) => {
   const read = await (options.has("all-replicas") ? listsOf : listOf)(client, asked, most, screen);
   if (read instanceof Failure) return read;
   const { list, report } = read;
-  if (asked.name !== undefined && list.items.length === 0) {
-    const kind = asked.kind === "watches" ? "watch" : asked.kind.slice(0, -1);
-    screen.complain(`${kind} ${JSON.stringify(asked.name)} not found\n`);
-    return report() || 1;
-  }
-  show(asked.kind, list, options, screen);
-  return report();
+  const absent = absentIn(asked, list);
+  if (absent.length === 0 || list.items.length > 0) show(asked.kind, list, options, screen);
+  for (const name of absent) screen.complain(`${singularOf(asked.kind)} ${JSON.stringify(name)} not found\n`);
+  return report() || (absent.length === 0 ? 0 : 1);
 });
+
+/** Returns the names that no row has. If --limit has cut the list, returns none, because a later row may have the name. */
+function absentIn({ kind, names }: GetRequest, { items, matching }: RowList): readonly string[] {
+  if (matching > items.length) return [];
+  const found = new Set(items.map((row) => textAt(row, views[kind].key)));
+  return names.filter((name) => !found.has(name));
+}
 
 async function listOf(
   client: AdminClient,
@@ -77,20 +83,23 @@ function askedIn(options: Given): GetRequest | Failure {
   const [kind, ...rest] = options.words;
   // The default only satisfies the type checker: the parser of arguments has already rejected unknown kinds.
   const known = kinds.find((one) => one === kind) ?? "backends";
-  const names = rest.filter((word) => !word.includes("="));
-  if (names.length > 1) return usage(`Too many NAMEs: ${names.join(" ")}`);
-  const query: Record<string, string> = {};
+  const names = new Set(rest.filter((word) => !word.includes("=")));
+  const query = new URLSearchParams();
   for (const word of rest.filter((one) => one.includes("="))) {
     const cut = word.indexOf("=");
-    query[word.slice(0, cut)] = word.slice(cut + 1);
+    query.append(word.slice(0, cut), word.slice(cut + 1));
   }
-  const [name] = names;
-  if (name !== undefined) query[views[known].key] = name;
+  for (const name of names) query.append(views[known].key, name);
   for (const [option, parameter] of [["query", "q"] as const, ["sort", "sort"] as const]) {
     const value = options.text(option);
-    if (value !== undefined) query[parameter] = value;
+    if (value !== undefined) query.set(parameter, value);
   }
-  return { kind: known, name, query };
+  const bytes = query.toString().length;
+  if (bytes > maxQueryBytes)
+    return usage(
+      `Too many arguments: the query has ${bytes} bytes, and at most ${maxQueryBytes} are allowed`,
+    );
+  return { kind: known, names: [...names], query };
 }
 
 function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {

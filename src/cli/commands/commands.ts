@@ -43,6 +43,8 @@ export type CommandSpec = {
   readonly words: string;
   /** All valid values of the first positional argument; default: any value is valid. */
   readonly choices?: readonly string[];
+  /** Maps further spellings of the first positional argument to its valid values; default: none. */
+  readonly aliases?: ReadonlyMap<string, string>;
   readonly options: readonly Option[];
   /** Meaning of exit code 1, such as "1: the bundle was not written". */
   readonly exits?: string;
@@ -61,6 +63,11 @@ export const kinds = [
   "replicas",
 ] as const;
 export type Kind = (typeof kinds)[number];
+
+/** Returns the name of one object of a kind, such as "backend". */
+export function singularOf(kind: Kind): string {
+  return kind === "watches" ? "watch" : kind.slice(0, -1);
+}
 
 export const shells = ["bash", "zsh", "fish"] as const;
 
@@ -192,9 +199,20 @@ export const commands = {
         "haproxy backend or Envoy cluster to import",
         "the only one, or the only one whose servers have port 6443",
       ),
+      option(
+        "--mode MODE",
+        "where TLS ends: HTTP (at watchkeeper) or Passthrough (at the apiservers)",
+        "Passthrough",
+        {
+          choices: ["HTTP", "Passthrough"],
+        },
+      ),
     ],
     exits: "1: the file has no backends that can be imported, or --from is missing or wrong",
-    examples: ["watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml"],
+    examples: [
+      "watchkeeper import /etc/haproxy/haproxy.cfg > watchkeeper.yaml",
+      "watchkeeper import --mode HTTP /etc/haproxy/haproxy.cfg > watchkeeper.yaml",
+    ],
   },
   try: {
     summary: "serve the cluster of the current kubectl context on this machine",
@@ -249,8 +267,9 @@ export const commands = {
   },
   get: {
     summary: "list backends, watches, clients, leases, limits, certificates, incidents, replicas",
-    words: "KIND [NAME] [COLUMN=VALUE]...",
+    words: "KIND [NAME]... [COLUMN=VALUE]...",
     choices: kinds,
+    aliases: new Map(kinds.map((kind) => [singularOf(kind), kind])),
     options: [
       ...apiOptions,
       ...replicaOptions,
@@ -264,8 +283,9 @@ export const commands = {
       option("--limit N", "maximum number of rows, up to 50000", "100"),
       option("--no-headers", "print no header line"),
     ],
-    exits: "1: no object has the given NAME",
+    exits: "1: no object has one of the given NAMEs",
     examples: [
+      "watchkeeper get backend cp-1 cp-2",
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
       "watchkeeper get backends --all-replicas",

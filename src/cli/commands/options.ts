@@ -1,8 +1,8 @@
 /** Parses the arguments of a command, as the table of commands declares them. */
 import { parseArgs } from "node:util";
 import { Failure } from "../../base/failure.ts";
-import { quote } from "../../config/problem.ts";
-import { type CommandName, type CommandSpec, commands } from "./commands.ts";
+import { didYouMean, quote } from "../../config/problem.ts";
+import { type CommandName, type CommandSpec, commands, type Option } from "./commands.ts";
 import { flagOf, usageLine } from "./help.ts";
 
 /** The parsed options and positional arguments of a command. */
@@ -43,23 +43,65 @@ export class Given {
   }
 }
 
-/**
- * Parses the arguments of a command.
- * @throws {TypeError} an option is unknown or lacks its value; the message of parseArgs names the option
- */
+/** Parses the arguments of a command. A Failure names the first argument that is wrong, and contains the usage line. */
 export function given(name: CommandName, args: readonly string[]): Given | Failure {
   const spec: CommandSpec = commands[name];
   const options = spec.options.map(({ name: long, short, value, isMultiple = false }) => {
     const type: "boolean" | "string" = value === undefined ? "boolean" : "string";
     return [long, { type, multiple: isMultiple, ...(short === undefined ? {} : { short }) }] as const;
   });
-  const { values, positionals } = parseArgs({
+  // In strict mode, parseArgs would throw errors in Node's own words.
+  const { values, positionals, tokens } = parseArgs({
     args: [...args],
     options: Object.fromEntries(options),
     allowPositionals: true,
+    strict: false,
+    tokens: true,
   });
-  const wrong = wrongWord(spec, positionals) ?? wrongOption(spec, positionals, values);
-  return wrong === undefined ? new Given(positionals, values) : usage(`${wrong}\n${usageLine(name, spec)}`);
+  const [first, ...rest] = positionals;
+  const words = first === undefined ? [] : [spec.aliases?.get(first) ?? first, ...rest];
+  const wrong = wrongSyntax(spec, args, tokens) ?? wrongWord(spec, words) ?? wrongOption(spec, words, values);
+  return wrong === undefined ? new Given(words, values) : usage(`${wrong}\n${usageLine(name, spec)}`);
+}
+
+type Token = {
+  readonly kind: string;
+  readonly index: number;
+  readonly name?: string;
+  readonly value?: string | undefined;
+  readonly inlineValue?: boolean | undefined;
+};
+
+/** Returns an error for the first option that is unknown, lacks its value, or has a value although it is a flag. */
+function wrongSyntax(
+  { options }: CommandSpec,
+  args: readonly string[],
+  tokens: readonly Token[],
+): string | undefined {
+  for (const token of tokens.filter(({ kind }) => kind === "option")) {
+    const known = options.find(({ name }) => name === token.name);
+    const wrong = known === undefined ? unknownOption(options, args[token.index]) : wrongValue(known, token);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+/** The message does not repeat the text after "=", because that may be a secret. */
+function unknownOption(options: readonly Option[], arg = ""): string {
+  const [written = ""] = arg.split("=");
+  const names = [...options.map(({ name }) => `--${name}`), "--help"];
+  return `Unknown option ${quote(written)}${didYouMean(written, names)}`;
+}
+
+function wrongValue({ name, value: placeholder }: Option, token: Token): string | undefined {
+  const { value, inlineValue } = token;
+  if (placeholder === undefined) return value === undefined ? undefined : `--${name} takes no value`;
+  const missing = `Missing ${placeholder} after --${name}`;
+  if (value === undefined) return missing;
+  // A value that begins with "-" is most likely the next option. The value "-" is stdin.
+  if (inlineValue === true || !value.startsWith("-") || value === "-") return undefined;
+  if (value.startsWith("--")) return missing;
+  return `${missing} (write ${quote(`--${name}=${value}`)} for a value that begins with "-")`;
 }
 
 function wrongWord({ words, choices }: CommandSpec, taken: readonly string[]): string | undefined {

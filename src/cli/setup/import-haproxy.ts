@@ -26,14 +26,26 @@ const unneeded: readonly (readonly [begins: string, why: string])[] = [
 /** Keywords of lines that need no note: watchkeeper imports the line, or loses nothing without it. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
-/** Options of a `server` line that matter but are not imported, and what watchkeeper does instead. */
+/** Options of a `server` line that matter but are not imported, and what watchkeeper does or the operator should do. */
 const serverOptions = new Map([
   ["backup", "watchkeeper uses this apiserver like the others"],
   ["weight", "weights from 1 to 256 of a server line are imported"],
   ["disabled", "watchkeeper uses this apiserver: remove it if it should get no clients"],
   ["maxconn", "watchkeeper does not limit the connections to one apiserver"],
-  ["send-proxy", "watchkeeper sends no PROXY header to apiservers"],
-  ["send-proxy-v2", "watchkeeper sends no PROXY header to apiservers"],
+  ["send-proxy", "set clusters[0].proxyProtocol: {version: V1}"],
+  ["send-proxy-v2", "set clusters[0].proxyProtocol: {version: V2}"],
+]);
+
+/** Options of a `bind` line that matter but are not imported, and what the operator should do. */
+const bindOptions = new Map([
+  ["ssl", "import with --mode HTTP, and set listeners[0].tls"],
+  ["accept-proxy", "set listeners[0].proxyProtocol"],
+]);
+
+const optionsOf: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
+  ["server", serverOptions],
+  ["default-server", serverOptions],
+  ["bind", bindOptions],
 ]);
 
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {
@@ -130,7 +142,7 @@ function caOf({ lines }: Section): { caFile?: string } {
 function notesOf({ lines }: Section): Note[] {
   return lines.flatMap(({ at, words }) => {
     const [first = "", second = ""] = words;
-    const lost = /^(default-)?server$/.test(first) ? lostOptions(words) : "";
+    const lost = lostOptions(words);
     if (lost !== "") return [{ at, text: lost }];
     const line = words.join(" ");
     const why = unneeded.find(([begins]) => line.startsWith(begins))?.[1];
@@ -140,13 +152,15 @@ function notesOf({ lines }: Section): Note[] {
   });
 }
 
-/** Returns a note about those options of a `server` line that are not imported; "": there are no such options. */
+/** Returns a note about those options of a `server` or `bind` line that are not imported; "": there are none. */
 function lostOptions(words: readonly string[]): string {
-  const server = words[0] === "server" ? `server ${quote(words[1])}` : "default-server";
-  const hasWeight = words[0] === "server" && "weight" in weightOf(words);
-  const lost = words.filter((word) => serverOptions.has(word) && !(hasWeight && word === "weight"));
+  const [first = "", name] = words;
+  const owner = first === "default-server" ? first : `${first} ${quote(name)}`;
+  const options = optionsOf.get(first) ?? new Map<string, string>();
+  const hasWeight = first === "server" && "weight" in weightOf(words);
+  const lost = words.filter((word) => options.has(word) && !(hasWeight && word === "weight"));
   return lost
-    .map((option) => `${quote(option)} of ${server} was not imported: ${serverOptions.get(option)}`)
+    .map((option) => `${quote(option)} of ${owner} was not imported: ${options.get(option)}`)
     .join("; ");
 }
 

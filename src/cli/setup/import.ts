@@ -3,19 +3,26 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { given } from "../commands/options.ts";
-import { complain, failed } from "../commands/screen.ts";
+import { failed, type Screen, standardScreen } from "../commands/screen.ts";
 import { groupsOfEnvoy } from "./import-envoy.ts";
 import { groupsOfHaproxy } from "./import-haproxy.ts";
-import { chosenOf, configOf } from "./imported.ts";
+import { chosenOf, configOf, guessedFiles } from "./imported.ts";
 
-/** Exit codes: 0 printed, 1 no backends found, 2 usage error. Notes on settings that are not imported go to stderr. */
-export function importFile(args: string[]): Promise<number> {
-  return Promise.resolve(imported(args));
+/**
+ * Exit codes: 0 printed, 1 no backends found, 2 usage error. Notes on settings that are not imported, and on files that
+ * the operator must set, go to stderr.
+ */
+export function importFile(args: readonly string[], screen: Screen = standardScreen): Promise<number> {
+  return Promise.resolve(imported(args, screen));
 }
 
-function imported(args: string[]): number {
+function imported(args: readonly string[], screen: Screen): number {
+  const complain = (message: string, code: number): number => {
+    screen.complain(`${message}\n`);
+    return code;
+  };
   const options = given("import", args);
-  if (options instanceof Failure) return failed(options);
+  if (options instanceof Failure) return failed(options, screen);
   const [file = ""] = options.words;
   const text = readText(file, limits.manifestBytes);
   if (text instanceof Failure) return complain(`${file}: the file ${text.message}`, 2);
@@ -23,9 +30,10 @@ function imported(args: string[]): number {
   if (groups instanceof Failure) return complain(groups.message, 1);
   const group = chosenOf(groups, options.text("from"));
   if (group instanceof Failure) return complain(`${file}: ${group.message}`, 1);
-  for (const note of group.notes) process.stderr.write(`${note.at}: ${note.text}\n`);
-  if (group.caFile === undefined)
-    process.stderr.write("note: caFile is a guess: it must be the CA of the apiservers' certificates\n");
-  process.stdout.write(configOf(group, file));
+  const mode = options.text("mode") === "HTTP" ? "HTTP" : "Passthrough";
+  for (const note of group.notes) screen.complain(`${note.at}: ${note.text}\n`);
+  for (const { keys, what } of guessedFiles(group, mode))
+    screen.complain(`note: set ${keys}: ${what}. The printed path is a guess.\n`);
+  screen.print(configOf(group, file, mode));
   return 0;
 }

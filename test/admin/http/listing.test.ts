@@ -57,8 +57,11 @@ test("a page is sorted, cut and counted", async () => {
   assert.equal(await items("offset=7"), []);
 });
 
-test("filters must all fit; q is part of any text", async () => {
+test("filters must all fit, each by one of its values; q is part of any text", async () => {
   assert.equal(await items("count=10"), ["Cc", "b"]);
+  assert.equal(await items("name=b&name=Cc&name=absent"), ["Cc", "b"]);
+  assert.equal(await items("name=b&count=9&name=Cc"), []);
+  assert.equal(await items("name=b&count=9&name=Cc&count=10"), ["Cc", "b"]);
   assert.equal(await items("count=10&name=b"), ["b"]);
   assert.equal(await items("q=c"), ["Cc"]);
   assert.equal(await items("q=1"), [], "not of a number");

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { views } from "../../../src/cli/client/columns.ts";
 import { get } from "../../../src/cli/client/get.ts";
-import { kinds } from "../../../src/cli/commands/commands.ts";
+import { kinds, singularOf } from "../../../src/cli/commands/commands.ts";
 import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
 
 const test = suite("cli/client/get");
@@ -56,6 +56,42 @@ test("columns filter, a name is one of them, and -q looks everywhere", async () 
   assert.match(sorted.out, /^b [^]*\na /);
 });
 
+test("a kind may be singular, and several names are looked up together", async () => {
+  assert.equal(kinds.map(singularOf), [
+    "backend",
+    "watch",
+    "client",
+    "lease",
+    "limit",
+    "certificate",
+    "incident",
+    "replica",
+  ]);
+  for (const kind of kinds) {
+    const key = String((await scene.items(kind))[0]?.[views[kind].key]);
+    const { out, complaints, code } = await got(singularOf(kind), key, "absent", "--no-headers");
+    assert.is(complaints, `${singularOf(kind)} "absent" not found\n`);
+    assert.is(code, 1, kind);
+    assert.ok(out.length > 0, kind);
+    assert.is((await got(singularOf(kind), key)).code, 0, kind);
+  }
+  const both = await got("backend", "b", "a", "b", "--sort=name", "--no-headers");
+  assert.match(both.out, /^a [^]*\nb /);
+  assert.equal([both.code, both.complaints], [0, ""]);
+  assert.is(JSON.parse((await got("backend", "a", "b", "c", "-o", "json")).out).matching, 2);
+  assert.is((await got("backends", "name=a", "name=b", "--no-headers")).out, both.out);
+});
+
+test("with --limit, a name that may be on a later row is not reported as absent", async () => {
+  const { code, complaints } = await got("backends", "a", "b", "--limit", "1");
+  assert.equal([code, complaints], [0, "1 of 2: --limit shows more\n"]);
+});
+
+test("of several names that no row has, each is reported, and nothing is printed", async () => {
+  const { code, out, complaints } = await got("watch", "x", "y", "-o", "json");
+  assert.equal([code, out, complaints], [1, "", 'watch "x" not found\nwatch "y" not found\n']);
+});
+
 test("json is what the API returned; a table reports on stderr how many rows it omits", async () => {
   const { out, complaints } = await got("backends", "-o", "json", "--limit", "1");
   assert.equal(JSON.parse(out).items, (await scene.items("backends")).slice(0, 1));
@@ -67,12 +103,14 @@ test("nothing there is 0, nothing of that name is 1, a wrong word is 2", async (
   const none = await got("watches", "state=hung");
   assert.equal([none.code, none.out, none.complaints], [0, "", "No watches found\n"]);
   assert.equal([(await got("backends", "c")).code, (await got("incidents", "77")).code], [1, 1]);
+  assert.match((await got("backend", "c")).complaints, 'backend "c" not found');
   for (const wrong of [
     [],
     ["pods"],
     ["watches", "colour=red"],
     ["watches", "--limit", "0"],
-    ["leases", "a", "b"],
+    ["backends", "toString", "colour=red"],
+    ["leases", "a".repeat(4096)],
   ])
     assert.is((await got(...wrong)).code, 2, wrong.join(" "));
   assert.match((await got("watches", "colour=red")).complaints, "columns are resource");

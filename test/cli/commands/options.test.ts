@@ -32,9 +32,47 @@ test("unknown options, values and words are refused, with the valid ones", () =>
     /--output must be one of table, wide, json, not "yaml"/,
   );
   assert.match(refusal("get", "pods"), /"pods": must be one of backends, watches/);
+  assert.match(refusal("get", "toString"), /^Invalid argument "toString"/);
+  assert.equal(taken("get", "backend", "backend").words, ["backends", "backend"]);
   assert.match(refusal("status", "now"), 'Unexpected argument "now"');
-  assert.throws(() => given("status", ["--colour"]), /--colour/);
-  assert.throws(() => given("status", ["--admin"]), /--admin/);
+});
+
+test("an unknown option is named in our own words, with the nearest option and the usage line", () => {
+  assert.match(
+    refusal("status", "--admim=user:secret@host"),
+    /^Unknown option "--admim" \(did you mean "--admin"\?\)\nusage: watchkeeper status /,
+  );
+  for (const [written, nearest] of [
+    ["--all-replica", "--all-replicas"],
+    ["--Output", "--output"],
+    ["-output", undefined],
+    ["-admin", "--admin"],
+    ["-help", "--help"],
+    ["-x", undefined],
+    ["--colour", undefined],
+    ["--", undefined],
+  ] as const) {
+    const said = refusal("status", written, "now").split("\n")[0] ?? "";
+    if (nearest !== undefined)
+      assert.is(said, `Unknown option "${written}" (did you mean "${nearest}"?)`, written);
+    else assert.not.match(said, "did you mean", written);
+  }
+  assert.is(refusal("status", "-x").split("\n")[0], 'Unknown option "-x"');
+  assert.is(refusal("status", "--colour").split("\n")[0], 'Unknown option "--colour"');
+  assert.is(refusal("version", "--", "--x").split("\n")[0], 'Unexpected argument "--x"');
+});
+
+test("an option without its value, and a flag with a value, are refused", () => {
+  const first = (...args: Parameters<typeof refusal>): string => refusal(...args).split("\n")[0] ?? "";
+  assert.is(first("status", "--admin"), "Missing ADDRESS after --admin");
+  assert.is(first("status", "--admin", "--output", "json"), "Missing ADDRESS after --admin");
+  assert.is(
+    first("get", "watches", "--sort", "-bytes"),
+    'Missing COLUMN after --sort (write "--sort=-bytes" for a value that begins with "-")',
+  );
+  assert.is(first("get", "watches", "--no-headers=yes"), "--no-headers takes no value");
+  assert.is(taken("check", "--config", "-").text("config"), "-");
+  assert.is(taken("get", "watches", "--sort=-bytes").text("sort"), "-bytes");
 });
 
 test("words that are missing or too many, and options of other words, are refused with the usage line", () => {

@@ -53,7 +53,7 @@ test("what is not needed says why, and what is lost is named, each with its line
   assert.is(notes.length, 4);
 });
 
-test("an option of a server that changes who gets clients is named, with what watchkeeper does instead", () => {
+test("an option of a server that changes who gets clients is named, with what watchkeeper does or what to set", () => {
   const text = `backend b
   default-server check weight 10
   server a 10.0.0.2:6443 check
@@ -64,8 +64,18 @@ test("an option of a server that changes who gets clients is named, with what wa
   assert.equal(notes, [
     'haproxy.cfg:2 "weight" of default-server was not imported: weights from 1 to 256 of a server line are imported',
     'haproxy.cfg:4 "backup" of server "b" was not imported: watchkeeper uses this apiserver like the others',
-    'haproxy.cfg:5 "disabled" of server "c" was not imported: watchkeeper uses this apiserver: remove it if it should get no clients; "send-proxy-v2" of server "c" was not imported: watchkeeper sends no PROXY header to apiservers',
+    'haproxy.cfg:5 "disabled" of server "c" was not imported: watchkeeper uses this apiserver: remove it if it should get no clients; "send-proxy-v2" of server "c" was not imported: set clusters[0].proxyProtocol: {version: V2}',
   ]);
+});
+
+test("TLS and the PROXY protocol of a bind line are named, with the keys to set", () => {
+  const text = "listen api\n  bind *:443 ssl crt a.pem accept-proxy\n  bind :80\n  server a 10.0.0.2:6443\n";
+  assert.equal(
+    groups(text)[0]?.notes.map((note) => `${note.at} ${note.text}`),
+    [
+      'haproxy.cfg:2 "ssl" of bind "*:443" was not imported: import with --mode HTTP, and set listeners[0].tls; "accept-proxy" of bind "*:443" was not imported: set listeners[0].proxyProtocol',
+    ],
+  );
 });
 
 test("a listen section is its own frontend, and one without servers is none", () => {

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { chosenOf, configOf, nameOf, urlOf } from "../../../src/cli/setup/imported.ts";
+import { chosenOf, configOf, guessedFiles, nameOf, urlOf } from "../../../src/cli/setup/imported.ts";
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
@@ -29,13 +29,47 @@ test("the only group is it, else the only one with an apiserver's port, else the
 
 test("what is printed is a good configuration, whatever the names are", () => {
   const backends = [{ name: nameOf("--CP_1 (old)--"), url: "https://[fd00::1]:6443" }];
-  const text = configOf({ name: 'a"b\nc', backends, notes: [] }, "x.cfg");
+  const text = configOf({ name: 'a"b\nc', backends, notes: [] }, "x.cfg", "Passthrough");
   const config = parseConfig(text, "x.cfg");
   if (isProblems(config)) throw new Error(JSON.stringify(config));
   assert.equal(
     [config.listeners[0]?.mode, config.clusters[0].backends[0]?.name],
     ["Passthrough", "cp-1-old"],
   );
+});
+
+test("with mode HTTP watchkeeper terminates TLS, and the file begins with the keys that the operator must set", () => {
+  const text = configOf(group("kube", 6443), "x.cfg", "HTTP");
+  const config = parseConfig(text, "x.cfg");
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  const [listener] = config.listeners;
+  assert.equal([listener?.mode, listener?.tls?.identity.clientCerts], ["HTTP", "FrontProxy"]);
+  for (const key of [
+    "listeners[0].tls.certFile and keyFile",
+    "listeners[0].tls.clientCAFile",
+    "clusters[0].tls.frontProxy.certFile and keyFile",
+    "clusters[0].tls.caFile",
+  ])
+    assert.match(text, `\n# - ${key}: `);
+});
+
+test("without client certificates, what the comment names can be removed", () => {
+  const text = configOf(group("kube", 6443), "x.cfg", "HTTP")
+    .replace(/^ +(clientCAFile|identity): .*\n/gm, "")
+    .replace(/^ +frontProxy: .*\n.*\n.*\n/m, "");
+  assert.not.match(text, /^ +(clientCAFile|identity|frontProxy):/m);
+  const config = parseConfig(text, "x.cfg");
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  assert.is(config.listeners[0]?.tls?.identity.clientCerts, "Reject");
+});
+
+test("a CA that the imported file names is no guess", () => {
+  const named = { ...group("kube", 6443), caFile: "/etc/ssl/ca.pem" };
+  assert.equal(guessedFiles(named, "Passthrough"), []);
+  assert.not.match(configOf(named, "x.cfg", "Passthrough"), "guess");
+  const keys = guessedFiles(named, "HTTP").map((one) => one.keys);
+  assert.is(keys.length, 3);
+  assert.not.match(keys.join(), "caFile");
 });
 
 test("an address is a host and a port, or none", () => {

@@ -231,7 +231,7 @@ test("a wrong flag is named, and every command explains itself", () => {
     const { status, stdout, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", ...args]);
     return `${String(status)} ${stdout.toString()}${stderr.toString()}`;
   };
-  assert.match(said("run", "--confg", "x"), /^2 Unknown option '--confg'/);
+  assert.match(said("run", "--confg", "x"), /^2 Unknown option "--confg" \(did you mean "--config"\?\)/);
   assert.match(said("bogus"), /^2 Unknown command "bogus"/);
   assert.match(said("config", "extra"), /^2 /);
   for (const name of ["run", "check", "config", "demo", "pki", "sidecar", "manifest", "try", "version"]) {
