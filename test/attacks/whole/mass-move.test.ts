@@ -1,7 +1,7 @@
 /**
  * A backend is killed, and half of all watches lose it at once. Measures how long it takes until the watches of the
  * control plane, and then all others, are open at the other backend. No client may notice. `npm run test:mass-move` is
- * the full size.
+ * the full size, with the limits of docs/performance.md.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -22,6 +22,12 @@ const firstWatches = Math.min(400, Math.floor(watches / 5));
  */
 const posted = 1;
 const patienceMs = 60_000;
+/**
+ * The most ms from the death of the backend until the watches of the control plane, and until all watches, have moved.
+ * These are the limits for 50,000 watches. A smaller run has the same limit for all its watches, and five times the
+ * limit for those of the control plane, because other tests use the processors at the same time.
+ */
+const mostMs = { first: watches < 50_000 ? 5000 : 1000, all: 8000 };
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 
@@ -90,7 +96,9 @@ test(`half of ${watches} watches move from a killed backend, those of the contro
   assert.equal(counts, { 200: watches });
   assert.is(closed, 0);
   assert.ok(lost.asked > watches / 3, `${lost.asked} of ${watches}`);
-  assert.ok(firstMs <= allMs && allMs < patienceMs);
+  assert.ok(firstMs <= allMs, "the control plane came first");
+  assert.ok(firstMs <= mostMs.first, `the control plane moved in ${firstMs} ms, limit ${mostMs.first} ms`);
+  assert.ok(allMs <= mostMs.all, `all watches moved in ${allMs} ms, limit ${mostMs.all} ms`);
 });
 
 test.run();

@@ -167,6 +167,20 @@ export const admission: readonly Defect[] = [
     ["proxy/limits/fair-queue", "users take turns"],
   ),
   defect(
+    "a user with many waiting requests keeps its turn",
+    {
+      file: "proxy/limits/fair-queue.ts",
+      find: "      this.#turns.delete(group);\n      this.#resize",
+      replace: "      if (group.waiting.size === 1) this.#turns.delete(group);\n      this.#resize",
+    },
+    ["proxy/limits/shield", "no user with one request starves"],
+  ),
+  defect(
+    "a slow backend gets more clients again while it is still nearly twice as slow",
+    { file: "proxy/load/limits.ts", find: "lowPressure: 1.25", replace: "lowPressure: 2" },
+    ["proxy/balance/steady", "the moves come to rest"],
+  ),
+  defect(
     "a refused certificate is not tried again",
     {
       file: "proxy/tls/reloading-file.ts",

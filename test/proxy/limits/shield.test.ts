@@ -1,7 +1,6 @@
 /**
  * Tests a backend's shield, which limits LISTs to a backend that has just started, alone and on the whole data path.
  */
-import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../../src/h2/core/field.ts";
@@ -12,6 +11,7 @@ import { Shields } from "../../../src/proxy/limits/shields.ts";
 import { manualClock } from "../../support/clock.ts";
 import { jwt } from "../../support/jwt.ts";
 import { type Asked, bearer, type Ear, type PlayedClient, PlayedPath } from "../../support/path.ts";
+import { playShields, shieldsAt } from "./shield-property.ts";
 
 const test = suite("proxy/limits/shield");
 const shield = { isEnabled: true, queueMs: 15_000, exemptGroups: ["system:masters"] };
@@ -236,16 +236,6 @@ test("while its lists are slow, the cap shrinks to the least, and grows again wh
   assert.ok((shields.of("a")?.cap ?? 0) > 8, `${shields.of("a")?.cap}`);
 });
 
-function shieldsAt(clock: ReturnType<typeof manualClock>, queueMs = 15_000): Shields {
-  const loads = { of: () => undefined, slowness: () => 1 };
-  const shields = new Shields({ clock, loads });
-  shields.configure({ ...shield, queueMs });
-  shields.reconcile(["a", "b"]);
-  shields.judged({ name: "a", state: "dead" });
-  shields.returned("a");
-  return shields;
-}
-
 test("reads that take four times as long as usual, or as at other backends, put the shield up", () => {
   for (const [ms, slowness, isUp] of [
     [50, 1, false],
@@ -303,85 +293,7 @@ test("one address with invented tokens, or one user, neither starves others nor 
 });
 
 test("every request that enters gets a place, a refusal, or leaves; no user with one request starves", () => {
-  const action = fc.record({
-    kind: fc.constantFrom(
-      "ask",
-      "ask",
-      "flood",
-      "leave",
-      "answer",
-      "slow",
-      "refused",
-      "wait",
-      "die",
-      "return",
-    ),
-    user: fc.integer({ min: 0, max: 6 }),
-    ms: fc.integer({ min: 0, max: 2000 }),
-  });
-  fc.assert(
-    fc.property(fc.array(action, { maxLength: 120 }), (actions) => {
-      const clock = manualClock();
-      const shields = shieldsAt(clock);
-      type Asking = { place?: ShieldPlace; state: "waiting" | "placed" | "refused" | "over"; at: number };
-      const all: Asking[] = [];
-      const ask = (user: string): void => {
-        const asking: Asking = { state: "waiting", at: clock.now() };
-        all.push(asking);
-        const place = shields.enter("a", {
-          user,
-          kind: "pods",
-          isListing: () => true,
-          place: () => {
-            asking.state = asking.place?.state === "placed" ? "placed" : "over";
-          },
-          refuse: () => {
-            asking.state = "refused";
-          },
-        });
-        if (place === "free") asking.state = "over";
-        else if (place === undefined) asking.state = "refused";
-        else {
-          asking.place = place;
-          if (place.state === "placed") asking.state = "placed";
-        }
-      };
-      for (const { kind, user, ms } of actions) {
-        const placed = all.filter(({ state, place }) => state === "placed" && place?.state === "placed");
-        const [one] = placed;
-        if (kind === "ask") ask(`u${user}`);
-        else if (kind === "flood") for (let count = 0; count < 50; count += 1) ask("attacker");
-        else if (kind === "leave") {
-          const some = all[user];
-          if (some?.place !== undefined) shields.leave(some.place);
-          if (some !== undefined && some.state !== "refused") some.state = "over";
-        } else if (kind === "answer" || kind === "slow" || kind === "refused") {
-          if (one?.place === undefined) continue;
-          shields.answered(one.place, kind === "refused" ? 429 : 200, kind === "slow" ? 1000 : 10);
-          shields.leave(one.place);
-          one.state = "over";
-        } else if (kind === "die") shields.judged({ name: "a", state: "dead" });
-        else if (kind === "return") shields.returned("a");
-        else clock.advance(ms);
-        clock.turn();
-        const cap = shields.of("a")?.cap ?? 0;
-        assert.ok(cap >= leastCap && cap <= shieldLimits.mostCap);
-        const oldest = all.filter(({ state }) => state === "waiting").map(({ at }) => clock.now() - at);
-        assert.ok(
-          Math.max(0, ...oldest) <= shield.queueMs + 2 * shieldLimits.lookMs,
-          "no one waits for longer",
-        );
-      }
-      clock.advance(shield.queueMs + shieldLimits.placeMs + 1000);
-      assert.equal(
-        all.filter(({ state }) => state === "waiting"),
-        [],
-        "every request has ended its wait",
-      );
-      assert.equal([shields.of("a")?.waiting, shields.of("a")?.placed, shields.of("a")?.users], [0, 0, 0]);
-    }),
-    { numRuns: 150 },
-  );
+  playShields(150);
 });
 
 test("a watch leaves its place when its initial events are over", () => {
