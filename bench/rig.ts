@@ -3,9 +3,9 @@
  * the load.
  */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { freePort } from "../test/support/free-port.ts";
 import { launch, type Peer, type Place, type Proxy, smallPath } from "./peer.ts";
 import { finish, loadCore, type Running, start } from "./processes.ts";
 import { find, goProgram } from "./tools.ts";
@@ -37,18 +37,6 @@ export type Talk = {
   say(word: string): void;
   stop(): Promise<void>;
 };
-
-function freePort(): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.on("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      const port = typeof address === "object" && address !== null ? address.port : 0;
-      server.close(() => resolve(port));
-    });
-  });
-}
 
 /** Writes a tree of files at the paths that the load requests, because nghttpd serves files. */
 function writeTree(dir: string): void {

@@ -25,8 +25,8 @@ export function failed({ code, message }: Failure, screen: Screen = standardScre
   return code === "bad-request" ? 2 : 1;
 }
 
-export function complain(text: string, code: number): number {
-  process.stderr.write(`${text}\n`);
+export function complain(text: string, code: number, screen: Screen = standardScreen): number {
+  screen.complain(`${text}\n`);
   return code;
 }
 

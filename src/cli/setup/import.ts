@@ -3,7 +3,7 @@ import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { given } from "../commands/options.ts";
-import { failed, type Screen, standardScreen } from "../commands/screen.ts";
+import { complain, failed, type Screen, standardScreen } from "../commands/screen.ts";
 import { groupsOfEnvoy } from "./import-envoy.ts";
 import { groupsOfHaproxy } from "./import-haproxy.ts";
 import { chosenOf, configOf, guessedFiles } from "./imported.ts";
@@ -17,19 +17,15 @@ export function importFile(args: readonly string[], screen: Screen = standardScr
 }
 
 function imported(args: readonly string[], screen: Screen): number {
-  const complain = (message: string, code: number): number => {
-    screen.complain(`${message}\n`);
-    return code;
-  };
   const options = given("import", args);
   if (options instanceof Failure) return failed(options, screen);
   const [file = ""] = options.words;
   const text = readText(file, limits.manifestBytes);
-  if (text instanceof Failure) return complain(`${file}: the file ${text.message}`, 2);
+  if (text instanceof Failure) return complain(`${file}: the file ${text.message}`, 2, screen);
   const groups = /\.(ya?ml|json)$/.test(file) ? groupsOfEnvoy(text, file) : groupsOfHaproxy(text, file);
-  if (groups instanceof Failure) return complain(groups.message, 1);
+  if (groups instanceof Failure) return complain(groups.message, 1, screen);
   const group = chosenOf(groups, options.text("from"));
-  if (group instanceof Failure) return complain(`${file}: ${group.message}`, 1);
+  if (group instanceof Failure) return complain(`${file}: ${group.message}`, 1, screen);
   const mode = options.text("mode") === "HTTP" ? "HTTP" : "Passthrough";
   for (const note of group.notes) screen.complain(`${note.at}: ${note.text}\n`);
   for (const { keys, what } of guessedFiles(group, mode))
