@@ -1,4 +1,7 @@
-/** Two whole proxies in this process, configured as replicas of each other. */
+/**
+ * Two whole proxies in this process, configured as replicas of each other. Their backends answer health probes. If they
+ * did not, each proxy would have two incidents after two seconds, which a test reaches on a busy machine.
+ */
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -20,7 +23,7 @@ export async function startPair(): Promise<ReplicaPair> {
   const ports = await freePorts(2);
   const both = ports.map((port) => `127.0.0.1:${port}`);
   const start = (apiPort = 0): Promise<TestProxy> =>
-    startProxy({ backends: 1, apiPort, admin: replicasIn(both) });
+    startProxy({ backends: 1, isProbed: true, apiPort, admin: replicasIn(both) });
   const [here, there] = await Promise.all([start(ports[0]), start(ports[1])]);
   await Promise.all([knows(here, 2), knows(there, 2)]);
   return {
