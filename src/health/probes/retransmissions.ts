@@ -1,6 +1,6 @@
 /**
  * Finds the sockets in this network namespace that have unacknowledged data, from Linux's /proc/net/tcp and tcp6. If
- * these files cannot be read, the result is empty, and only TCP keepalive finds dead peers.
+ * these files cannot be read, the result is unknown, and only TCP keepalive finds dead peers.
  */
 import { type FileHandle, open } from "node:fs/promises";
 import { healthLimits } from "../limits.ts";
@@ -13,17 +13,25 @@ export type Endpoints = {
 
 const files = ["/proc/net/tcp", "/proc/net/tcp6"] as const;
 
+/** Matches the first line of a table, which the kernel writes even if there are no sockets. */
+const tableHead = /^ *sl +local_address +rem\w* +st +tx_queue +rx_queue +tr +tm->when +retrnsmt /;
+
 /**
  * Returns how many times the kernel has retransmitted the oldest data of each socket, by the socket's key. For an idle
  * connection, the number is that of the unanswered keepalive probes plus one. The kernel sends one probe a second, so
  * three unanswered probes show as long a silence as four retransmissions (3 s). A single unanswered probe shows nothing,
  * because its answer may be on its way, and the number is 0.
+ *
+ * Returns undefined if the numbers are unknown: a table cannot be read or has another format, or none of the tables
+ * exists. A single missing table has no sockets: without IPv6, the kernel has no tcp6.
  */
 export async function readRetransmissions(
   tables: readonly string[] = files,
-): Promise<ReadonlyMap<string, number>> {
-  const texts = await Promise.all(tables.map((file) => readSome(file)));
-  return new Map(texts.flatMap((text) => retransmissionsIn(text)));
+): Promise<ReadonlyMap<string, number> | undefined> {
+  const texts = await Promise.all(tables.map((file) => readTable(file)));
+  const known = texts.filter((text) => text !== undefined);
+  if (known.length === 0 || !known.every((text) => tableHead.test(text))) return undefined;
+  return new Map(known.flatMap((text) => retransmissionsIn(text)));
 }
 
 /** Returns a key for a socket. Both ports and four bytes of the peer's address distinguish all sockets of the proxy. */
@@ -62,13 +70,14 @@ function lastBytes(address: string): string {
   return `${high.padStart(4, "0")}${low.padStart(4, "0")}`.toLowerCase();
 }
 
-async function readSome(file: string): Promise<string> {
+/** Returns the table's text; "": it cannot be read; undefined: there is no such file. */
+async function readTable(file: string): Promise<string | undefined> {
   try {
     await using handle = await open(file);
     return await readFrom(handle);
-  } catch {
-    // Returns no sockets, because the system is not Linux, or the file may not be read.
-    return "";
+  } catch (reason) {
+    const isMissing = reason instanceof Error && "code" in reason && reason.code === "ENOENT";
+    return isMissing ? undefined : "";
   }
 }
 

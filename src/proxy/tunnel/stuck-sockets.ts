@@ -2,7 +2,8 @@
  * Finds tunnels with a stuck connection to a backend that answers, or to a client. The proxy cannot send PINGs inside
  * tunnels, and the kernel's keepalive sends nothing while a byte is unacknowledged. But the kernel's socket table shows
  * retransmissions (D6). While there are tunnels, the proxy reads this table once a second. If all connections to a
- * backend are silent, the backend's health state decides, not the table.
+ * backend are silent, the backend's health state decides, not the table. On a system without this table, the proxy ends
+ * no tunnel for a stuck connection, and the kernel's own timeouts apply.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
@@ -37,9 +38,9 @@ export type HungTunnelsParts = {
   readonly backends: Pick<Backends, "factsOf" | "onLost">;
   /**
    * Returns how many times the oldest bytes of each socket were retransmitted, by the socket's key. A socket without an
-   * entry has had no retransmissions.
+   * entry has had no retransmissions. Returns undefined if the numbers are unknown.
    */
-  readonly read: () => Promise<ReadonlyMap<string, number>>;
+  readonly read: () => Promise<ReadonlyMap<string, number> | undefined>;
 };
 
 export type WatchTunnel = HungTunnels["watchTunnel"];
@@ -104,13 +105,22 @@ export class HungTunnels {
     this.#stop = this.#parts.clock.after(socketTableMs, () => {
       this.#parts.read().then(
         (counts) => this.#look(counts),
-        () => this.#look(new Map()),
+        () => this.#look(undefined),
       );
     });
   }
 
-  #look(counts: ReadonlyMap<string, number>): void {
+  /**
+   * Unknown numbers change nothing. If they counted as 0, bytes that are being retransmitted would seem to have got
+   * through, so a stuck socket would be found later, and the path to the backend would count as lossy.
+   */
+  #look(counts: ReadonlyMap<string, number> | undefined): void {
     this.#stop = undefined;
+    if (counts !== undefined) this.#judge(counts);
+    this.#wait();
+  }
+
+  #judge(counts: ReadonlyMap<string, number>): void {
     const now = this.#parts.clock.now();
     for (const watched of this.#watched) this.#noteLoss(watched, counts, now);
     for (const [peer, until] of this.#lossyUntil) if (until <= now) this.#lossyUntil.delete(peer);
@@ -121,7 +131,6 @@ export class HungTunnels {
       this.#watched.delete(watched);
       watched.run();
     }
-    this.#wait();
   }
 
   /**

@@ -71,20 +71,38 @@ test("the kernel's own table names a real socket by that key", async () => {
 
 test("reading it takes whatever it is, and what it holds is bounded", async () => {
   const counts = await within(20_000, "the table", readRetransmissions());
-  for (const [key, count] of counts) {
+  assert.is(counts !== undefined, existsSync("/proc/net/tcp"));
+  for (const [key, count] of counts ?? []) {
     assert.match(key, /^\d+-\d+-[\da-f]{8}$/);
     assert.ok(count > 0);
   }
 });
 
-test("of an endless table the first MiB is read, and a table that is not there is an empty one", async () => {
+test("of an endless table the first MiB is read, and a table that is not there beside it has no sockets", async () => {
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-sockets-"));
   const endless = join(folder, "tcp");
   const first = table.split("\n").slice(0, 2).join("\n");
   const filling = `${" ".repeat(149)}\n`.repeat(healthLimits.socketTableBytes / 150);
   writeFileSync(endless, `${first}\n${filling}${table6}`);
   const counts = await readRetransmissions([endless, join(folder, "tcp6")]);
-  assert.equal([...counts], [["8080-6443-0a00000b", 4]]);
+  assert.equal([...(counts ?? [])], [["8080-6443-0a00000b", 4]]);
+  rmSync(folder, { recursive: true });
+});
+
+test("if no table exists, or one is unreadable or has another format, the numbers are unknown, and not 0", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "watchkeeper-sockets-"));
+  const [head = ""] = table.split("\n");
+  const written = (name: string, text: string): string => {
+    writeFileSync(join(folder, name), text);
+    return join(folder, name);
+  };
+  const good = written("tcp", table);
+  const missing = join(folder, "tcp6");
+  assert.is(await readRetransmissions([missing, missing]), undefined);
+  assert.is(await readRetransmissions([good, folder]), undefined);
+  assert.is(await readRetransmissions([good, written("empty", "")]), undefined);
+  assert.is(await readRetransmissions([good, written("other", head.replace("retrnsmt", "retries"))]), undefined);
+  assert.equal(await readRetransmissions([written("head", `${head}\n`)]), new Map());
   rmSync(folder, { recursive: true });
 });
 

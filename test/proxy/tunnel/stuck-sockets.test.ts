@@ -32,6 +32,8 @@ type Played = {
   readonly hung: HungTunnels;
   readonly counts: Map<string, number>;
   reads: number;
+  /** If false, the socket table cannot be read. */
+  isReadable: boolean;
   /** Lets the detector check the sockets `times` times, once each second. */
   look(times: number): Promise<void>;
 };
@@ -39,15 +41,16 @@ type Played = {
 function play(): Played {
   const clock = manualClock();
   const counts = new Map<string, number>();
-  const read = (): Promise<ReadonlyMap<string, number>> => {
+  const read = (): Promise<ReadonlyMap<string, number> | undefined> => {
     played.reads += 1;
-    return Promise.resolve(counts);
+    return Promise.resolve(played.isReadable ? counts : undefined);
   };
   const played: Played = {
     clock,
     counts,
     hung: new HungTunnels({ clock, read, backends: unasked }),
     reads: 0,
+    isReadable: true,
     async look(times) {
       for (let time = 0; time < times; time += 1) {
         clock.advance(socketTableMs);
@@ -210,6 +213,43 @@ test("a socket table that cannot be read ends no tunnel, for four hours", async 
     await Promise.resolve();
     await Promise.resolve();
   }
+});
+
+test("a check without a socket table neither delays the end of a stuck tunnel, nor shows a lossy path", async () => {
+  const played = play();
+  const ended: string[] = [];
+  for (const name of ["1-6443-0a", "2-6443-0a"])
+    played.hung.watch({ down: `down of ${name}`, up: name }, well, () => ended.push(name));
+  played.counts.set("1-6443-0a", 1);
+  played.counts.set("2-6443-0a", hungRetransmits);
+  await played.look(1);
+  played.isReadable = false;
+  await played.look(3);
+  assert.equal(ended, []);
+  played.isReadable = true;
+  await played.look(1);
+  assert.equal(ended, ["2-6443-0a"]);
+  // If an unknown number counted as 0, bytes would seem to have got through by a retransmission.
+  played.counts.set("1-6443-0a", hungRetransmits);
+  await played.look(hungLooks);
+  assert.equal(ended, ["2-6443-0a", "1-6443-0a"]);
+});
+
+test("a check without a socket table does not forget what happened while the whole backend was silent", async () => {
+  const played = play();
+  let isWell = false;
+  played.hung.watch(
+    { down: "down", up: "up" },
+    () => isWell,
+    () => assert.unreachable("the kernel has not retransmitted since the backend is back"),
+  );
+  played.counts.set("up", 6);
+  await played.look(1);
+  isWell = true;
+  played.isReadable = false;
+  await played.look(1);
+  played.isReadable = true;
+  await played.look(2 * hungLooks);
 });
 
 test("a tunnel ends with its backend: once that is dead and silent", async () => {
