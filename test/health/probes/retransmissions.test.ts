@@ -101,7 +101,10 @@ test("if no table exists, or one is unreadable or has another format, the number
   assert.is(await readRetransmissions([missing, missing]), undefined);
   assert.is(await readRetransmissions([good, folder]), undefined);
   assert.is(await readRetransmissions([good, written("empty", "")]), undefined);
-  assert.is(await readRetransmissions([good, written("other", head.replace("retrnsmt", "retries"))]), undefined);
+  assert.is(
+    await readRetransmissions([good, written("other", head.replace("retrnsmt", "retries"))]),
+    undefined,
+  );
   assert.equal(await readRetransmissions([written("head", `${head}\n`)]), new Map());
   rmSync(folder, { recursive: true });
 });

@@ -208,6 +208,18 @@ export const ends: readonly Defect[] = [
     ],
   ),
   defect(
+    "a backend is named for a burst of failures during which its peer was not asked",
+    {
+      file: "proxy/observe/peer-outcomes.ts",
+      find: "if (this.#isFailureApart) counts.failedApart += 1;",
+      replace: "counts.failedApart += 1;",
+    },
+    [
+      "proxy/observe/api-failures",
+      "failures of one burst name no backend by successes of its peer before or after the burst",
+    ],
+  ),
+  defect(
     "a backend that cannot reach an API gets all its requests again after a while",
     {
       file: "proxy/observe/api-failures.ts",

@@ -137,6 +137,47 @@ test("a backend that was not tested while its peer was, or whose peer was not, i
   }
 });
 
+test("failures of one burst name no backend by successes of its peer before or after the burst", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  const succeed = (seconds: number): void => {
+    for (let second = 0; second < seconds; second += 1) {
+      failures.answered("b", read, 1, ok);
+      clock.advance(1000);
+    }
+  };
+  // Twice, the server fails all requests that are under way at it at the same moment. All of them came through a.
+  failures.failed(read, "a", "refused");
+  for (let burst = 0; burst < 2; burst += 1) {
+    succeed(20);
+    for (let count = 0; count < 20; count += 1) {
+      failures.failed(read, "a", "refused");
+      clock.advance(2);
+    }
+  }
+  assert.equal(entries, []);
+  // The connection of a stays broken, and the requests of both backends continue.
+  for (let count = 0; entries.length === 0 && count < 10; count += 1) {
+    failures.failed(read, "a", "refused");
+    succeed(1);
+  }
+  assert.equal(
+    entries.map(({ kind }) => kind),
+    ["backend.api_unreachable"],
+  );
+});
+
+test("successes of one burst at its peer name no backend whose failures came before or after it", () => {
+  const { failures, clock, entries } = started();
+  const read = readOf("g.example.com");
+  for (let count = 0; count < 20; count += 1) {
+    failures.failed(read, "a", "refused");
+    clock.advance(100);
+    if (count === 10) for (let burst = 0; burst < 20; burst += 1) failures.answered("b", read, 1, ok);
+  }
+  assert.equal(entries, []);
+});
+
 test("a stall of this process, after which many results arrive at once, names no backend", () => {
   const { failures, clock, entries } = started();
   const read = readOf("g.example.com");
