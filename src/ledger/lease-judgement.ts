@@ -87,7 +87,9 @@ function taken(lease: Lease, { caller, holder, isCreate, at }: Renewal): Judgeme
   const last = lease.renewers.at(-1);
   const was = last === undefined ? before : textOf(last.caller);
   const valueMs = Math.round(at - lease.renewedAt);
-  // A takeover just before the expiry is allowed, because clocks differ and renewals may reach the proxy late.
+  // A takeover just before the expiry is allowed, because clocks differ and renewals may reach the proxy late. If the
+  // lease states no duration (0), any takeover is allowed: client-go always states one, and another program's rule for
+  // the expiry is unknown. With an assumed duration, such a program's correct takeovers would be reported.
   const limitMs = Math.round(lease.durationMs * ledgerLimits.leaseShare);
   if (valueMs < limitMs) {
     const reason = `Lease was taken from ${before} ${seconds(valueMs)} after its renewal, by ${textOf(caller)} as ${holder}`;

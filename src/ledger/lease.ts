@@ -44,6 +44,7 @@ export type Judgement = {
 export class Lease {
   readonly name: LeaseName;
   holder = "";
+  /** How long a renewal is valid; 0: no write that passed through the proxy has stated it. */
   durationMs = 0;
   renewedAt = 0;
   heldSince = 0;

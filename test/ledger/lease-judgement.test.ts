@@ -22,6 +22,15 @@ test("a client that deletes a lease and makes it anew has taken it from no holde
   assert.is(judgeRenewal(lease, { ...renewal, isCreate: false }, new Pods())?.detector, "takeover");
 });
 
+test("a lease without a duration never expires, so it may be taken at any time, but two holders may not alternate", () => {
+  const lease = new Lease({ resource: "leases", namespace: "n", name: "x" });
+  Object.assign(lease, { holder: "a", durationMs: 0, renewedAt: 1000 });
+  const renewal = { caller: callerAt("10.0.0.1"), session: 1, holder: "b", isCreate: false, at: 1001 };
+  assert.is(judgeRenewal(lease, renewal, new Pods()), undefined);
+  Object.assign(lease, { handovers: [{ from: "b", to: "a", at: 1000, isReleased: false }] });
+  assert.is(judgeRenewal(lease, renewal, new Pods())?.detector, "turns");
+});
+
 test("a pod that asked with a token of its own is another pod, whatever it is called", () => {
   const pods = new Pods();
   const lease = new Lease({ resource: "leases", namespace: "n", name: "x" });
