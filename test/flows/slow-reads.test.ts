@@ -170,6 +170,23 @@ test("where all are slow no backend becomes suspect, and they are soon asked onc
   assert.ok(twice < most, `${twice} of ${count} asked twice`);
 });
 
+test("the time of a read ends with the response's head, and does not include the time for which the body is held", () => {
+  const { path, client, own } = start();
+  for (let count = 0; count < 20; count += 1) {
+    client.ask("GET", object);
+    path.settle();
+    own.last.side?.sendHeaders([new Field(":status", "200")], false);
+    own.last.say("first half, ");
+    path.settle();
+    path.clock.advance(requestLimits.heldBodyMs / 2);
+    own.last.say("second half", true);
+    path.settle();
+  }
+  const name = path.backend("a") === own ? "a" : "b";
+  const reads = path.pools.poolOf(name)?.reads;
+  assert.ok((reads?.quantile(0.99) ?? Number.NaN) < 50, `${reads?.quantile(0.99)} ms`);
+});
+
 test("other reads that come back in between clear it: one object may be slow by itself", () => {
   const scene = start();
   const { path, client, own } = scene;

@@ -59,6 +59,7 @@ export class AttemptPair extends Retries {
    * Reports the final head of each attempt to the observers, even if the client gets the response of another attempt.
    */
   answered(attempt: Attempt, head: readonly Field[], now: number): void {
+    attempt.answered(now);
     this.#observers.answered(attempt.backend, this.#info, attempt.sinceSent(now), head);
   }
 

@@ -536,7 +536,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#isMissing) avoidedApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
     hedges.answered(this.context, status, attempt, { rest, now });
-    this.#gate?.answered(status, attempt.sinceSent(now));
+    this.#gate?.answered(status, attempt.answeredMs);
     this.#copy?.answered(status);
     if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
     if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;

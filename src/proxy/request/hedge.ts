@@ -67,13 +67,16 @@ export class Hedges {
     const { pools } = this.#parts;
     this.#countWin(attempt, rest, now);
     if (!context.isObjectRead || status >= 500) return;
-    const tookMs = attempt.sinceSent(now);
+    const tookMs = attempt.answeredMs;
     pools.poolOf(attempt.backend)?.reads.add(tookMs);
     this.#slowBudget.earn(requestLimits.slowHedgeShare, requestLimits.slowHedgeBurst);
     // A backend sends 401 and 403 without reading the object, so they say nothing about the speed of its reads.
     if ((status >= 300 && status !== 404) || !isFreshRead(context)) return;
     this.#proven(attempt.backend);
-    if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(now)) this.#lostHedge(rest, now);
+    // The proxy may have held the response back since its head arrived. The other attempt is judged by its wait until
+    // then.
+    const answeredAt = now - attempt.sinceSent(now) + tookMs;
+    if (rest?.isSlow === true && 2 * tookMs <= rest.sinceSent(answeredAt)) this.#lostHedge(rest, answeredAt);
   }
 
   #countWin(attempt: Attempt, rest: Attempt | undefined, now: number): void {
@@ -87,14 +90,15 @@ export class Hedges {
 
   /**
    * Records that a hedge was faster than this attempt. This counts against the attempt's backend only if the attempt's
-   * connection answers PINGs, because otherwise the network may have caused the delay.
+   * connection answers PINGs, because otherwise the network may have caused the delay. `answeredAt`: clock reading at
+   * which the head of the hedge's response arrived.
    */
-  #lostHedge(attempt: Attempt, now: number): void {
+  #lostHedge(attempt: Attempt, answeredAt: number): void {
     if (!attempt.isOnAnsweringConnection) return;
     const connections = this.#parts.pools.poolOf(attempt.backend);
     if (connections === undefined) return;
     const limitMs = connections.reads.hedgeAfterMs(connections.deadlines.suspectAfterMs);
-    this.#learn(attempt.backend, connections.reads.lostHedge(attempt.sinceSent(now), limitMs));
+    this.#learn(attempt.backend, connections.reads.lostHedge(attempt.sinceSent(answeredAt), limitMs));
   }
 
   #learn(backend: string, evidence: Evidence | undefined): void {

@@ -61,6 +61,12 @@ export class Attempt implements ConnectionUser, Waiter {
    * unprocessed. In whole ms, because V8 stores small integers in the object itself, without another allocation.
    */
   #sentAt = -1;
+  /**
+   * Ms from the sending of the request's head to the arrival of the response's final head; 0: no such head has arrived.
+   * Unlike `sinceSent`, it does not include the time for which the proxy holds the response back. In whole ms, as
+   * `#sentAt`.
+   */
+  answeredMs = 0;
   /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */
   isSlow = false;
   /** True if the attempt has ended because the response violated the protocol. */
@@ -103,6 +109,11 @@ export class Attempt implements ConnectionUser, Waiter {
 
   sinceSent(now: number): number {
     return now - this.#sentAt;
+  }
+
+  /** Sets `answeredMs`. Called when the response's final head arrives. */
+  answered(now: number): void {
+    this.answeredMs = Math.trunc(this.sinceSent(now));
   }
 
   /** The stream of the request; undefined while the attempt waits for a connection, and after the stream's end. */

@@ -236,6 +236,24 @@ test("while its lists are slow, the cap shrinks to the least, and grows again wh
   assert.ok((shields.of("a")?.cap ?? 0) > 8, `${shields.of("a")?.cap}`);
 });
 
+test("a list whose head comes fast does not shrink the cap while its body is held", () => {
+  const path = startedPath();
+  const client = path.client();
+  for (let count = 0; count < 4; count += 1) {
+    const ear = list(client, "u");
+    path.settle();
+    const asked = listsAt(path).at(-1);
+    asked?.side?.sendHeaders([new Field(":status", "200")], false);
+    asked?.say("first half, ");
+    path.settle();
+    path.clock.advance(count === 0 ? 0 : 1000);
+    asked?.say("second half", true);
+    path.settle();
+    assert.is(ear.body, "first half, second half");
+  }
+  assert.is(path.shields.of("a")?.cap, firstCap + 4);
+});
+
 test("reads that take four times as long as usual, or as at other backends, put the shield up", () => {
   for (const [ms, slowness, isUp] of [
     [50, 1, false],
