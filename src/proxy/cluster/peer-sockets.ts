@@ -303,8 +303,10 @@ class Receiver implements ChannelOwner {
   }
 
   /**
-   * Sends copies of the listening sockets that this process got from ended processes. This process accepts from them
-   * until the other process does.
+   * Sends copies of listening sockets that this process got from ended processes: one socket of each listener, because
+   * the other process replaces one ended process. The rest is for the successors of the other ended processes. If the
+   * first of them took all, the others would open new sockets, and the number of sockets would grow with each upgrade.
+   * This process accepts from a socket until its successor does.
    */
   async #return(): Promise<void> {
     const returned = new Map<string, readonly Server[]>();

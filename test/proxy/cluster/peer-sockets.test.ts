@@ -4,7 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
-import { connect, createServer, type Socket } from "node:net";
+import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
@@ -29,8 +29,14 @@ test.after.each(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/** Starts the peer sockets of a process. `passOn`: passes on the process's passthrough connections. */
-function peerSockets(passOn?: (send: (one: object) => Promise<boolean>) => Promise<number>) {
+/**
+ * Starts the peer sockets of a process. `passOn`: passes on the process's passthrough connections. `byName`: its
+ * listeners.
+ */
+function peerSockets(
+  passOn?: (send: (one: object) => Promise<boolean>) => Promise<number>,
+  byName: ReadonlyMap<string, object> = new Map(),
+) {
   const journal = new Journal(wallClock);
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
@@ -38,7 +44,7 @@ function peerSockets(passOn?: (send: (one: object) => Promise<boolean>) => Promi
   const parts = {
     clock: wallClock,
     journal,
-    listeners: { byName: new Map() },
+    listeners: { byName },
     passthroughs: () => passthroughs,
   };
   const sockets = new PeerSockets(parts as unknown as PeerSocketsParts);
@@ -102,6 +108,48 @@ async function connected(): Promise<Socket> {
     server.close();
   });
   return socket;
+}
+
+test("each process that starts gets one of several sockets, and the rest is accepted from until another one starts", async () => {
+  const passed: Server[] = await Promise.all([listening(), listening()]);
+  const portsOf = (servers: readonly Server[]): number[] =>
+    servers.map((server) => (server.address() as AddressInfo).port);
+  const ports = portsOf(passed);
+  const release = (servers: readonly Server[]): void => {
+    for (const server of servers) passed.splice(passed.indexOf(server), 1);
+  };
+  const kube = { servers: { own: [], passed }, release };
+  peerSockets(undefined, new Map([["kube", kube]])).sockets.serve(directory);
+  for (const port of ports) {
+    const taken = new Descriptors();
+    // Each process starts only after the one before it.
+    // oxlint-disable-next-line no-await-in-loop
+    const tellPeer = await peerSockets().sockets.takeListeners(directory, taken);
+    const server = createServer();
+    ends.push(() => server.close());
+    server.listen(taken.take("kube"));
+    assert.equal([portsOf([server]), portsOf(passed)[0]], [[port], port]);
+    const before = passed.length;
+    tellPeer();
+    // oxlint-disable-next-line no-await-in-loop
+    await within(
+      10_000,
+      "the release",
+      until(() => passed.length < before),
+    );
+  }
+  assert.equal(passed, []);
+});
+
+async function listening(): Promise<Server> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  ends.push(() => server.close());
+  return server;
+}
+
+async function until(isSo: () => boolean): Promise<void> {
+  while (!isSo()) await new Promise((resolve) => setTimeout(resolve, 5));
 }
 
 test("a process that hangs does not hide one that answers", async () => {
