@@ -23,16 +23,15 @@ export const outcomeLimits = {
   runOutcomes: 6,
   runStepMs: 800,
   /**
-   * A backend is reported after `failures` failures, if at least the share `failingShare` of its requests has failed. Of
-   * failures between which no other backend had a success, only the first counts towards `failures`. Otherwise requests
-   * that one event has made fail at the same time would be compared with successes from before or after this event.
+   * A backend is reported after `failures` failures, if at least the share `failingShare` of its requests has failed.
    */
   failures: 4,
   failingShare: 0.7,
   /**
    * A backend is compared only with backends that have at least `successes` successes, and at most the share
    * `healthyShare` of failures. Of successes between which no other backend had a failure, only the first counts towards
-   * `successes`.
+   * `successes`. Otherwise requests that one event has made fail at the same time would be compared with successes from
+   * before or after this event.
    */
   successes: 3,
   healthyShare: 0.1,
@@ -74,45 +73,34 @@ class Run {
   }
 }
 
-/**
- * The counts of a window. `failedApart`: number of failures that count towards `outcomeLimits.failures`.
- * `succeededApart`: number of successes that count towards `outcomeLimits.successes`.
- */
-const counted = ["failed", "total", "failedApart", "succeededApart"] as const;
-type Counted = (typeof counted)[number];
-type Sums = Readonly<Record<Counted, number>>;
+type Sums = Readonly<Record<"failed" | "total" | "alternating", number>>;
 
 class Window {
   /** The latest outcomes that are all the same. */
   #run = new Run(false, 0);
-  /** One entry for each part of the window. */
-  readonly #parts = Array.from({ length: outcomeLimits.parts }, noCounts);
+  readonly #failed = new Uint32Array(outcomeLimits.parts);
+  readonly #total = new Uint32Array(outcomeLimits.parts);
+  /** By part of the window: number of the successes that count towards `outcomeLimits.successes`. */
+  readonly #alternating = new Uint32Array(outcomeLimits.parts);
+  /** True if another backend has had a failure since the latest success here, or if there was no success yet. */
+  #isAlternating = true;
   #part = 0;
-  /** True if another backend has had a success since the latest failure in `failedApart`, or if there is none yet. */
-  #isFailureApart = true;
-  /** True if another backend has had a failure since the latest success in `succeededApart`, or if there is none yet. */
-  #isSuccessApart = true;
 
   add(hasFailed: boolean, now: number): void {
     this.#turn(now);
-    const counts = this.#parts[this.#part % outcomeLimits.parts] ?? noCounts();
-    counts.total += 1;
-    if (hasFailed) {
-      counts.failed += 1;
-      if (this.#isFailureApart) counts.failedApart += 1;
-      this.#isFailureApart = false;
-    } else {
-      if (this.#isSuccessApart) counts.succeededApart += 1;
-      this.#isSuccessApart = false;
+    const at = this.#part % outcomeLimits.parts;
+    this.#total[at] = (this.#total[at] ?? 0) + 1;
+    if (hasFailed) this.#failed[at] = (this.#failed[at] ?? 0) + 1;
+    else if (this.#isAlternating) {
+      this.#alternating[at] = (this.#alternating[at] ?? 0) + 1;
+      this.#isAlternating = false;
     }
     if (hasFailed !== this.#run.hasFailed) this.#run = new Run(hasFailed, now);
     this.#run.add(now);
   }
 
-  /** Notes the outcome of a request at another backend. */
-  noteOther(hasFailed: boolean): void {
-    if (hasFailed) this.#isSuccessApart = true;
-    else this.#isFailureApart = true;
+  otherFailed(): void {
+    this.#isAlternating = true;
   }
 
   /** True if these requests have only failed here, and only succeeded at `peer`, for long enough to compare. */
@@ -124,22 +112,28 @@ class Window {
 
   sums(now: number): Sums {
     this.#turn(now);
-    const sums = noCounts();
-    for (const counts of this.#parts) for (const name of counted) sums[name] += counts[name];
-    return sums;
+    let failed = 0;
+    let total = 0;
+    let alternating = 0;
+    for (let at = 0; at < outcomeLimits.parts; at += 1) {
+      failed += this.#failed[at] ?? 0;
+      total += this.#total[at] ?? 0;
+      alternating += this.#alternating[at] ?? 0;
+    }
+    return { failed, total, alternating };
   }
 
   #turn(now: number): void {
     const part = Math.floor(now / outcomeLimits.partMs);
     const passed = Math.min(part - this.#part, outcomeLimits.parts);
-    for (let step = 1; step <= passed; step += 1)
-      this.#parts[(part - passed + step) % outcomeLimits.parts] = noCounts();
+    for (let step = 1; step <= passed; step += 1) {
+      const at = (part - passed + step) % outcomeLimits.parts;
+      this.#failed[at] = 0;
+      this.#total[at] = 0;
+      this.#alternating[at] = 0;
+    }
     this.#part = part;
   }
-}
-
-function noCounts(): Record<Counted, number> {
-  return { failed: 0, total: 0, failedApart: 0, succeededApart: 0 };
 }
 
 export class PeerOutcomes {
@@ -162,14 +156,16 @@ export class PeerOutcomes {
     const windows = this.#subjects.get(subject) ?? new Map<string, Window>();
     // Makes this subject the most recently used entry, so that it is evicted last.
     this.#subjects.set(subject, windows);
-    add(windows, backend, true, now);
+    const window = windowOf(windows, backend);
+    window.add(true, now);
+    for (const other of windows.values()) if (other !== window) other.otherFailed();
     return outlierIn(windows, backend, now);
   }
 
   /** Counts a success. Successes before the subject's first failure are not counted. */
   succeeded(subject: string, backend: string, now: number): void {
     const windows = this.#subjects.get(subject);
-    if (windows !== undefined) add(windows, backend, false, now);
+    if (windows !== undefined) windowOf(windows, backend).add(false, now);
   }
 
   /** Forgets the subjects that have not failed within the window. */
@@ -184,11 +180,10 @@ export class PeerOutcomes {
   }
 }
 
-function add(windows: Map<string, Window>, backend: string, hasFailed: boolean, now: number): void {
+function windowOf(windows: Map<string, Window>, backend: string): Window {
   const window = windows.get(backend) ?? new Window();
   windows.set(backend, window);
-  window.add(hasFailed, now);
-  for (const other of windows.values()) if (other !== window) other.noteOther(hasFailed);
+  return window;
 }
 
 function outlierIn(windows: ReadonlyMap<string, Window>, backend: string, now: number): Outlier | undefined {
@@ -196,7 +191,7 @@ function outlierIn(windows: ReadonlyMap<string, Window>, backend: string, now: n
   if (window === undefined) return undefined;
   const own = { backend, ...window.sums(now) };
   const isFailing =
-    own.failedApart >= outcomeLimits.failures && own.failed >= outcomeLimits.failingShare * own.total;
+    own.failed >= outcomeLimits.failures && own.failed >= outcomeLimits.failingShare * own.total;
   const peers = Array.from(windows, ([name, other]) => ({
     counts: { backend: name, ...other.sums(now) },
     isBetter: window.isWorseThan(other, now),
@@ -210,6 +205,6 @@ function outlierIn(windows: ReadonlyMap<string, Window>, backend: string, now: n
   return peer && { ...own, peer };
 }
 
-function isHealthy({ failed, total, succeededApart }: Sums): boolean {
-  return succeededApart >= outcomeLimits.successes && failed <= outcomeLimits.healthyShare * total;
+function isHealthy({ failed, total, alternating }: Sums): boolean {
+  return alternating >= outcomeLimits.successes && failed <= outcomeLimits.healthyShare * total;
 }

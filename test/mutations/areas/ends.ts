@@ -211,8 +211,8 @@ export const ends: readonly Defect[] = [
     "a backend is named for a burst of failures during which its peer was not asked",
     {
       file: "proxy/observe/peer-outcomes.ts",
-      find: "if (this.#isFailureApart) counts.failedApart += 1;",
-      replace: "counts.failedApart += 1;",
+      find: "else if (this.#isAlternating) {",
+      replace: "else {",
     },
     [
       "proxy/observe/api-failures",
