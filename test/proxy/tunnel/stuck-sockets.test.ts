@@ -238,10 +238,13 @@ test("a check without a socket table neither delays the end of a stuck tunnel, n
 test("a check without a socket table does not forget what happened while the whole backend was silent", async () => {
   const played = play();
   let isWell = false;
+  let ended = 0;
   played.hung.watch(
     { down: "down", up: "up" },
     () => isWell,
-    () => assert.unreachable("the kernel has not retransmitted since the backend is back"),
+    () => {
+      ended += 1;
+    },
   );
   played.counts.set("up", 6);
   await played.look(1);
@@ -250,6 +253,7 @@ test("a check without a socket table does not forget what happened while the who
   await played.look(1);
   played.isReadable = true;
   await played.look(2 * hungLooks);
+  assert.is(ended, 0, "the kernel has not retransmitted since the backend is back");
 });
 
 test("a tunnel ends with its backend: once that is dead and silent", async () => {
