@@ -80,7 +80,8 @@ export function isOwnApi(info: RequestInfo, target: string): boolean {
   return !target.startsWith("/apis/") && !target.startsWith("/openapi/");
 }
 
-function isOwnResource(info: RequestInfo): boolean {
+/** True for a resource that the apiserver itself stores, and whose API needs no CustomResourceDefinition. */
+export function isOwnResource(info: Pick<RequestInfo, "group" | "resource">): boolean {
   return isBuiltIn(info.group) && info.resource !== "componentstatuses";
 }
 

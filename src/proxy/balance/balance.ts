@@ -14,6 +14,7 @@ import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { balanceLimits } from "./limits.ts";
 import { type ClientLoad, planMoves, Rests, sharesByZone } from "./plan-moves.ts";
+import { Spreads } from "./spreads.ts";
 
 export type BalanceParts = {
   readonly clock: Clock;
@@ -50,11 +51,17 @@ export class Balance extends Interval {
   /** True if the latest check moved clients. */
   #isMoving = false;
   readonly #rests = new Rests<Client>();
+  readonly #spreads = new Spreads();
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
     super(parts.clock, balanceLimits.balanceMs, () => this.#look());
     this.#parts = parts;
+  }
+
+  /** The number of clients whose reads are divided among the backends. */
+  get spreadClients(): number {
+    return this.#spreads.size;
   }
 
   override stop(): void {
@@ -68,6 +75,7 @@ export class Balance extends Interval {
     const { clock, exchanges } = this.#parts;
     this.#endWalk();
     for (const client of exchanges.takeBusy()) streamsOf(clients, client);
+    for (const client of this.#spreads.clients) streamsOf(clients, client);
     this.#endWalk = inSlices(
       clock,
       exchanges.live,
@@ -80,30 +88,46 @@ export class Balance extends Interval {
     const shares = this.#parts.shares.of();
     this.#rests.among([...shares.keys()]);
     const loads: ClientLoad<ClientStreams>[] = [];
-    const activities = new Map<string, number>();
     const finish = (one: ClientStreams): void => {
       this.#finish(one, shares);
-      const load = this.#loadOf(one);
-      loads.push(load);
-      activities.set(load.backend, (activities.get(load.backend) ?? 0) + load.load - one.streams);
+      loads.push(this.#loadOf(one));
     };
-    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => {
-      for (const name of shares.keys()) this.#parts.shares.measured(name, activities.get(name) ?? 0);
-      this.#plan(loads, shares);
-    });
+    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(loads, shares));
   }
 
   #plan(loads: readonly ClientLoad<ClientStreams>[], shares: ReadonlyMap<string, number>): void {
     const { mayGet, isNear } = this.#parts.shares;
-    if (shares.size < 2 || !Array.from(shares.keys()).every((name) => mayGet(name))) return;
+    const takers = new Map(Array.from(shares).filter(([name]) => mayGet(name)));
+    const { owns, reads } = this.#spreads.plan(
+      loads,
+      sharesByZone(loads, takers, isNear),
+      this.#parts.clock.now(),
+    );
+    this.#report(owns, reads, shares);
+    if (shares.size < 2 || takers.size < shares.size) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
     // Limits the allowance, so that it cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const slack = this.#isMoving ? balanceLimits.restSlack : balanceLimits.rebalanceSlack;
-    const moves = planMoves(loads, sharesByZone(loads, shares, isNear), Math.floor(this.#allowance), slack);
+    const all = [...owns, ...reads];
+    const moves = planMoves(all, sharesByZone(all, shares, isNear), Math.floor(this.#allowance), slack);
     if (this.#allowance >= 1) this.#isMoving = moves.length > 0;
     this.#allowance -= moves.length;
     for (const { client: one, to } of moves) this.#move(one, to);
+  }
+
+  /** Reports the load of each backend that short requests cause. */
+  #report(
+    owns: readonly ClientLoad<ClientStreams>[],
+    reads: readonly ClientLoad<ClientStreams>[],
+    shares: ReadonlyMap<string, number>,
+  ): void {
+    const activities = new Map<string, number>();
+    const add = (backend: string, load: number): void =>
+      void activities.set(backend, (activities.get(backend) ?? 0) + load);
+    for (const { backend, load, client } of owns) add(backend, load - client.streams);
+    for (const { backend, load } of reads) add(backend, load);
+    for (const name of shares.keys()) this.#parts.shares.measured(name, activities.get(name) ?? 0);
   }
 
   /**

@@ -27,4 +27,18 @@ export const balanceLimits = {
    * (test/real/skew/costs.ts): 30 to 50 µs a second for an open watch, 10 µs for 1 KiB of a list.
    */
   streamBytes: 4 * KiB,
+  /**
+   * The reads of a client are spread if its load is more than this share of an even load. Otherwise, the client alone
+   * could exceed `rebalanceSlack` wherever it is bound.
+   */
+  spreadShare: 0.12,
+  /**
+   * Minimum load of a client whose reads are spread, in open streams: 4 MiB/s, which take 4 % of a processor. A smaller
+   * load does no harm, even if few other clients cause load.
+   */
+  spreadLoad: 1024,
+  /** Reads are spread until the client's load is less than this part of the load from which they are spread. */
+  gatherShare: 0.5,
+  /** Ms for which the lists of a client demand a version after its reads were spread (context/read-spread.ts). */
+  gatherMs: 30_000,
 } as const;

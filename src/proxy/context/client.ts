@@ -4,6 +4,8 @@ import type { Caller } from "../../ledger/caller.ts";
 import { type Asserted, type Identity, unidentified } from "../identity/asserted-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
+import { ReadSpread } from "./read-spread.ts";
+import { WorkMeter } from "./work-meter.ts";
 
 export type ClientOptions = {
   /** The peer's IP address, without a port. */
@@ -70,13 +72,9 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /**
-   * Work that the client has caused at its backend since `#workSince`, in bytes, and the average work per second before
-   * that time (see `averageWork`).
-   */
-  #work = 0;
-  #workPerSecond = 0;
-  #workSince = 0;
+  /** Measures the work that the client causes at its backend. */
+  readonly #work = new WorkMeter();
+  #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   readonly target: TargetMemo = { method: "", path: "", info: undefined };
   #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
@@ -152,20 +150,30 @@ export class Client {
 
   /** Adds work that the client causes at its backend, in bytes. Returns the work since the last `averageWork`. */
   works(bytes: number): number {
-    this.#work += bytes;
-    return this.#work;
+    return this.#work.add(bytes);
   }
 
   /** Returns the client's work per second, as a moving average with the time constant `ms`. `now`: a clock reading. */
   averageWork(now: number, ms: number): number {
-    const sinceMs = now - this.#workSince;
-    if (sinceMs > 0) {
-      const share = 1 - Math.exp(-sinceMs / ms);
-      this.#workPerSecond += ((this.#work * 1000) / sinceMs - this.#workPerSecond) * share;
-      this.#work = 0;
-      this.#workSince = now;
-    }
-    return this.#workPerSecond;
+    return this.#work.average(now, ms);
+  }
+
+  /** Chooses the backends of the client's reads; undefined: all requests go to `backend`. */
+  get spread(): ReadSpread | undefined {
+    return this.#spread;
+  }
+
+  /**
+   * Begins to spread the client's reads. Most of the client's work is expected to be reads, so the measured work counts
+   * as the work of the spread at first.
+   */
+  spreadReads(): void {
+    this.#spread ??= new ReadSpread(this.#work.handOver(), this.#backend ?? "");
+  }
+
+  /** Ends the spread: all reads go to `backend` again, and their work counts as work there. */
+  gatherReads(): void {
+    this.#spread = undefined;
   }
 
   /** Binds the client to `to` if it is still bound to `from`. */

@@ -4,7 +4,8 @@
  * cache contains.
  *
  * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard makes such lists and watches
- * demand at least the version that the client has received. A backend with an older cache then waits or refuses.
+ * demand at least the version that the client has received. A backend with an older cache then waits or refuses. If a
+ * client's reads are divided among the backends (spread-reads.ts), they demand this version in mode `Observe`, too.
  * Responses whose version cannot be read are ignored. After several refusals, the client's requests are forwarded
  * unchanged.
  */
@@ -147,6 +148,8 @@ export class GuardedRead {
   /** The `:path` that is sent to the backend: the client's own, or the same with a minimum version. */
   readonly target: string;
   readonly isDemanded: boolean;
+  /** True if the response may be older than data that the client has received. */
+  readonly mayBeStale: boolean;
   readonly #isList: boolean;
   #answeredBy = "";
   /** Searches a list for its version. Undefined before the response, and again once the version was found. */
@@ -158,7 +161,9 @@ export class GuardedRead {
     this.#connection = client.connection;
     this.#before = seenVersion.seenBy(client.connection);
     this.#isList = info.kind === "plain";
-    this.isDemanded = guard.isEnforcing && seenVersion.version !== "" && takesAnyState(info, target);
+    const mayDemand = guard.isEnforcing || client.spread !== undefined;
+    this.isDemanded = mayDemand && seenVersion.version !== "" && takesAnyState(info, target);
+    this.mayBeStale = seenVersion.version !== "" && !this.isDemanded;
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 

@@ -3,7 +3,7 @@ import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts
 import type { Kind } from "../../kube/request-info.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import type { Client } from "../context/client.ts";
-import { isSafe, type RequestContext } from "../context/request-context.ts";
+import { isSafe } from "../context/request-context.ts";
 import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 import { requestLimits } from "./limits.ts";
@@ -118,7 +118,7 @@ export class ActiveRequests {
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
     if (exchange.context.kind === "plain") this.#took(exchange, end, now);
-    this.#work(exchange.context);
+    this.#work(exchange);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -137,11 +137,10 @@ export class ActiveRequests {
    * Adds the work of a finished request to its client's sum. The bytes of the response were added when they were sent
    * (exchange.ts).
    */
-  #work(context: RequestContext): void {
+  #work({ context, attempts }: Exchange): void {
     const bytes = isSafe(context) ? requestLimits.requestWorkBytes : requestLimits.writeWorkBytes;
-    const { client } = context;
-    if (client.works(bytes) < requestLimits.busyBytes) return;
-    if (this.#busy.size < requestLimits.busyClients) this.#busy.add(client);
+    if (attempts.works(context.client, bytes) < requestLimits.busyBytes) return;
+    if (this.#busy.size < requestLimits.busyClients) this.#busy.add(context.client);
   }
 
   /** Returns the clients that caused much work since the last call. */

@@ -2,6 +2,7 @@
 
 import type { Field } from "../../h2/core/field.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
+import type { Client } from "../context/client.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retry-policy.ts";
@@ -23,6 +24,7 @@ export class AttemptPair extends Retries {
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
+  readonly #spread: ExchangeRequest["spread"];
   /** True if the observers (load/request-observer.ts) count the request as one that is under way at `#backend`. */
   #isCounted = false;
   /** The phase (overhead.ts) of the time before the first attempt is sent; undefined once the attempt was sent. */
@@ -30,13 +32,38 @@ export class AttemptPair extends Retries {
 
   constructor(
     owner: AttemptOwner,
-    { avoided, observers, info, trace }: Pick<ExchangeRequest, "avoided" | "observers" | "info" | "trace">,
+    {
+      avoided,
+      observers,
+      info,
+      trace,
+      spread,
+    }: Pick<ExchangeRequest, "avoided" | "observers" | "info" | "trace" | "spread">,
   ) {
     super(avoided);
     this.#owner = owner;
     this.#observers = observers;
     this.#info = info;
+    this.#spread = spread;
     this.trace = trace;
+  }
+
+  /**
+   * Chooses the backend of a divided read. Undefined: the client's own backend is asked, as it is after a failed
+   * attempt.
+   */
+  get spread(): ExchangeRequest["spread"] {
+    return this.tried.length === 0 ? this.#spread : undefined;
+  }
+
+  /** Binds the client to the request's backend. A divided read does not bind the client. */
+  bind(client: Client, backend: string): void {
+    if (this.spread === undefined) client.bind(backend);
+  }
+
+  /** Adds work that the request causes at its backend, in bytes. Returns the work since it was last measured. */
+  works(client: Client, bytes: number): number {
+    return (this.spread ?? client).works(bytes);
   }
 
   /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */

@@ -11,6 +11,7 @@ import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission } from "../admission/admission.ts";
+import type { ReadSpread } from "../context/read-spread.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Credential, Trust } from "../identity/trust.ts";
 import type { RequestGate } from "../limits/request-gate.ts";
@@ -19,6 +20,7 @@ import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { Overhead } from "../observe/overhead.ts";
 import type { ReplayLoopDetector } from "../observe/replay-loop-detector.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
+import type { PoolKey } from "../upstream/pool-key.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { AvoidedApis } from "./avoided-apis.ts";
 import type { PendingQueue } from "./pending-queue.ts";
@@ -46,6 +48,8 @@ export type ExchangeServices = {
 
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
+  /** True if the request demands a minimum version. A backend with older data refuses it with a 504. */
+  readonly isDemanded?: boolean;
   /**
    * Returns true if the backend's data is older than data that the client has already received. The client is then
    * bound to another backend.
@@ -59,6 +63,8 @@ export type ExchangeRequest = {
   readonly down: StreamWriter;
   readonly credential: Credential;
   readonly info: RequestInfo;
+  /** Chooses the backend of a divided read; undefined: the request goes to the client's own backend. */
+  readonly spread?: ReadSpread | undefined;
   /** Backends that are asked only if no other backend can be asked. */
   readonly avoided: readonly string[];
   readonly observers: RequestObserver;
@@ -74,3 +80,19 @@ export type ExchangeRequest = {
   readonly gate: RequestGate | undefined;
   readonly headBytes: number;
 };
+
+/** Returns the key of the upstream connections that may carry the request. */
+export function poolKeyOf(
+  { pools, trust, admission }: Pick<ExchangeServices, "pools" | "trust" | "admission">,
+  { client, kind, asserted }: RequestContext,
+  credential: Credential,
+): PoolKey {
+  const of = asserted?.trust ?? trust.classOf(credential);
+  // Some requests get connections of their own: anonymous requests, and those from addresses with many recent 401s
+  // (D15). Their 401s cause GOAWAYs, which would disturb the other clients of a connection.
+  const isApart = of === "unproven" && (credential === undefined || admission.isRejected(client.address));
+  return pools.keyFor(
+    { trust: isApart ? "rejected" : of, kind: kind === "plain" ? "plain" : "long" },
+    client,
+  );
+}

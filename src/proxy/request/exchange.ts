@@ -38,11 +38,17 @@ import type { Credential } from "../identity/trust.ts";
 import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
+import { refusesAsOld } from "../observe/spread-reads.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retry-policy.ts";
 import { AttemptPair } from "./attempt-pair.ts";
-import type { ExchangeRequest, ExchangeServices, ResponseReader } from "./exchange-request.ts";
+import {
+  type ExchangeRequest,
+  type ExchangeServices,
+  poolKeyOf,
+  type ResponseReader,
+} from "./exchange-request.ts";
 import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldBody, HeldResponse, holdBody, isRefusal, isShort, isShutdown } from "./held-response.ts";
@@ -280,14 +286,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#gate?.mayAsk(backend, this) === false) return;
     // If an API is missing at the backend to which the client is bound, only the requests of this API go to another
     // backend, and the client stays bound (k/k 59848).
-    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
+    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) this.attempts.bind(client, backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
 
   #nextBackend(): string | Failure {
     const { backends, pools } = this.#parts;
-    const { backend } = this.context.client;
+    const backend = this.attempts.spread?.next() ?? this.context.client.backend;
     const gate = this.#gate;
     if (gate === undefined) return this.attempts.nextBackend(backends.views, pools, backend);
     return this.attempts.nextBackend(gate.choice(backends.views, backend), pools, gate.boundTo(backend));
@@ -365,7 +371,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   sent(count: number): void {
     this.#sentBytes += count;
-    this.context.client.works(count);
+    this.attempts.works(this.context.client, count);
     if (this.#tally !== undefined) this.#tally.bytes += count;
     const granted = (this.#watch ?? this.#relayed)?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
@@ -377,15 +383,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   // --- input from the attempts ---
 
   poolKey(): PoolKey {
-    const { context } = this;
-    const { pools, trust, admission } = this.#parts;
-    const kind = context.kind === "plain" ? "plain" : "long";
-    const of = context.asserted?.trust ?? trust.classOf(this.#credential);
-    // Some requests get connections of their own: anonymous requests, and those from addresses with many recent 401s
-    // (D15). Their 401s cause GOAWAYs, which would disturb the other clients of a connection.
-    const isApart =
-      of === "unproven" && (this.#credential === undefined || admission.isRejected(context.client.address));
-    return pools.keyFor({ trust: isApart ? "rejected" : of, kind }, context.client);
+    return poolKeyOf(this.#parts, this.context, this.#credential);
   }
 
   attemptOpened(attempt: Attempt, up: StreamWriter): void {
@@ -540,13 +538,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#copy?.answered(status);
     if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
     if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;
-    if (this.#reader?.answered(this.backend, fields) === true) this.#isBehind();
-  }
-
-  /** Binds the client to another backend, because this one has older data than the client has already received. */
-  #isBehind(): void {
-    const other = this.#parts.hedges.otherThan([this.backend]);
-    if (other !== undefined) this.context.client.follow(this.backend, other);
+    if (this.#reader?.answered(this.backend, fields) === true)
+      hedges.leaveBehind(this.context.client, this.backend);
   }
 
   #sendHead(fields: Field[], end: boolean): void {
@@ -580,11 +573,15 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return true;
   }
 
-  /** True if the backend refuses because it is shutting down, and another backend can be asked. */
+  /**
+   * True if another backend can be asked, and this one refuses because it is shutting down, or because its cache is
+   * older than the data that a client with divided reads has received.
+   */
   #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
     const { backends, hedges } = this.#parts;
     const isGoing = attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining";
-    return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
+    const isLeft = isShutdown(refusal, isGoing) || refusesAsOld(this.context.client, this.#reader, refusal);
+    return isLeft && hedges.another(this.attempts) !== undefined;
   }
 
   /**

@@ -10,6 +10,7 @@ import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import type { Client } from "../context/client.ts";
 import { isFreshRead, isRepeatable, type RequestContext } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { pickOther } from "../upstream/pick.ts";
@@ -109,6 +110,12 @@ export class Hedges {
   otherThan(asked: readonly string[]): string | undefined {
     const { backends, pools } = this.#parts;
     return pickOther(backends.views, pools, asked);
+  }
+
+  /** Binds the client to another backend, because this one has older data than the client has already received. */
+  leaveBehind(client: Client, backend: string): void {
+    const other = this.otherThan([backend]);
+    if (other !== undefined) client.follow(backend, other);
   }
 
   /** Returns a backend that may be asked next; undefined: there is none, or no attempt is left. */

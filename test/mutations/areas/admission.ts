@@ -123,9 +123,9 @@ export const admission: readonly Defect[] = [
   defect(
     "newcomers share connections with a flood of 401s",
     {
-      file: "proxy/request/exchange.ts",
-      find: "this.#credential === undefined || admission.isRejected(context.client.address)",
-      replace: "this.#credential === undefined && admission.isRejected(context.client.address)",
+      file: "proxy/request/exchange-request.ts",
+      find: "credential === undefined || admission.isRejected(client.address)",
+      replace: "credential === undefined && admission.isRejected(client.address)",
     },
     ["proxy/admission/admission", "send no newcomer of another address away"],
   ),

@@ -147,9 +147,9 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "requests with a certified identity travel on connections of other trust classes",
     removal: {
-      file: "proxy/request/exchange.ts",
-      find: "const of = context.asserted?.trust ?? trust.classOf(this.#credential);",
-      replace: "const of = trust.classOf(this.#credential);",
+      file: "proxy/request/exchange-request.ts",
+      find: "const of = asserted?.trust ?? trust.classOf(credential);",
+      replace: "const of = trust.classOf(credential);",
     },
     test: "test/proxy/upstream/shard.test.ts",
     fails: "never meet on an upstream connection (D9)",

@@ -1,0 +1,194 @@
+/** A client with much load, from the first request until its reads are divided among the backends, and back. */
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { Field } from "../../src/h2/core/field.ts";
+import { balanceLimits } from "../../src/proxy/balance/limits.ts";
+import { spreadReadLimits } from "../../src/proxy/observe/spread-reads.ts";
+import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
+
+const test = suite("flows/spread-reads");
+
+const json = [new Field("content-type", "application/json")];
+const configmaps = "/api/v1/namespaces/x/configmaps";
+const cached = `${configmaps}?resourceVersion=0`;
+const names = ["a", "b", "c"] as const;
+
+class Scene {
+  readonly path: PlayedPath;
+  readonly client: PlayedClient;
+  /** The version in the lists of each backend. */
+  readonly versions: Record<string, number> = { a: 100, b: 100, c: 100 };
+  /** The backend that answers 504 to requests that demand a version. */
+  behind = "";
+  readonly #served: Record<string, number> = { a: 0, b: 0, c: 0 };
+  readonly failures: string[] = [];
+
+  constructor() {
+    this.path = new PlayedPath(names);
+    this.client = this.path.client();
+    this.path.clock.advance(upstreamLimits.slowStartMs + 1000);
+  }
+
+  /** Answers what the backends were asked. Returns the backend and the path of each request. */
+  answer(): { readonly by: string; readonly path: string }[] {
+    this.path.settle();
+    return names.flatMap((by) => {
+      const { asked } = this.path.backend(by);
+      const open = asked.slice(this.#served[by]);
+      this.#served[by] = asked.length;
+      return open.map((one) => {
+        const { path } = one.request;
+        const demanded = Number(/resourceVersion=(\d+)/.exec(path)?.[1] ?? 0);
+        const version = Math.max(this.versions[by] ?? 0, demanded);
+        if (by === this.behind && path.includes("NotOlderThan"))
+          one.answer(504, '{"kind":"Status"}', [...json, new Field("content-length", "17")]);
+        else
+          one.answer(
+            200,
+            `{"kind":"ConfigMapList","apiVersion":"v1","metadata":{"resourceVersion":"${version}"},"items":[]}`,
+            json,
+          );
+        return { by, path };
+      });
+    });
+  }
+
+  /** Sends a request, and returns the backends that served it, in turn, with the paths. */
+  ask(path: string, method = "GET"): { readonly by: string; readonly path: string }[] {
+    const ear = this.client.ask(method, path, [bearer("t")]);
+    const served: { readonly by: string; readonly path: string }[] = [];
+    for (let round = 0; round < 4 && !ear.isEnded; round += 1) {
+      served.push(...this.answer());
+      this.path.settle();
+    }
+    if (ear.status !== "200") this.failures.push(`${path}: ${ear.status}`);
+    return served;
+  }
+
+  /** Sends the request `perSecond` times a second, and returns how many of them each backend got. */
+  load(path: string, seconds: number, perSecond = 100): Record<string, number> {
+    const counts: Record<string, number> = { a: 0, b: 0, c: 0 };
+    for (let number = 0; number < seconds * perSecond; number += 1) {
+      for (const { by } of this.ask(path)) counts[by] = (counts[by] ?? 0) + 1;
+      this.path.clock.advance(1000 / perSecond);
+    }
+    return counts;
+  }
+
+  get own(): string {
+    return this.client.downstream.client.backend ?? "";
+  }
+
+  get others(): string[] {
+    return names.filter((name) => name !== this.own);
+  }
+}
+
+/** The reads of a client count as much work as `requestWorkBytes` each. 100 a second are 8 MiB/s. */
+test("a client that reads in a loop is divided among all backends, and stays bound to its own", () => {
+  const scene = new Scene();
+  const early = scene.load(configmaps, 4);
+  assert.is(early[scene.own], 400);
+  const { own } = scene;
+  scene.load(configmaps, 30);
+  const counts = scene.load(configmaps, 10);
+  for (const name of names) assert.ok((counts[name] ?? 0) > 250, JSON.stringify(counts));
+  assert.is(scene.own, own);
+  assert.equal(scene.failures, []);
+});
+
+test("other requests of the client go to its own backend", () => {
+  const scene = new Scene();
+  scene.load(configmaps, 30);
+  const { own } = scene;
+  for (const [method, path] of [
+    ["POST", configmaps],
+    ["GET", `${configmaps}?limit=500`],
+    ["GET", `${configmaps}/y?resourceVersion=0`],
+    ["GET", `${configmaps}?resourceVersion=50`],
+    ["GET", "/apis/stable.example.com/v1/things"],
+    ["GET", "/api/v1/componentstatuses"],
+    ["GET", "/version"],
+  ] as const)
+    for (let round = 0; round < 4; round += 1)
+      assert.equal(
+        scene.ask(path, method).map(({ by }) => by),
+        [own],
+        path,
+      );
+});
+
+test("a list from a cache demands the version that the client has received", () => {
+  const scene = new Scene();
+  scene.load(cached, 30);
+  const counts = scene.load(cached, 5);
+  for (const name of names) assert.ok((counts[name] ?? 0) > 100, JSON.stringify(counts));
+  scene.versions["b"] = 140;
+  for (let round = 0; round < 6; round += 1) scene.ask(cached);
+  for (const { path } of scene.ask(cached))
+    assert.match(path, "resourceVersion=140&resourceVersionMatch=NotOlderThan");
+  assert.is(scene.path.staleReadGuard.counts.outdated, 0);
+});
+
+test("after a write, lists from a cache go to the client's own backend; they are divided again later", () => {
+  const scene = new Scene();
+  scene.load(cached, 30);
+  scene.ask(configmaps, "POST");
+  const { own, others } = scene;
+  const counts = scene.load(cached, spreadReadLimits.ownWriteMs / 1000 - 1);
+  for (const other of others) assert.is(counts[other], 0);
+  assert.ok((counts[own] ?? 0) > 0);
+  scene.load(cached, 2);
+  const later = scene.load(cached, 5);
+  // The client's own backend has a high average load from the lists, so the other ones get most of the next lists.
+  for (const other of others) assert.ok((later[other] ?? 0) > 50, JSON.stringify(later));
+});
+
+test("once the client has read an object from the cache, its lists from caches are no longer divided", () => {
+  const scene = new Scene();
+  scene.load(cached, 30);
+  scene.ask(`${configmaps}/y?resourceVersion=0`);
+  const { own } = scene;
+  const counts = scene.load(cached, 10);
+  assert.is(counts[own], 1000);
+});
+
+test("if a backend's cache is behind, the client notices nothing, and its reads gather", () => {
+  const scene = new Scene();
+  scene.load(cached, 30);
+  const { own, others } = scene;
+  scene.behind = others[0] ?? "";
+  const counts = scene.load(cached, 5);
+  assert.is(counts[scene.behind], 1);
+  assert.ok((counts[own] ?? 0) >= 495, JSON.stringify(counts));
+  assert.equal(scene.failures, []);
+  // The spread has ended, so the lists demand no version. No new spread begins for a while.
+  scene.load(cached, balanceLimits.gatherMs / 1000 + 10);
+  assert.equal(scene.ask(cached), [{ by: own, path: cached }]);
+});
+
+test("a failed backend gets no reads, and the client notices nothing", () => {
+  const scene = new Scene();
+  scene.load(configmaps, 30);
+  const [gone = ""] = scene.others;
+  const { own } = scene;
+  scene.path.backend(gone).kill();
+  scene.load(configmaps, 30);
+  const counts = scene.load(configmaps, 5);
+  assert.is(counts[gone], 0);
+  assert.ok((counts[own] ?? 0) > 200, JSON.stringify(counts));
+  assert.is(scene.own, own);
+  assert.equal(scene.failures, []);
+});
+
+test("once the client causes little load, its reads gather at its own backend", () => {
+  const scene = new Scene();
+  scene.load(configmaps, 30);
+  const { own } = scene;
+  scene.load(configmaps, 120, 2);
+  const counts = scene.load(configmaps, 20, 2);
+  assert.is(counts[own], 40);
+});
+
+test.run();
