@@ -187,6 +187,11 @@ export const watchLimits = {
   /** Minimum ms for which a backend counts as forked (another etcd history) after its events differed from a peer's. */
   historyUnlikeMs: 300_000,
   /**
+   * How often in a row lists must show that a forked backend has the right etcd history again. Two histories whose
+   * versions cross agree once by chance, but not again a second later.
+   */
+  historyConfirmations: 2,
+  /**
    * If no backend with the right etcd history is ready for this many ms, the proxy accepts another history. The
    * restart of an apiserver takes less time.
    */

@@ -6,7 +6,8 @@
  * that another backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
- * counts as dead until its lists show the right history again. If a watch got events of the wrong history, the proxy
+ * counts as dead until its lists show the right history again. Writes may carry the versions of another history past
+ * those that clients have seen, so lists of a ready backend must confirm this (`#confirm`). If a watch got events of the wrong history, the proxy
  * resets it, so that client-go lists again. Other watches move to another backend. If no backend has the right history
  * any more, the other history becomes the right one.
  */
@@ -57,6 +58,8 @@ type Proof = {
   isRefuted: boolean;
   /** If an event is the proof: clock reading until which no list can refute the proof. Otherwise 0. */
   readonly until: number;
+  /** How often in a row `#confirm` has found that the backend has the right history again. */
+  confirmations: number;
 };
 
 export class ForkedHistories extends Interval {
@@ -176,13 +179,62 @@ export class ForkedHistories extends Interval {
       backend,
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
-    if (isForked) this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0 });
+    if (isForked)
+      this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0, confirmations: 0 });
     // Watches leave the backend after each list and not only after the first, because a request that was pending at
     // the last list may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
-    if (isForked === isKnown || (!isForked && !this.#isRefuted(backend, question))) return;
-    if (!isForked) this.#proofByBackend.delete(backend);
-    backends.learn(backend, { kind: "history", isForked, resource, version, seen });
+    if (isForked && !isKnown) backends.learn(backend, { kind: "history", isForked, resource, version, seen });
+    if (!isForked && isKnown && this.#isRefuted(backend, question)) this.#confirm(backend, question);
+  }
+
+  /**
+   * Requests the same list from a ready backend, from `backend`, and from the ready backend again. Within one etcd, none
+   * of these lists is older than the list before it. Otherwise `backend` still has another history. Without a ready
+   * backend, the other history is not accepted here, but by `#acceptIfAlone`.
+   */
+  #confirm(backend: string, question: Question): void {
+    const ready = this.#parts.backends.views.find(({ state }) => state === "ready");
+    if (ready === undefined) return;
+    const proof = this.#proofByBackend.get(backend);
+    const versions: string[] = [];
+    const list = (): void => {
+      const { watch } = question;
+      const context = watch.listed();
+      if (context === undefined) return;
+      listAs(
+        watch,
+        { backend: versions.length === 1 ? backend : ready.name, context, onAnswer },
+        this.#parts,
+      );
+    };
+    const onAnswer = ({ version }: ListAnswer): void => {
+      if (version === "" || proof === undefined || this.#proofByBackend.get(backend) !== proof) return;
+      versions.push(version);
+      if (versions.length < 3) list();
+      else this.#confirmed(backend, proof, question, versions);
+    };
+    list();
+  }
+
+  /**
+   * `versions`: the versions of the three lists of `#confirm`, in turn. At least `historyConfirmations` confirmations
+   * are needed, because the version of another history may lie between two versions of the right one by chance.
+   */
+  #confirmed(
+    backend: string,
+    proof: Proof,
+    { resource, seen }: Question,
+    [before = "", version = "", after = ""]: readonly string[],
+  ): void {
+    if (compareVersions(version, before) < 0 || compareVersions(after, version) < 0) {
+      this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0, confirmations: 0 });
+      return;
+    }
+    proof.confirmations += 1;
+    if (proof.confirmations < watchLimits.historyConfirmations) return;
+    this.#proofByBackend.delete(backend);
+    this.#parts.backends.learn(backend, { kind: "history", isForked: false, resource, version, seen });
   }
 
   /**
@@ -214,6 +266,7 @@ export class ForkedHistories extends Interval {
       resource,
       isRefuted: false,
       until: now + watchLimits.historyUnlikeMs,
+      confirmations: 0,
     });
     this.#leave(theirs, version);
     backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });

@@ -275,4 +275,40 @@ export const operator: readonly Defect[] = [
     },
     ["proxy/observe/overhead", "the time at the backend does not count"],
   ),
+  defect(
+    "a divided read binds the client",
+    {
+      file: "proxy/request/attempt-pair.ts",
+      find: "if (this.spread === undefined) client.bind(backend);",
+      replace: "client.bind(backend);",
+    },
+    ["flows/spread-reads", "is divided among all backends, and stays bound to its own"],
+  ),
+  defect(
+    "a list from a cache is divided right after a write",
+    {
+      file: "proxy/observe/spread-reads.ts",
+      find: "return now - caller.wroteAt >= spreadReadLimits.ownWriteMs;",
+      replace: "return true;",
+    },
+    ["flows/spread-reads", "after a write, lists from a cache go to the client's own backend"],
+  ),
+  defect(
+    "a divided list from a cache demands no version",
+    {
+      file: "proxy/observe/stale-read-guard.ts",
+      find: "guard.isEnforcing || client.spread !== undefined;",
+      replace: "guard.isEnforcing;",
+    },
+    ["flows/spread-reads", "a list from a cache demands the version that the client has received"],
+  ),
+  defect(
+    "a client that reads objects from a cache has its lists divided",
+    {
+      file: "proxy/observe/spread-reads.ts",
+      find: 'if (source === "cache" && guarded?.mayBeStale !== false) spread.readsCache();',
+      replace: "",
+    },
+    ["flows/spread-reads", "its lists from caches are no longer divided"],
+  ),
 ];

@@ -402,6 +402,24 @@ export const watches: readonly Defect[] = [
     },
     ["watch/detectors/forked-histories", "while it is the only one that answers no request is sent there"],
   ),
+  defect(
+    "a backend whose wrong history has grown past what clients have seen is one like any other",
+    {
+      file: "watch/detectors/forked-histories.ts",
+      find: "if (compareVersions(version, before) < 0 || compareVersions(after, version) < 0) {",
+      replace: "if (compareVersions(version, before) < 0) {",
+    },
+    ["watch/detectors/forked-histories", "a history that writes have carried past the right one"],
+  ),
+  defect(
+    "one agreement by chance makes a backend with another history one like any other",
+    {
+      file: "watch/limits.ts",
+      find: "historyConfirmations: 2,",
+      replace: "historyConfirmations: 1,",
+    },
+    ["watch/detectors/forked-histories", "a history that writes have carried past the right one"],
+  ),
   {
     name: "any list that is new enough makes a backend with another history one like any other",
     mutations: [
@@ -417,7 +435,7 @@ export const watches: readonly Defect[] = [
       },
       {
         file: "watch/detectors/forked-histories.ts",
-        find: " || (!isForked && !this.#isRefuted(backend, question))",
+        find: " && this.#isRefuted(backend, question)",
         replace: "",
       },
     ],

@@ -146,13 +146,41 @@ function nameOf(path: PlayedPath, backend: PlayedBackend): string {
   return Array.from(path.played).find(([, one]) => one === backend)?.[0] ?? "";
 }
 
-test("it is a backend like any other as soon as it has what clients have seen", () => {
+test("it is a backend like any other as soon as it has the versions of another backend", () => {
   const { path } = restored();
   comesBack(path, { a: 900, b: 400 });
   pass(path, 5000, { a: 900, b: 400 });
   assert.is(stateOf(path, "b"), "dead");
-  pass(path, 3000, { a: 900, b: 905 });
+  pass(path, 6000, { a: 905, b: 905 });
   assert.is(stateOf(path, "b"), "ready");
+});
+
+test("a history that writes have carried past the right one is still the wrong one", () => {
+  const { path } = restored();
+  comesBack(path, { a: 900, b: 400 });
+  pass(path, 5000, { a: 900, b: 400 });
+  pass(path, 20_000, { a: 905, b: 910 });
+  assert.is(stateOf(path, "b"), "dead");
+  pass(path, 20_000, { a: 960, b: 910 });
+  assert.is(stateOf(path, "b"), "dead");
+});
+
+test("a history that writes have carried past what clients have seen stays the wrong one while the right one is away", () => {
+  const { path, watch } = restored();
+  comesBack(path, { a: 900, b: 400 });
+  pass(path, 1000, { a: 900, b: 400 });
+  path.backend("a").kill();
+  pass(path, 5000, { b: 950 });
+  assert.is(stateOf(path, "b"), "dead");
+  path.backend("a").isDown = false;
+  pass(path, 10_000, { a: 1000, b: 1010 });
+  assert.is(stateOf(path, "b"), "dead");
+  assert.is(watch.ear.resetCode, undefined);
+  watch.say(path.backend("a"), "");
+  const again = path.backend("a").asked.findLast((one) => one.request.path.includes("watch=true"));
+  again?.say(linesOf("~1001a"));
+  path.settle();
+  watch.has("+900a ~1001a");
 });
 
 test("a cache that is late is no other history: lists are read from etcd", () => {
