@@ -118,8 +118,8 @@ test("verbs and codes come from closed sets, in the apiserver's words (A54)", ()
   ]);
   const path = { exchanges: { ...exchanges, counts: [count("get", 200, "eu/a"), count("get", 503)] } };
   assert.equal(rows("requests_total", { clusters: () => [clusterWith({ label: "eu", path })] }), [
-    [["GET", "200", "eu/a"], 1],
-    [["GET", "503", "eu/"], 1],
+    [["GET", "200", "eu/a"], 1, "eu"],
+    [["GET", "503", "eu/"], 1, "eu"],
   ]);
 });
 
