@@ -250,11 +250,12 @@ const clients: readonly Panel[] = [
   },
   {
     title: "Watch events",
-    about: "Forwarded to clients.",
+    about:
+      "Forwarded to clients, by the apiserver that delivered them first. Very different lines show skew.",
     unit: "short",
     kind: "timeseries",
     width: 12,
-    queries: [{ expr: rate("watchkeeper_watch_events_total", "instance"), legend: "{{instance}}" }],
+    queries: [{ expr: rate("watchkeeper_watch_events_total", "backend"), legend: "{{backend}}" }],
   },
   {
     title: "Client connections",
