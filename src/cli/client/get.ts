@@ -1,7 +1,7 @@
 /** `watchkeeper get KIND [NAME]... [COLUMN=VALUE]...`: prints a list of the API in one of several formats. */
-import { stringify } from "yaml";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
+import { yamlTextOf } from "../../config/yaml-document.ts";
 import { type Kind, kinds, singularOf } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
 import { type RowList, shown, textAt } from "../commands/rows.ts";
@@ -106,7 +106,7 @@ function askedIn(options: Given): GetRequest | Failure {
 function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const format = options.text("output") ?? "table";
   if (format === "json") return screen.print(json(list));
-  if (format === "yaml") return screen.print(stringify(list));
+  if (format === "yaml") return screen.print(yamlTextOf(list));
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
   const { columns, key } = views[kind];
   const all = options.has("all-replicas") ? [replicaColumn, ...columns] : columns;

@@ -439,13 +439,13 @@ test("counted among others: what it had before counts too, and its phase only un
     bytes: 0,
     phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
   };
-  const events = (): number | undefined => tally.events.all.get("a");
+  const counted = (): number | undefined => tally.events.all.get("a");
   tally.events.of("a").sum.events = 1;
   const { progress, attempt } = fed(state, "+5a +6b");
   progress.countIn(tally, "a");
-  assert.equal([events(), tally.phases.listing], [3, 1]);
+  assert.equal([counted(), tally.phases.listing], [3, 1]);
   feed(progress, attempt, "~9a ~8b");
-  assert.equal([events(), tally.versionRegressions], [1 + progress.events, 2 + progress.versionRegressions]);
+  assert.equal([counted(), tally.versionRegressions], [1 + progress.events, 2 + progress.versionRegressions]);
   assert.equal(tally.phases, { opening: 1, listing: 0, live: 4, opaque: 0, ended: 0 });
   progress.countOut();
   progress.lose();
