@@ -472,7 +472,9 @@ class Watchkeeper implements Running {
       config: () => this.#configState,
       certificates: () => [
         ...listeners.certificates,
-        ...clusters.all.flatMap(({ certificates }) => certificates),
+        ...clusters.all.flatMap(({ label, certificates }) =>
+          certificates.map((one) => ({ ...one, cluster: label })),
+        ),
       ],
       droppedLogLines: () => droppedLogLines() + (parent?.droppedEntries ?? 0),
       traceSpans: () => traces.counts,

@@ -123,9 +123,15 @@ export const limits = {
 
   /**
    * Maximum number of series of one metric family; further series are summed under "other". With a few backends, all
-   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 2,800.
+   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 3,000. Each
+   * cluster of a process has as many.
    */
   familySeries: 60,
+  /**
+   * Maximum number of clusters with series of their own in one metric, as many as a configuration may have. Further
+   * clusters, which reloads have added, share the cluster "other".
+   */
+  clusterNames: 16,
   /** Maximum number of series for requests by program and verb: 30 programs that use four verbs. */
   programSeries: 120,
   /** Maximum number of series for watches by backend and resource: 40 resources at three backends. */

@@ -13,6 +13,7 @@ import {
   type Pair,
   parseDocument,
   type Scalar,
+  stringify,
   type YAMLMap,
 } from "yaml";
 import { configLimits } from "./limits.ts";
@@ -127,4 +128,9 @@ class Walk {
     }
     return object;
   }
+}
+
+/** Returns the value as YAML. */
+export function yamlTextOf(value: unknown): string {
+  return stringify(value);
 }

@@ -104,10 +104,10 @@ export class BackendFold {
   }
 
   #open(course: BackendCourse, at: number): void {
-    const { name, kind, rows, doubtAt: startedAt } = course;
+    const { name, cluster, kind, rows, doubtAt: startedAt } = course;
     const summary = `${name}: ${rows.at(-1)?.text ?? course.state}`;
     const opened = this.#store.found(
-      { kind, subject: name, backend: name, summary, startedAt, evidence: rows },
+      { kind, subject: name, backend: name, cluster, summary, startedAt, evidence: rows },
       at,
     );
     if (opened !== undefined) {
@@ -117,7 +117,7 @@ export class BackendFold {
     course.handOver();
   }
 
-  #flapping({ name, falls }: BackendCourse, at: number): void {
+  #flapping({ name, cluster, falls }: BackendCourse, at: number): void {
     const text = `${falls} failures within ${incidentLimits.flappingMs / 1000} s`;
     const row: EvidenceRow = {
       at,
@@ -129,7 +129,7 @@ export class BackendFold {
     };
     const summary = `${name} is flapping: ${text}`;
     this.#store.found(
-      { kind: "backend-flapping", subject: name, backend: name, summary, evidence: [row] },
+      { kind: "backend-flapping", subject: name, backend: name, cluster, summary, evidence: [row] },
       at,
     );
   }
@@ -149,7 +149,7 @@ export class BackendFold {
     const text = `${which}0 of ${courses.length} backends are available`;
     const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "backends", text };
     const startedAt = Math.max(...courses.map((course) => course.doubtAt));
-    this.#store.found({ kind, subject: cluster, summary: text, startedAt, evidence: [row] }, at);
+    this.#store.found({ kind, subject: cluster, cluster, summary: text, startedAt, evidence: [row] }, at);
   }
 
   #downOf(name: string): Incident | undefined {
@@ -171,7 +171,7 @@ export class BackendFold {
   }
 
   #stalled(entry: EntryOf<"cache.stalled">, at: number): void {
-    const { backend, resource, version, peersVersion, behindMs, detector, watches } = entry;
+    const { backend, cluster = "", resource, version, peersVersion, behindMs, detector, watches } = entry;
     const text = `The cache of ${resource} is stalled at ${version}, others have reached ${peersVersion}; ${watches} watches are moved`;
     this.#add("backend-stale", backend, resource);
     this.#store.found(
@@ -179,6 +179,7 @@ export class BackendFold {
         kind: "backend-stale",
         subject: backend,
         backend,
+        cluster,
         summary: `${backend}: ${text}`,
         startedAt: at - behindMs,
         evidence: [{ at, detector, value: behindMs, threshold: limits.behindMs, unit: "ms", text }],
@@ -188,7 +189,7 @@ export class BackendFold {
   }
 
   #unnotified(entry: EntryOf<"cache.progress_delayed">, at: number): void {
-    const { backend, resource, version, etcdVersion, lateMs } = entry;
+    const { backend, cluster = "", resource, version, etcdVersion, lateMs } = entry;
     const text = `etcd sends progress notifications rarely (default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches do not survive two restarts of apiservers within that time`;
     this.#add("cache-progress-delayed", backend, resource);
     const row = { at, detector: "list", value: lateMs, threshold: limits.progressCheckMs, text };
@@ -197,6 +198,7 @@ export class BackendFold {
         kind: "cache-progress-delayed",
         subject: backend,
         backend,
+        cluster,
         summary: `${backend}: ${text}`,
         startedAt: at - lateMs,
         evidence: [{ ...row, unit: "ms" }],

@@ -27,7 +27,13 @@ function soonMs(purpose: string): number {
   return purpose === "backend-loopback" ? incidentLimits.loopbackExpirySoonMs : incidentLimits.expirySoonMs;
 }
 
-type Certificate = { readonly purpose: string; readonly name: string; readonly notAfterMs: number };
+/** `cluster`: the cluster that uses the certificate, as in the journal; undefined or "": none, or there is only one. */
+type Certificate = {
+  readonly purpose: string;
+  readonly name: string;
+  readonly notAfterMs: number;
+  readonly cluster?: string;
+};
 
 export type ExpiryWatchParts = {
   readonly clock: Clock;
@@ -54,7 +60,7 @@ export class ExpiryWatch extends Interval {
   }
 
   #judge(certificate: Certificate): void {
-    const { purpose, name, notAfterMs } = certificate;
+    const { purpose, name, notAfterMs, cluster = "" } = certificate;
     const key = keyOf(certificate);
     const reported = this.#reported.get(key);
     const leftMs = notAfterMs - this.#parts.clock.wall();
@@ -63,7 +69,7 @@ export class ExpiryWatch extends Interval {
       this.#renewed(key, certificate, timestampOf(notAfterMs));
     if (level === "ok" || this.#reported.get(key)?.level === level) return;
     this.#reported.set(key, { ...certificate, level });
-    this.#parts.journal.write({
+    this.#parts.journal.of(cluster).write({
       kind: "certificate.expiring",
       purpose,
       name,
@@ -73,9 +79,9 @@ export class ExpiryWatch extends Interval {
     });
   }
 
-  #renewed(key: string, { purpose, name }: Certificate, notAfter: string): void {
+  #renewed(key: string, { purpose, name, cluster = "" }: Certificate, notAfter: string): void {
     this.#reported.delete(key);
-    this.#parts.journal.write({ kind: "certificate.renewed", purpose, name, notAfter });
+    this.#parts.journal.of(cluster).write({ kind: "certificate.renewed", purpose, name, notAfter });
   }
 }
 

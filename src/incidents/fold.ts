@@ -32,8 +32,8 @@ export class Fold {
 
   /** Ends all incidents of a removed cluster, because no later entry can end them. */
   #removed(cluster: string, at: number): void {
-    for (const { kind, subject } of this.#store.active)
-      if (isOf(cluster, subject)) this.#store.end(kind, subject, "The cluster is no longer served", at);
+    for (const { kind, subject, cluster: own } of this.#store.active)
+      if (own === cluster) this.#store.end(kind, subject, "The cluster is no longer served", at);
   }
 
   /** Clock reading (ms) at which the owner must call `tick`; Infinity: not before the next entry. */
@@ -56,22 +56,17 @@ type About = { readonly subject: string };
 
 /**
  * Returns an incident's subject, preceded by the name of its cluster, so that the same problem in two clusters makes
- * two incidents. A backend's name already contains the name of its cluster.
+ * two incidents. The name of a backend or of a certificate already contains the name of its cluster.
  */
 function subjectIn(cluster: string, { subject }: About): string {
-  if (cluster === "" || subject.startsWith(`${cluster}/`)) return subject;
+  if (cluster === "" || ` ${subject}`.includes(` ${cluster}/`)) return subject;
   return subject === "" ? cluster : `${cluster}: ${subject}`;
-}
-
-function isOf(cluster: string, subject: string): boolean {
-  return subject === cluster || subject.startsWith(`${cluster}/`) || subject.startsWith(`${cluster}: `);
 }
 
 function withCluster(cluster: string, finding: Finding): Finding {
   const subject = subjectIn(cluster, finding);
-  return subject === finding.subject
-    ? finding
-    : { ...finding, subject, summary: `${cluster}: ${finding.summary}` };
+  if (subject === finding.subject) return { ...finding, cluster };
+  return { ...finding, cluster, subject, summary: `${cluster}: ${finding.summary}` };
 }
 
 /**

@@ -8,6 +8,8 @@ export type Finding = {
   readonly kind: IncidentKind;
   readonly subject: string;
   readonly backend?: string;
+  /** Cluster that the incident is about, as in the journal; default: none, or there is only one. */
+  readonly cluster?: string;
   readonly summary: string;
   /** Clock reading (ms) at which the cause began; default: the time of the first evidence row. */
   readonly startedAt?: number;
@@ -21,7 +23,12 @@ export type Finding = {
 };
 
 /** A counter of incidents. Kind and backend can be metric labels, because the number of counters is limited. */
-export type IncidentCount = { readonly kind: IncidentKind; readonly backend: string; count: number };
+export type IncidentCount = {
+  readonly kind: IncidentKind;
+  readonly backend: string;
+  readonly cluster: string;
+  count: number;
+};
 
 export type StoreListener = {
   readonly opened: (incident: Incident) => void;
@@ -80,7 +87,7 @@ export class IncidentStore {
   }
 
   #open(finding: Finding, at: number): Incident | undefined {
-    const { kind, subject, backend = "", summary, evidence } = finding;
+    const { kind, subject, backend = "", cluster = "", summary, evidence } = finding;
     if (this.#active.size >= incidentLimits.incidentsActive) {
       this.dropped += 1;
       return undefined;
@@ -91,6 +98,7 @@ export class IncidentStore {
       kind,
       subject: subject.slice(0, incidentLimits.textChars),
       backend,
+      cluster,
       summary: clippedText(summary),
       startedAt: Math.min(at, finding.startedAt ?? evidence[0]?.at ?? at),
       detectedAt: at,
@@ -105,7 +113,7 @@ export class IncidentStore {
     };
     for (const row of evidence) addEvidence(incident, row);
     this.#active.set(keyOf(kind, subject), incident);
-    this.#count(kind, backend);
+    this.#count(kind, backend, cluster);
     this.#listener.opened(incident);
     return incident;
   }
@@ -131,12 +139,12 @@ export class IncidentStore {
     }
   }
 
-  #count(kind: IncidentKind, backend: string): void {
-    const isNamed =
-      this.#counts.has(`${kind} ${backend}`) || this.#counts.size < incidentLimits.incidentCounts;
-    const named = isNamed ? backend : "";
-    const key = `${kind} ${named}`;
-    const count = this.#counts.get(key) ?? { kind, backend: named, count: 0 };
+  #count(kind: IncidentKind, backend: string, cluster: string): void {
+    const full = `${kind} ${cluster} ${backend}`;
+    const isNamed = this.#counts.has(full) || this.#counts.size < incidentLimits.incidentCounts;
+    const key = isNamed ? full : kind;
+    const names = isNamed ? { backend, cluster } : { backend: "", cluster: "" };
+    const count = this.#counts.get(key) ?? { kind, ...names, count: 0 };
     count.count += 1;
     this.#counts.set(key, count);
   }

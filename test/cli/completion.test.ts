@@ -25,7 +25,13 @@ test("bash offers commands, then their words and options, then what an option ma
   assert.equal(await offered("watchkeeper", ""), [...allCommands.map(([name]) => name), "help"]);
   assert.equal(await offered("watchkeeper", "get", "w"), ["watches"]);
   assert.equal(await offered("watchkeeper", "get", "watches", "--no"), ["--no-headers"]);
-  assert.equal(await offered("watchkeeper", "get", "watches", "-o", ""), ["table", "wide", "json"]);
+  assert.equal(await offered("watchkeeper", "get", "watches", "-o", ""), [
+    "table",
+    "wide",
+    "json",
+    "yaml",
+    "name",
+  ]);
   assert.equal(await offered("watchkeeper", "check", "--config", "package.j"), ["package.json"]);
 });
 

@@ -19,6 +19,7 @@ function incident(): Incident {
     kind: "overload",
     subject: "",
     backend: "",
+    cluster: "",
     summary: "",
     startedAt: 0,
     detectedAt: 0,

@@ -88,7 +88,7 @@ class Merge {
   #open(from: number, isOurs: boolean): void {
     this.#attemptCount += 1;
     this.#attempts.push({
-      reading: new Reading(String(from), isOurs),
+      reading: new Reading(String(from), isOurs, "a"),
       from,
       at: this.#after(from),
       bookmarked: from,

@@ -32,7 +32,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         counts: [],
         durations: new Map(),
         ends: { complete: 0, client_gone: 0, backend_gone: 0, refused: 0 },
-        watched: { events: 0, bytes: 0, versionRegressions: 0, states: new Map() },
+        watched: { events: new Map(), bytes: 0, versionRegressions: 0, states: new Map() },
       },
       hedges: { counts: new Map(), wins: { first: 0, hedge: 0 } },
       overhead: {

@@ -73,7 +73,9 @@ function endedIn(clusters: readonly RecordedCluster[]): Omit<Recorded, "open"> {
     latencies: clusters.flatMap(({ exchanges }) =>
       Array.from(exchanges.latencies, ([backend, counts]) => [backend, Array.from(counts.copy())] as const),
     ),
-    watchEvents: clusters.reduce((sum, { exchanges }) => sum + exchanges.watched.events, 0),
+    watchEvents: clusters
+      .flatMap(({ exchanges }) => [...exchanges.watched.events.values()])
+      .reduce((sum, events) => sum + events, 0),
     delays: backends.flatMap(({ name, watchDelay }) =>
       watchDelay === undefined ? [] : [[name, watchDelay.delayMs] as const],
     ),

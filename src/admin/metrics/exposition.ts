@@ -2,44 +2,65 @@
 import type { Exemplar, Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
-/** A sample. The label values are in the order in which the metric declares its labels. */
-export type Sample = readonly [labels: readonly string[], value: number];
+/**
+ * A sample. The label values are in the order in which the metric declares its labels. `cluster`: value of the label
+ * `cluster`, which every metric may have; undefined: the process has only one cluster, or the sample is about no
+ * cluster.
+ */
+export type Sample = readonly [labels: readonly string[], value: number, cluster?: string];
 
-type Sum = { readonly labels: readonly string[]; value: number };
+/** Returns a row with the label `cluster`; "": without this label. */
+export function labelled<T>(
+  labels: readonly string[],
+  value: T,
+  cluster = "",
+): readonly [labels: readonly string[], value: T, cluster?: string] {
+  return cluster === "" ? [labels, value] : [labels, value, cluster];
+}
+
+/** Identifies the series of a row. */
+export function seriesKey([labels, , cluster = ""]: readonly [readonly string[], unknown, string?]): string {
+  return [cluster, ...labels].join("\0");
+}
+
+type Sum = { readonly labels: readonly string[]; value: number; readonly cluster: string };
 
 /**
- * Sums a metric's values by label values. Once there are `cap` - 1 series, values with new label values are added to
- * the series "other" (A54).
+ * Sums a metric's values by label values. Once a cluster has `cap` - 1 series, its values with new label values are
+ * added to its series "other" (A54).
  */
 export class Series {
   readonly #cap: number;
   readonly #sums = new Map<string, Sum>();
+  /** Number of series, by cluster. */
+  readonly #sizes = new Map<string, number>();
 
   constructor(cap: number = limits.familySeries) {
     this.#cap = cap;
   }
 
   /** Adds a value. Existing series are never evicted, so that a flood of new labels cannot displace them. */
-  add(labels: readonly string[], value: number): void {
+  add([labels, value, cluster = ""]: Sample): void {
+    const isNamed = cluster === "" || this.#sizes.has(cluster) || this.#sizes.size < limits.clusterNames;
+    const named = isNamed ? cluster : "other";
     const clipped = labels.map((label) => label.slice(0, limits.labelChars));
-    if (this.#addTo(clipped, value, this.#cap - 1)) return;
-    this.#addTo(
-      clipped.map(() => "other"),
-      value,
-      this.#cap,
-    );
+    if (this.#addTo([clipped, value, named], this.#cap - 1)) return;
+    this.#addTo([clipped.map(() => "other"), value, named], this.#cap);
   }
 
   get rows(): Sample[] {
-    return [...this.#sums.values()].map(({ labels, value }) => [labels, value]);
+    return Array.from(this.#sums.values(), ({ labels, value, cluster }) => labelled(labels, value, cluster));
   }
 
-  #addTo(labels: readonly string[], value: number, cap: number): boolean {
-    const key = labels.join("\0");
+  #addTo([labels, value, cluster = ""]: Sample, cap: number): boolean {
+    const key = seriesKey([labels, value, cluster]);
     const known = this.#sums.get(key);
-    if (known === undefined && this.#sums.size >= cap) return false;
-    if (known === undefined) this.#sums.set(key, { labels, value });
-    else known.value += value;
+    const size = this.#sizes.get(cluster) ?? 0;
+    if (known === undefined && size >= cap) return false;
+    if (known === undefined) {
+      this.#sums.set(key, { labels, value, cluster });
+      this.#sizes.set(cluster, size + 1);
+    } else known.value += value;
     return true;
   }
 }
@@ -55,7 +76,9 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
   const name = `watchkeeper_${family.name}`;
   const { labels = [] } = family;
   const all: readonly Sample[] = rows.length === 0 && labels.length === 0 ? [[[], 0]] : rows;
-  const lines = all.map(([values, value]) => `${name}${labelText(labels, values)} ${value}\n`);
+  const lines = all.map(
+    ([values, value, cluster]) => `${name}${labelText(labels, values, cluster)} ${value}\n`,
+  );
   return `${headOf(family, isCounter(family) ? "counter" : "gauge")}${lines.join("")}\n`;
 }
 
@@ -65,12 +88,12 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
  */
 export function histogramText(
   family: Family & { readonly labels: readonly string[] },
-  rows: Iterable<readonly [labels: readonly string[], Histogram]>,
+  rows: Iterable<readonly [labels: readonly string[], Histogram, cluster?: string]>,
   wallOf: (at: number) => number = (at) => at,
 ): string {
-  const texts = Array.from(rows, ([values, histogram]) =>
+  const texts = Array.from(rows, ([values, histogram, cluster]) =>
     bucketsOf(`watchkeeper_${family.name}`, {
-      label: labelText(family.labels, values).slice(1, -1),
+      label: labelText(family.labels, values, cluster).slice(1, -1),
       histogram,
       wallOf,
     }),
@@ -114,11 +137,12 @@ function exemplarText(exemplar: Exemplar | undefined, wallOf: (at: number) => nu
 const escapes: Readonly<Record<string, string>> = { "\\": "\\\\", "\n": "\\n", '"': '\\"' };
 
 /** Omits the label "cluster" if it is empty, because Prometheus treats an empty label like a missing label. */
-function labelText(labels: readonly string[], values: readonly string[]): string {
-  const pairs = labels.flatMap((label, at) => {
-    const value = values[at] ?? "";
-    if (label === "cluster" && value === "") return [];
-    return [`${label}="${value.replace(/[\\\n"]/g, (char) => escapes[char] ?? char)}"`];
-  });
+function labelText(labels: readonly string[], values: readonly string[], cluster = ""): string {
+  const all = labels.map((label, at) => [label, values[at] ?? ""] as const);
+  const pairs = [...all, ["cluster", cluster] as const].flatMap(([label, value]) =>
+    label === "cluster" && value === ""
+      ? []
+      : [`${label}="${value.replace(/[\\\n"]/g, (char) => escapes[char] ?? char)}"`],
+  );
   return pairs.length === 0 ? "" : `{${pairs.join(",")}}`;
 }

@@ -7,7 +7,7 @@
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
-import type { Sample } from "./exposition.ts";
+import { labelled, type Sample } from "./exposition.ts";
 import { backendCap, backendIn, codeOf } from "./labels.ts";
 import { limitMetrics } from "./limit-metrics.ts";
 import { loadMetrics } from "./load-metrics.ts";
@@ -77,7 +77,9 @@ export const metrics: readonly Metric[] = [
     help: "Expiry time of each certificate",
     labels: ["purpose", "name"],
     process: ({ certificates }) =>
-      certificates().map(({ purpose, name, notAfterMs }) => [[purpose, name], notAfterMs / 1000]),
+      certificates().map(({ purpose, name, notAfterMs, cluster }) =>
+        labelled([purpose, name], notAfterMs / 1000, cluster),
+      ),
   },
   {
     name: "certificate_reloads_total",
@@ -362,7 +364,8 @@ export const metrics: readonly Metric[] = [
     name: "incidents_total",
     help: "Incidents that have begun, by kind and backend",
     labels: ["kind", "backend"],
-    process: ({ incidents }) => incidents.counts.map(({ kind, backend, count }) => [[kind, backend], count]),
+    process: ({ incidents }) =>
+      incidents.counts.map(({ kind, backend, cluster, count }) => labelled([kind, backend], count, cluster)),
   },
   {
     name: "incident_active",
@@ -373,7 +376,7 @@ export const metrics: readonly Metric[] = [
     // A kind without an active incident has the value 0, so that its alert resolves.
     process: ({ incidents }) => [
       ...Object.keys(incidentKinds).map((kind): Sample => [[kind, ""], 0]),
-      ...incidents.active.map(({ kind, backend }): Sample => [[kind, backend], 1]),
+      ...incidents.active.map(({ kind, backend, cluster }) => labelled([kind, backend], 1, cluster)),
     ],
   },
   {

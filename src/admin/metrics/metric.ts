@@ -34,16 +34,21 @@ export type Process = {
   /** Returns the state of each worker of this process; default: the process has no workers. */
   readonly workerStates?: (() => readonly string[]) | undefined;
   readonly incidents: {
-    readonly counts: readonly { readonly kind: string; readonly backend: string; readonly count: number }[];
-    readonly active: readonly { readonly kind: string; readonly backend: string }[];
+    readonly counts: readonly (IncidentFacts & { readonly count: number })[];
+    readonly active: readonly IncidentFacts[];
   };
   readonly clock: Clock;
 };
+
+/** `cluster`: label of the cluster that the incident is about; undefined or "": none, or there is only one. */
+type IncidentFacts = { readonly kind: string; readonly backend: string; readonly cluster?: string };
 
 export type CertificateFacts = {
   readonly purpose: string;
   readonly name: string;
   readonly notAfterMs: number;
+  /** Label of the cluster that uses the certificate; undefined or "": none, or there is only one. */
+  readonly cluster?: string;
 };
 
 type PoolFacts = {
@@ -59,7 +64,7 @@ type LiveLease = Pick<DataPath["ledgerTap"]["leases"]["all"][number], "name" | "
 };
 
 export type LiveCluster = {
-  /** Prefix of the cluster's backend names; "" if there is only one cluster. */
+  /** Value of the label `cluster`, and prefix of the cluster's backend names; "" if there is only one cluster. */
   readonly label: string;
   readonly path: {
     readonly admission: Pick<DataPath["admission"], "waiting">;
@@ -144,7 +149,10 @@ export type Counted = {
   readonly [K in Entry["kind"]]?: (entry: EntryOf<K>) => readonly string[];
 };
 
-/** The source of a metric's values. Values with equal labels are added up. */
+/**
+ * The source of a metric's values. Values with equal labels are added up. Values that are read from a cluster, or
+ * counted from a cluster's journal entries, get the label `cluster` if there are several clusters.
+ */
 type Source =
   | { readonly process: (process: Process) => Values }
   /**

@@ -3,10 +3,17 @@
  * Only this file imports prom-client, for the metrics of the process itself.
  */
 import { AggregatorRegistry, collectDefaultMetrics, Registry } from "prom-client";
-import type { Histogram } from "../../base/histogram.ts";
 import type { Entry, EntryOf, Journal } from "../../events/journal.ts";
 import { viewOf } from "./cluster-view.ts";
-import { histogramText, isCounter, metricText, type Sample, Series } from "./exposition.ts";
+import {
+  histogramText,
+  isCounter,
+  labelled,
+  metricText,
+  type Sample,
+  Series,
+  seriesKey,
+} from "./exposition.ts";
 import { histograms } from "./histogram-declarations.ts";
 import type {
   ClusterView,
@@ -18,7 +25,7 @@ import type {
   Values,
 } from "./metric.ts";
 import { metrics } from "./metric-declarations.ts";
-import { acrossOf, combined, histogramRows, type MetricsSnapshot } from "./snapshot.ts";
+import { acrossOf, combined, type HistogramRow, histogramRows, type MetricsSnapshot } from "./snapshot.ts";
 
 /** Metrics of prom-client that are removed, because each scrape would visit every open socket and delay requests. */
 const expensive = ["handles", "requests", "resources"].flatMap((what) => [
@@ -48,7 +55,7 @@ export class Metrics {
   readonly #registry = new Registry();
   readonly #all: readonly CountedMetric[];
   /** The histograms of removed clusters and of ended workers. */
-  readonly #past = new Map<HistogramMetric, readonly Row[]>();
+  readonly #past = new Map<HistogramMetric, readonly HistogramRow[]>();
 
   constructor(journal: Journal, process: Process, workers: WorkerMetrics = noWorkers) {
     this.#process = process;
@@ -59,7 +66,7 @@ export class Metrics {
     journal.subscribe((entry) => {
       for (const { metric, kept } of this.#all) {
         const labels = "counted" in metric ? countedBy(metric.counted, entry.kind, entry) : undefined;
-        if (labels !== undefined) kept.add(labels, 1);
+        if (labels !== undefined) kept.add(labelled(labels, 1, entry.cluster));
       }
     });
   }
@@ -76,17 +83,19 @@ export class Metrics {
     const view = viewOf(cluster, this.#process.clock);
     for (const { metric, kept } of this.#all)
       if (isCounter(metric) && "cluster" in metric)
-        for (const [values, value] of rowsOf(metric.cluster(view)))
-          kept.add(anonymous(metric.labels ?? [], values), value);
-    for (const metric of histograms)
-      this.#past.set(metric, [...merged([...this.#pastOf(metric), ...anonymousRows(metric, cluster)])]);
+        for (const row of ofCluster(metric.labels, view, rowsOf(metric.cluster(view))))
+          kept.add(anonymous(metric.labels, row));
+    for (const metric of histograms) {
+      const rows = histogramsIn(metric, cluster).map((row) => anonymous(metric.labels, row));
+      this.#past.set(metric, [...merged([...this.#pastOf(metric), ...rows])]);
+    }
   }
 
   /** Keeps the counts of a worker that has ended, because a counter must not decrease. */
   ended(snapshot: MetricsSnapshot): void {
     for (const { metric, kept } of this.#all)
       if (isCounter(metric) && acrossOf(metric) === "sum")
-        for (const [values, value] of snapshot.samples[metric.name] ?? []) kept.add(values, value);
+        for (const row of snapshot.samples[metric.name] ?? []) kept.add(row);
     const now = this.#process.clock.now();
     for (const metric of histograms)
       this.#past.set(metric, [...merged([...this.#pastOf(metric), ...histogramRows(metric, snapshot, now)])]);
@@ -99,10 +108,11 @@ export class Metrics {
     const shared = this.#all.filter(({ metric }) => acrossOf(metric) !== "own");
     const samples = shared.map((one) => [one.metric.name, this.#ownRows(one, views)] as const);
     const rows = histograms.map(
-      (metric) => [metric.name, views.flatMap((view) => [...metric.cluster(view)])] as const,
+      (metric) => [metric.name, views.flatMap((view) => histogramsIn(metric, view))] as const,
     );
     const plain = rows.map(
-      ([name, all]) => [name, all.map(([labels, one]) => [labels, one.toPlain(now)] as const)] as const,
+      ([name, all]) =>
+        [name, all.map(([labels, one, cluster]) => labelled(labels, one.toPlain(now), cluster))] as const,
     );
     const bounds = rows.map(([name, [first]]) => [name, first?.[1].bounds ?? []] as const);
     return {
@@ -138,21 +148,21 @@ export class Metrics {
     const texts = this.#all.map((one) => {
       const { metric } = one;
       const series = new Series(metric.cap);
-      for (const [values, value] of this.#rows(one, views)) series.add(values, value);
+      for (const row of this.#rows(one, views)) series.add(row);
       return metricText(metric, series.rows);
     });
     const { clock } = this.#process;
     const wallOf = (at: number): number => clock.wall() - (clock.now() - at);
     const snapshots = this.#workers.snapshots();
     const ofHistograms = histograms.map((metric) => {
-      const own = views.flatMap((view) => [...metric.cluster(view)]);
+      const own = views.flatMap((view) => histogramsIn(metric, view));
       const rows = [...own, ...snapshots.flatMap((one) => histogramRows(metric, one, clock.now()))];
       return histogramText(metric, merged(capped([...this.#pastOf(metric), ...rows], metric.cap)), wallOf);
     });
     return `${await this.#processText()}\n${texts.join("")}${ofHistograms.join("")}`;
   }
 
-  #pastOf(metric: HistogramMetric): readonly Row[] {
+  #pastOf(metric: HistogramMetric): readonly HistogramRow[] {
     return this.#past.get(metric) ?? [];
   }
 
@@ -175,13 +185,37 @@ export class Metrics {
   #ownRows({ metric, kept }: CountedMetric, views: readonly ClusterView[]): readonly Sample[] {
     if ("process" in metric) return [...rowsOf(metric.process(this.#process)), ...kept.rows];
     if ("counted" in metric) return kept.rows;
-    return [...views.flatMap((view) => rowsOf(metric.cluster(view))), ...kept.rows];
+    return [
+      ...views.flatMap((view) => ofCluster(metric.labels, view, rowsOf(metric.cluster(view)))),
+      ...kept.rows,
+    ];
   }
 }
 
 function rowsOf(values: Values): readonly Sample[] {
   if (typeof values === "number") return [[[], values]];
-  return Array.from(values, ([labels, value]) => [typeof labels === "string" ? [labels] : labels, value]);
+  return Array.from(values, ([labels, value, cluster]) =>
+    labelled(typeof labels === "string" ? [labels] : labels, value, cluster),
+  );
+}
+
+type Row<T> = readonly [labels: readonly string[], value: T, cluster?: string];
+
+/** Adds the label `cluster` to the rows of a cluster, unless the metric declares this label itself. */
+function ofCluster<T>(
+  labels: readonly string[] = [],
+  { label }: LiveCluster,
+  rows: readonly Row<T>[],
+): readonly Row<T>[] {
+  if (label === "" || labels.includes("cluster")) return rows;
+  return rows.map(([values, value]) => labelled(values, value, label));
+}
+
+function histogramsIn(
+  { labels, cluster: rowsIn }: HistogramMetric,
+  cluster: LiveCluster,
+): readonly HistogramRow[] {
+  return ofCluster(labels, cluster, Array.from(rowsIn(cluster)));
 }
 
 /**
@@ -198,31 +232,41 @@ function countedBy<K extends Entry["kind"]>(
   return read?.(entry);
 }
 
-type Row = readonly [labels: readonly string[], Histogram];
-
-const keyOf = ([labels]: Row): string => labels.join("\0");
-
 /**
- * Limits the rows to `cap` combinations of label values. If there are more, the first `cap` - 1 are kept, and all label
- * values of the other rows become "other".
+ * Limits the rows of each cluster to `cap` combinations of label values. If there are more, the first `cap` - 1 are
+ * kept, and all label values of the other rows become "other".
  */
-function capped(rows: readonly Row[], cap: number): readonly Row[] {
-  const kept = new Set(rows.map(keyOf));
-  const first = new Set(kept.size > cap ? [...kept].slice(0, cap - 1) : kept);
-  return rows.map((row) => (first.has(keyOf(row)) ? row : [row[0].map(() => "other"), row[1]]));
+function capped(rows: readonly HistogramRow[], cap: number): readonly HistogramRow[] {
+  const byCluster = Map.groupBy(rows, ([, , cluster = ""]) => cluster);
+  return [...byCluster.values()].flatMap((own) => {
+    const kept = new Set(own.map(seriesKey));
+    const first = new Set(kept.size > cap ? [...kept].slice(0, cap - 1) : kept);
+    return own.map((row) => {
+      const [labels, histogram, cluster] = row;
+      if (first.has(seriesKey(row))) return row;
+      return labelled(
+        labels.map(() => "other"),
+        histogram,
+        cluster,
+      );
+    });
+  });
 }
 
-function anonymousRows({ labels, cluster: rowsIn }: HistogramMetric, cluster: LiveCluster): readonly Row[] {
-  return Array.from(rowsIn(cluster), ([values, histogram]) => [anonymous(labels, values), histogram]);
-}
-
-function merged(all: Iterable<Row>): Iterable<Row> {
-  const sums = new Map<string, Row>();
-  for (const row of all) sums.set(keyOf(row), [row[0], row[1].plus(sums.get(keyOf(row))?.[1])]);
+function merged(all: Iterable<HistogramRow>): Iterable<HistogramRow> {
+  const sums = new Map<string, HistogramRow>();
+  for (const row of all) {
+    const [labels, histogram, cluster] = row;
+    const key = seriesKey(row);
+    sums.set(key, labelled(labels, histogram.plus(sums.get(key)?.[1]), cluster));
+  }
   return sums.values();
 }
 
-/** Returns the label values with "other" in place of the names of a removed cluster and its backends. */
-function anonymous(labels: readonly string[], values: readonly string[]): readonly string[] {
-  return values.map((value, at) => (labels[at] === "backend" || labels[at] === "cluster" ? "other" : value));
+/** Returns the row with "other" in place of the names of a removed cluster and its backends. */
+function anonymous<T>(labels: readonly string[] = [], [values, value, cluster]: Row<T>): Row<T> {
+  const others = values.map((one, at) =>
+    labels[at] === "backend" || labels[at] === "cluster" ? "other" : one,
+  );
+  return labelled(others, value, cluster === undefined ? "" : "other");
 }

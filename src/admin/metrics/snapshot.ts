@@ -1,10 +1,10 @@
 /** The metrics of one worker, as it sends them to its parent, and how the parent combines them with its own. */
 import { Histogram, type PlainHistogram } from "../../base/histogram.ts";
 import { isRecord } from "../../base/json.ts";
-import type { Sample } from "./exposition.ts";
+import { labelled, type Sample, seriesKey } from "./exposition.ts";
 import type { Across, HistogramMetric, Metric } from "./metric.ts";
 
-type PlainRow = readonly [labels: readonly string[], PlainHistogram];
+type PlainRow = readonly [labels: readonly string[], PlainHistogram, cluster?: string];
 
 export type MetricsSnapshot = {
   /** By the metric's name. */
@@ -13,6 +13,8 @@ export type MetricsSnapshot = {
   /** Bounds of each histogram's buckets, by the metric's name, because the rows do not contain them. */
   readonly bounds: Readonly<Record<string, readonly number[]>>;
 };
+
+export type HistogramRow = readonly [labels: readonly string[], Histogram, cluster?: string];
 
 /** Returns the rule by which the metric's values from several processes are combined. */
 export function acrossOf(metric: Metric): Across {
@@ -40,6 +42,7 @@ function areRows(rows: unknown, isValue: (value: unknown) => boolean): boolean {
     Array.isArray(row) &&
     Array.isArray(row[0]) &&
     row[0].every((label) => typeof label === "string") &&
+    (row[2] === undefined || typeof row[2] === "string") &&
     isValue(row[1]);
   return isRecord(rows) && Object.values(rows).every((all) => Array.isArray(all) && all.every(isRow));
 }
@@ -81,7 +84,7 @@ export function combined(
   if (across === "sum") return all;
   const best = new Map<string, Sample>();
   for (const row of all) {
-    const key = row[0].join("\0");
+    const key = seriesKey(row);
     const known = best.get(key);
     const isBetter = known === undefined || (across === "max" ? row[1] > known[1] : row[1] < known[1]);
     if (isBetter) best.set(key, row);
@@ -94,9 +97,9 @@ export function histogramRows(
   { name }: HistogramMetric,
   { histograms, bounds }: MetricsSnapshot,
   now: number,
-): readonly (readonly [labels: readonly string[], Histogram])[] {
+): readonly HistogramRow[] {
   const own = bounds[name] ?? [];
-  return (histograms[name] ?? []).map(
-    ([labels, plain]) => [labels, Histogram.fromPlain(own, plain, now)] as const,
+  return (histograms[name] ?? []).map(([labels, plain, cluster]) =>
+    labelled(labels, Histogram.fromPlain(own, plain, now), cluster),
   );
 }

@@ -18,7 +18,9 @@ export const watchMetrics: readonly Metric[] = [
   },
   {
     name: "watch_events_total",
-    help: "Watch events forwarded to clients",
+    help: "Watch events forwarded to clients, by the backend that delivered them first",
+    labels: ["backend"],
+    cap: backendCap,
     cluster: ({ path }) => path.exchanges.watched.events,
   },
   {

@@ -68,7 +68,7 @@ const staleKinds = [
 
 /**
  * Selects the series of the alert's cluster (`%s`), and series without the label `cluster`. An instance that serves
- * several clusters does not set this label. Instead, its backend names begin with the cluster's name.
+ * several clusters sets this label, except on series about the whole process.
  */
 export const ofCluster = 'cluster=~"%s|"';
 
@@ -90,12 +90,8 @@ function because(expr: string, reason: string): string {
   return `label_replace(${expr}, "reason", "${reason}", "", "")`;
 }
 
-/**
- * Number of ready backends of each cluster at each instance. The label `cluster` is derived from the label `backend`:
- * if an instance serves several clusters, the backend's name begins with the cluster's name.
- */
-const readyBackends =
-  'sum by (cluster, instance) (label_replace(watchkeeper_backend_ready, "cluster", "$1", "backend", "([^/]+)/.*"))';
+/** Number of ready backends of each cluster at each instance. */
+const readyBackends = "sum by (cluster, instance) (watchkeeper_backend_ready)";
 
 const loopbackExpiry =
   'min by (cluster, backend) (label_replace(watchkeeper_certificate_expiry_timestamp_seconds{purpose="backend-loopback"}, "backend", "$1", "name", "(.*)")) - time()';

@@ -14,7 +14,11 @@ type Panel = {
 
 type Row = { readonly title?: string; readonly panels: readonly Panel[] };
 
-const selected = 'cluster=~"$cluster", job=~"$job", instance=~"$instance"';
+/**
+ * Selects the series of the chosen cluster, and series without the label `cluster`: an instance that serves several
+ * clusters does not set this label on series about the whole process.
+ */
+const selected = 'cluster=~"$cluster|", job=~"$job", instance=~"$instance"';
 const of = `{${selected}}`;
 
 function where(more: string): string {
@@ -246,11 +250,12 @@ const clients: readonly Panel[] = [
   },
   {
     title: "Watch events",
-    about: "Forwarded to clients.",
+    about:
+      "Forwarded to clients, by the apiserver that delivered them first. Very different lines show skew.",
     unit: "short",
     kind: "timeseries",
     width: 12,
-    queries: [{ expr: rate("watchkeeper_watch_events_total", "instance"), legend: "{{instance}}" }],
+    queries: [{ expr: rate("watchkeeper_watch_events_total", "backend"), legend: "{{backend}}" }],
   },
   {
     title: "Client connections",
@@ -408,12 +413,12 @@ const frame = {
   templating: {
     list: [
       { name: "datasource", type: "datasource", query: "prometheus", current: {} },
-      // Targets need not have the label `cluster` (config/monitoring/README.md): ".*" selects those without it as well.
-      variable("cluster", "label_values(watchkeeper_build_info, cluster)", { allValue: ".*" }),
-      variable("job", 'label_values(watchkeeper_build_info{cluster=~"$cluster"}, job)'),
+      // Series need not have the label `cluster` (config/monitoring/README.md): ".*" selects those without it as well.
+      variable("cluster", "label_values(watchkeeper_backend_ready, cluster)", { allValue: ".*" }),
+      variable("job", 'label_values(watchkeeper_backend_ready{cluster=~"$cluster"}, job)'),
       variable(
         "instance",
-        'label_values(watchkeeper_build_info{cluster=~"$cluster", job=~"$job"}, instance)',
+        'label_values(watchkeeper_backend_ready{cluster=~"$cluster", job=~"$job"}, instance)',
       ),
     ],
   },

@@ -3,24 +3,29 @@ import { Failure } from "../../base/failure.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { type Given, usage } from "../commands/options.ts";
 import { numberAt, type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
-import { json, type Screen } from "../commands/screen.ts";
+import { complain, json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { nextCommands } from "./next-commands.ts";
 import { answersIn, failuresIn, fromAll, reportFailures } from "./replicas.ts";
 import { tableOf } from "./table.ts";
 import { age, counted, marked } from "./words.ts";
 
-/** Exit codes: 0 explained, 1 no such incident, 2 usage error, 3 the API or a replica is unreachable. */
+/**
+ * Exit codes: 0 explained, or no incident at all; 1 no incident with the number or of the kind, 2 usage error, 3 the
+ * API or a replica is unreachable.
+ */
 export const explain = apiCommand("explain", async ({ options, client, screen }) => {
   const asked = askedIn(options);
   if (asked instanceof Failure) return asked;
   const { number, query } = asked;
+  const codeOfNone = options.words.length === 0 ? 0 : 1;
   const isJson = options.text("output") === "json";
-  if (options.has("all-replicas")) return explainAll(client, query, isJson, screen);
+  if (options.has("all-replicas")) return explainAll(client, query, { isJson, codeOfNone, screen });
   const incident = await (number === undefined
     ? newestIncident(client, query)
     : client.one(`incidents/${number}`));
   if (incident instanceof Failure) return incident;
+  if (incident === undefined) return complain("No incidents", codeOfNone, screen);
   screen.print(isJson ? json(incident) : explained(incident));
   return 0;
 });
@@ -39,16 +44,24 @@ function askedIn(options: Given): Asked | Failure {
   return { number, query: { kind: word } };
 }
 
+type Printing = {
+  readonly isJson: boolean;
+  /** Exit code if no replica has a matching incident. */
+  readonly codeOfNone: number;
+  readonly screen: Screen;
+};
+
 /** Explains the newest incident of each replica. */
 async function explainAll(
   client: AdminClient,
   query: Record<string, string>,
-  isJson: boolean,
-  screen: Screen,
+  { isJson, codeOfNone, screen }: Printing,
 ): Promise<number | Failure> {
   const all = await fromAll(client, (one) => newestIncident(one, query));
   if (all instanceof Failure) return all;
-  const answers = answersIn(all);
+  const answers = answersIn(all).flatMap(({ name, answer }) =>
+    answer === undefined ? [] : [{ name, answer }],
+  );
   if (isJson) {
     const items = answers.map(({ name, answer }) => ({ replica: name, ...answer }));
     screen.print(json({ kind: "IncidentList", items, unreachable: failuresIn(all) }));
@@ -56,21 +69,26 @@ async function explainAll(
     screen.print(
       answers.map(({ name, answer }) => `REPLICA ${shown(name)}\n${explained(answer)}`).join("\n"),
     );
-  const code = reportFailures(all, screen);
-  // A replica without an incident does not count as failed if another replica has one.
-  return code === 1 && answers.length > 0 ? 0 : code;
+  for (const { name, answer } of answersIn(all))
+    if (answer === undefined) screen.complain(`${shown(name)}: No incidents\n`);
+  return reportFailures(all, screen) || (answers.length > 0 ? 0 : codeOfNone);
 }
 
 /** Times of at least this many milliseconds are printed in hours or days. */
 const longMs = 7_200_000;
 
-/** Returns the newest active incident that matches. If none is active, returns the newest that has ended. */
-async function newestIncident(client: AdminClient, query: Record<string, string>): Promise<Row | Failure> {
+/**
+ * Returns the newest active incident that matches. If none is active, returns the newest that has ended; undefined:
+ * there is none.
+ */
+async function newestIncident(
+  client: AdminClient,
+  query: Record<string, string>,
+): Promise<Row | Failure | undefined> {
   const active = await client.list("incidents", { ...query, state: "active" }, 1);
   const list =
     active instanceof Failure || active.items.length > 0 ? active : await client.list("incidents", query, 1);
-  if (list instanceof Failure) return list;
-  return list.items[0] ?? new Failure("backend-refused", "backend", "No incidents");
+  return list instanceof Failure ? list : list.items[0];
 }
 
 function explained(incident: Row): string {

@@ -1,9 +1,10 @@
-/** `watchkeeper get KIND [NAME]... [COLUMN=VALUE]...`: prints a list of the API as a table or as JSON. */
+/** `watchkeeper get KIND [NAME]... [COLUMN=VALUE]...`: prints a list of the API in one of several formats. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
+import { yamlTextOf } from "../../config/yaml-document.ts";
 import { type Kind, kinds, singularOf } from "../commands/commands.ts";
 import { type Given, usage } from "../commands/options.ts";
-import { type RowList, textAt } from "../commands/rows.ts";
+import { type RowList, shown, textAt } from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
@@ -105,10 +106,12 @@ function askedIn(options: Given): GetRequest | Failure {
 function show(kind: Kind, list: RowList, options: Given, screen: Screen): void {
   const format = options.text("output") ?? "table";
   if (format === "json") return screen.print(json(list));
+  if (format === "yaml") return screen.print(yamlTextOf(list));
   const look = { isWide: format === "wide", hasHeads: !options.has("no-headers") };
-  const { columns } = views[kind];
+  const { columns, key } = views[kind];
   const all = options.has("all-replicas") ? [replicaColumn, ...columns] : columns;
-  if (list.items.length > 0) screen.print(tableOf(all, list.items, look));
+  if (format === "name") screen.print(list.items.map((row) => `${shown(textAt(row, key))}\n`).join(""));
+  else if (list.items.length > 0) screen.print(tableOf(all, list.items, look));
   const { matching, items } = list;
   // These messages go to stderr, so that `wc -l` counts only rows.
   if (items.length === 0) screen.complain(`No ${kind} found\n`);

@@ -90,8 +90,10 @@ const apiOptions = [admin, tokenFile, caFile] as const;
 const replica = option("--replica NAME", "replica to ask, by its name or address", "the process at --admin");
 const allReplicas = option("--all-replicas", "ask all replicas that the process at --admin knows");
 const replicaOptions = [replica, allReplicas] as const;
-const formats = ["table", "wide", "json"] as const;
-const output = option("-o, --output FORMAT", "table, wide or json", "table", { choices: formats });
+const formats = ["table", "wide", "json", "yaml", "name"] as const;
+const output = option("-o, --output FORMAT", "table, wide, json, yaml or name", "table", {
+  choices: formats,
+});
 const reason = option("--reason TEXT", "reason for the operation, which watchkeeper logs", "none");
 const plainOutput = option("-o, --output FORMAT", "table or json", "table", { choices: ["table", "json"] });
 
@@ -289,6 +291,7 @@ export const commands = {
       "watchkeeper get watches backend=cp-2 state=hung",
       "watchkeeper get clients --sort=-relists --limit 10",
       "watchkeeper get backends --all-replicas",
+      "watchkeeper get backends state=ready -o name",
       "watchkeeper get leases -o json | jq '.items[] | select(.verdict != \"ok\")'",
     ],
   },
@@ -296,7 +299,7 @@ export const commands = {
     summary: "print the evidence and the effect of an incident",
     words: "[INCIDENT|KIND]",
     options: [...apiOptions, ...replicaOptions, plainOutput],
-    exits: "1: there is no such incident",
+    exits: "1: there is no incident with this number, or of this kind",
     examples: [
       "watchkeeper explain",
       "watchkeeper explain backend-frozen",

@@ -1,6 +1,7 @@
 /** The active exchanges (requests with their responses), for the drain and observers, and counts of ended ones. */
 import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
+import { EventCounts } from "../../watch/session/event-counts.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import type { Client } from "../context/client.ts";
 import { isSafe } from "../context/request-context.ts";
@@ -21,7 +22,8 @@ export type RequestCount = {
 };
 
 export type WatchCounts = {
-  readonly events: number;
+  /** By backend. Removed backends are summed under "other". */
+  readonly events: ReadonlyMap<string, number>;
   readonly bytes: number;
   /** Number of events that were older than an event that the same backend had delivered before (incident 001). */
   readonly versionRegressions: number;
@@ -75,7 +77,7 @@ export class ActiveRequests {
   #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   readonly #watches: WatchTally = {
-    events: 0,
+    events: new EventCounts(),
     bytes: 0,
     versionRegressions: 0,
     phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
@@ -95,6 +97,7 @@ export class ActiveRequests {
    * with new names may be added again and again.
    */
   reconcile(backends: readonly string[]): void {
+    this.#watches.events.reconcile(backends);
     const counts = Array.from(this.#counts.values());
     this.#counts.clear();
     this.#lastCount = undefined;
@@ -258,7 +261,12 @@ export class ActiveRequests {
     let unread = this.#active.watch;
     for (const count of Object.values(phases)) unread -= count;
     const all = Object.entries({ ...phases, opaque: phases.opaque + unread });
-    return { events, bytes, versionRegressions, states: new Map(all.filter(([, count]) => count > 0)) };
+    return {
+      events: events.all,
+      bytes,
+      versionRegressions,
+      states: new Map(all.filter(([, count]) => count > 0)),
+    };
   }
 
   active(kind: Kind): number {

@@ -521,7 +521,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#watch === undefined) return;
     this.#state = "watching";
     this.attempts.handOver();
-    if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally);
+    if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally, attempt.backend);
   }
 
   /** Evaluates what the response shows about the credential, the client, and the backends that got the request. */

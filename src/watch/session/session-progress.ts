@@ -10,6 +10,7 @@ import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
 import type { EventType, WatchEvent } from "../codec/event.ts";
+import type { EventCount, EventCounts } from "./event-counts.ts";
 import { isHeldBack } from "./expired-version.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
@@ -19,7 +20,7 @@ export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
  * event loop.
  */
 export type WatchTally = {
-  events: number;
+  readonly events: EventCounts;
   versionRegressions: number;
   /** Number of bytes sent to clients. `exchange.ts` counts them. */
   bytes: number;
@@ -121,11 +122,11 @@ export class Progress {
     this.#versionRegressions = count;
   }
 
-  /** Adds this watch, with the events that it has had so far, to `tally`. */
-  countIn(tally: WatchTally): void {
+  /** Adds this watch, with the events that it has had so far from its only stream, to `tally`. */
+  countIn(tally: WatchTally, backend: string): void {
     this.#tally = tally;
     tally.phases[this.#phase] += 1;
-    tally.events += this.events;
+    tally.events.of(backend).sum.events += this.events;
     tally.versionRegressions += this.#versionRegressions;
   }
 
@@ -207,7 +208,7 @@ export class Progress {
     const fate = this.#fate(event, reading, isMerged);
     // The client did not request this bookmark, so it is dropped even if the bookmark's version is not trusted.
     if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
-    if (fate === "forward") this.#count();
+    if (fate === "forward") this.#count(reading);
     // client-go starts its own counts of events and of time at this bookmark.
     if (event.endsInitialEvents) this.#endInitialEvents(now);
     return fate;
@@ -219,7 +220,7 @@ export class Progress {
     if (isFirst && this.phase === "opening" && (this.#mayAnswerOurs || isHeldBack(event, this.#refused)))
       return "refused";
     this.phase = "ended";
-    this.#count();
+    this.#count(reading);
     return "forward";
   }
 
@@ -237,10 +238,12 @@ export class Progress {
     return { isExact: this.start === "exact", isForeign, isRepeating: this.#mayRepeat };
   }
 
-  #count(): void {
+  #count(reading: Reading): void {
     this.events += 1;
     this.liveEvents += 1;
-    if (this.#tally !== undefined) this.#tally.events += 1;
+    if (this.#tally === undefined) return;
+    reading.counter ??= this.#tally.events.of(reading.backend);
+    reading.counter.sum.events += 1;
   }
 
   /** Begins to count live events and live time at the same bookmark as client-go (watch.md §5.1). */
@@ -398,6 +401,9 @@ export class Reading {
    * client's own request.
    */
   readonly isOurs: boolean;
+  readonly backend: string;
+  /** Counts the forwarded events of the backend; undefined until the stream has delivered one. */
+  counter: EventCount | undefined;
   readonly mark = new Mark();
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
   bookmark = "";
@@ -409,9 +415,10 @@ export class Reading {
    */
   #initialUpTo: string | undefined;
 
-  constructor(from: string, isOurs: boolean) {
+  constructor(from: string, isOurs: boolean, backend: string) {
     this.from = from;
     this.isOurs = isOurs;
+    this.backend = backend;
   }
 
   /**

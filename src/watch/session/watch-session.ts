@@ -144,7 +144,7 @@ export class WatchSession implements AttemptOwner {
     const shared = { clock, anomalies, progress: this.progress, writer: this.#writer, retry: this.#retry };
     this.#merge = new UpstreamMerge({ ...shared, asked, context: host.context, session: this });
     const first = new WatchStream(attempt, this.#merge, buffered);
-    first.open(new Reading(asked.request.version, false));
+    first.open(new Reading(asked.request.version, false, attempt.backend));
     this.#accept(first);
     this.#merge.begin(first);
     attempt.handOver(this);
@@ -477,7 +477,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   attemptOpened(attempt: Attempt): void {
-    this.#merge.of(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true));
+    this.#merge.of(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true, attempt.backend));
   }
 
   attemptRefused(attempt: Attempt): void {

@@ -29,7 +29,7 @@ export type EventTaker = {
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
 /** The `Reading` that a stream has until its request is sent. */
-const unread = new Reading("", true);
+const unread = new Reading("", true, "");
 
 export class WatchStream {
   readonly attempt: Attempt;

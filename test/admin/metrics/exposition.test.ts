@@ -46,9 +46,9 @@ watchkeeper_x{name="e",cluster="eu"} 0
 
 test("equal labels are summed, and rows keep the order in which they came", () => {
   const series = new Series();
-  series.add(["a", "b"], 1);
-  series.add(["ab", ""], 2);
-  series.add(["a", "b"], 3);
+  series.add([["a", "b"], 1]);
+  series.add([["ab", ""], 2]);
+  series.add([["a", "b"], 3]);
   assert.equal(series.rows, [
     [["a", "b"], 4],
     [["ab", ""], 2],
@@ -57,8 +57,8 @@ test("equal labels are summed, and rows keep the order in which they came", () =
 
 test("beyond the cap new labels are summed under other, and old ones still count (A54)", () => {
   const series = new Series(3);
-  for (let index = 0; index < 1000; index++) series.add([`client-${index}`], 1);
-  series.add(["client-1"], 1);
+  for (let index = 0; index < 1000; index++) series.add([[`client-${index}`], 1]);
+  series.add([["client-1"], 1]);
   assert.equal(series.rows, [
     [["client-0"], 1],
     [["client-1"], 2],
@@ -66,9 +66,25 @@ test("beyond the cap new labels are summed under other, and old ones still count
   ]);
 });
 
+test("a cluster that exceeds the cap takes no series from another", () => {
+  const series = new Series(2);
+  for (const [name, cluster] of [
+    ["a", "eu"],
+    ["b", "eu"],
+    ["c", "eu"],
+    ["a", "us"],
+  ] as const)
+    series.add([[name], 1, cluster]);
+  assert.equal(series.rows, [
+    [["a"], 1, "eu"],
+    [["other"], 2, "eu"],
+    [["a"], 1, "us"],
+  ]);
+});
+
 test("a label is clipped", () => {
   const series = new Series();
-  series.add(["x".repeat(1 << 20)], 1);
+  series.add([["x".repeat(1 << 20)], 1]);
   assert.is(series.rows[0]?.[0][0]?.length, limits.labelChars);
 });
 

@@ -118,8 +118,8 @@ test("verbs and codes come from closed sets, in the apiserver's words (A54)", ()
   ]);
   const path = { exchanges: { ...exchanges, counts: [count("get", 200, "eu/a"), count("get", 503)] } };
   assert.equal(rows("requests_total", { clusters: () => [clusterWith({ label: "eu", path })] }), [
-    [["GET", "200", "eu/a"], 1],
-    [["GET", "503", "eu/"], 1],
+    [["GET", "200", "eu/a"], 1, "eu"],
+    [["GET", "503", "eu/"], 1, "eu"],
   ]);
 });
 
@@ -135,7 +135,12 @@ test("requests that were sent twice, and those that wait for a backend or for ad
 
 test("watches are shown by their state, their moves and ends by the reason", () => {
   const { exchanges, migrations, caches } = clusterWith().path;
-  const watched = { events: 3, bytes: 4, versionRegressions: 5, states: new Map([["live", 2]]) };
+  const watched = {
+    events: new Map([["cp-1", 3]]),
+    bytes: 4,
+    versionRegressions: 5,
+    states: new Map([["live", 2]]),
+  };
   const path = {
     exchanges: { ...exchanges, watched },
     migrations: {
@@ -157,7 +162,7 @@ test("watches are shown by their state, their moves and ends by the reason", () 
   const expected: Readonly<Record<string, readonly (readonly [readonly string[], number])[]>> = {
     watches: [[["live"], 2]],
     backend_watches: [[["cp-1", "/pods"], 8]],
-    watch_events_total: [[[], 3]],
+    watch_events_total: [[["cp-1"], 3]],
     watch_event_bytes_total: [[[], 4]],
     watch_version_regressions_total: [[[], 5]],
     watch_moves_total: [[["suspect"], 1]],

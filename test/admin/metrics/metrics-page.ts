@@ -27,8 +27,12 @@ watchkeeper serves these metrics at \`/metrics\` on \`admin.metricsAddress\` (de
 the client asks for it, as Prometheus does. If kube-apiserver has the same metric, watchkeeper uses kube-apiserver's name and labels for the metric. This page is
 generated from the code by \`node test/admin/metrics/metrics-page.test.ts --write\`.
 
-No label contains a path, a user name or a raw User-Agent. A label contains a namespace only in the metrics of leader leases. The column *at most* shows the maximum number of label sets of a metric:
-the metric keeps the first label sets and sums all others under \`other\`. A watchkeeper process with a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 2,800.
+If the process serves several clusters, each series that is about one cluster also has the label \`cluster\` with the cluster's name ([clusters.md](clusters.md#names-in-logs-and-metrics)). Series about the whole process, such as
+\`watchkeeper_build_info\`, do not have it. The column *labels* omits \`cluster\`, except for the metrics of discovery.
+
+No label contains a path, a user name or a raw User-Agent. A label contains a namespace only in the metrics of leader leases. The column *at most* shows the maximum number of label sets of a metric for each cluster:
+the metric keeps the first label sets and sums all others under \`other\`. A watchkeeper process with one cluster and a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 3,000.
+If reloads have added more than 16 clusters over time, the events of further clusters are counted with \`cluster="other"\`.
 
 The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` contains the Audit-ID of the latest
 request in the bucket. The access log and the audit log of kube-apiserver contain the same Audit-ID. Prometheus keeps exemplars with \`--enable-feature=exemplar-storage\`. In OpenMetrics, the bound of a bucket is

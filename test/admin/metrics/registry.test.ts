@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { histograms } from "../../../src/admin/metrics/histogram-declarations.ts";
 import type { LiveCluster, Process } from "../../../src/admin/metrics/metric.ts";
 import { metrics } from "../../../src/admin/metrics/metric-declarations.ts";
 import { Metrics } from "../../../src/admin/metrics/registry.ts";
@@ -19,9 +20,9 @@ function seriesIn(text: string): string[] {
 
 /**
  * Returns a process that has `count` rows of each kind, each row with different labels, and `backendCount` backends.
- * This is as much as hostile clients can create.
+ * This is as much as hostile clients can create. With several `clusters`, all of them have the same rows.
  */
-function flood(count: number, backendCount = count): Process {
+function flood(count: number, backendCount = count, clusters: readonly string[] = [""]): Process {
   const names = Array.from({ length: count }, (_, index) => `\n"\\{x="${index}`);
   const { backends, exchanges, caches } = clusterWith().path;
   const lease = {
@@ -45,6 +46,7 @@ function flood(count: number, backendCount = count): Process {
       caches: { ...caches, watched: names.map((name) => ({ backend: name, resource: name, watches: 1 })) },
       exchanges: {
         ...exchanges,
+        watched: { ...exchanges.watched, events: new Map(names.map((name) => [name, 1])) },
         counts: names.map((backend, index) => ({ verb: backend, code: index % 700, backend, count: 1 })),
         durations: new Map(names.map((verb) => [verb, new Histogram(requestBounds)])),
       },
@@ -60,7 +62,7 @@ function flood(count: number, backendCount = count): Process {
     },
   });
   return processWith({
-    clusters: () => [cluster],
+    clusters: () => clusters.map((label) => ({ ...cluster, label })),
     certificates: () => names.map((name) => ({ purpose: name, name, notAfterMs: 1 })),
     incidents: {
       counts: names.map((backend) => ({ kind: backend, backend, count: 1 })),
@@ -77,13 +79,13 @@ test("a scrape shows the fields as they are now, and Node's own", async () => {
   let clusters: readonly LiveCluster[] = [];
   const all = new Metrics(new Journal(manualClock()), processWith({ clusters: () => clusters }));
   const counts = [{ verb: "list", code: 200, backend: "cp-1", count: 7 }];
-  const watched = { ...exchanges.watched, events: 3 };
+  const watched = { ...exchanges.watched, events: new Map([["cp-1", 3]]) };
   const active = (kind: string): number => (kind === "watch" ? 2 : 0);
   clusters = [clusterWith({ path: { exchanges: { ...exchanges, counts, watched, active } } })];
   const lines = seriesIn(await all.text());
   for (const line of [
     'watchkeeper_requests_total{verb="LIST",code="200",backend="cp-1"} 7',
-    "watchkeeper_watch_events_total 3",
+    'watchkeeper_watch_events_total{backend="cp-1"} 3',
     'watchkeeper_requests_active{kind="watch"} 2',
     "watchkeeper_config_last_reload_success_timestamp_seconds 1800000000",
     `watchkeeper_build_info{version="0.1.0",node="${process.versions.node}"} 1`,
@@ -117,7 +119,7 @@ test("a scrape shows what the path has done", async () => {
   client.downstream.receive(Buffer.from([0, 0, 7, 6, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7]));
   path.settle();
   assert.equal(all.read("requests_total")[0], [["LIST", "200", "a"], 1]);
-  assert.equal(all.read("watch_events_total"), [[[], 1]]);
+  assert.equal(all.read("watch_events_total"), [[["a"], 1]]);
   assert.equal(all.read("downstream_connections_refused_total"), [[["PING of a wrong size"], 1]]);
   assert.equal(all.read("backend_ready"), [[["a"], 1]]);
   assert.ok(all.read("upstream_connections").some(([[backend], open]) => backend === "a" && open > 0));
@@ -167,24 +169,58 @@ function answered(label: string, count: number): LiveCluster {
   });
 }
 
-test("the numbers of several clusters are summed, and their backends stand side by side", async () => {
+test("each of several clusters has series of its own, with the label cluster", async () => {
   const clusters = [answered("eu", 2), answered("us", 3)];
   const all = new Metrics(new Journal(manualClock()), processWith({ clusters: () => clusters }));
   assert.equal(all.read("requests_total"), [
-    [["LIST", "200", "eu/a"], 2],
-    [["LIST", "200", "us/a"], 3],
-  ]);
-  assert.equal(all.read("passthrough_connections"), [
-    [["eu/a"], 2],
-    [["us/a"], 2],
+    [["LIST", "200", "eu/a"], 2, "eu"],
+    [["LIST", "200", "us/a"], 3, "us"],
   ]);
   const text = await all.text();
   for (const line of [
-    'watchkeeper_passthrough_bytes_total{direction="sent"} 6',
-    "watchkeeper_clients 2",
-    'watchkeeper_request_duration_seconds_count{verb="LIST"} 5',
+    'watchkeeper_passthrough_connections{backend="eu/a",cluster="eu"} 2',
+    'watchkeeper_passthrough_bytes_total{direction="sent",cluster="us"} 3',
+    'watchkeeper_clients{cluster="us"} 1',
+    'watchkeeper_request_duration_seconds_count{verb="LIST",cluster="eu"} 2',
+    'watchkeeper_request_duration_seconds_count{verb="LIST",cluster="us"} 3',
   ])
     assert.match(text, `${line}\n`);
+});
+
+test("no series of a backend, a watch or a request is shared by clusters whose backends have the same names", async () => {
+  const of = async (clusters: readonly string[]): Promise<readonly string[]> =>
+    seriesIn(await scraped(flood(3, 3, clusters)));
+  const alone = await of([""]);
+  const both = (await of(["eu", "us"])).map((line) => line.replaceAll(/"(eu|us)\//g, '"'));
+  const families = [...metrics.filter((metric) => "cluster" in metric), ...histograms];
+  const names = new Set(families.map(({ name }) => `watchkeeper_${name}`));
+  const isOwn = (line: string): boolean => names.has(line.replace(/(_count)?[{ ].*$/, ""));
+  assert.ok(alone.some(isOwn));
+  for (const line of alone.filter(isOwn)) {
+    const [, name = "", labels = "", value = ""] = /^(\w+)(?:\{(.*)\})? (\S+)$/.exec(line) ?? [];
+    for (const cluster of ["eu", "us"]) {
+      const wanted = `${name}{${labels}${labels === "" ? "" : ","}cluster="${cluster}"} ${value}`;
+      assert.ok(both.includes(wanted), wanted);
+    }
+  }
+});
+
+test("clusters beyond 16 names, which reloads have added, share the series of other", () => {
+  const journal = new Journal(manualClock());
+  const all = new Metrics(journal, processWith());
+  for (let index = 0; index < 100; index++)
+    journal.of(`c-${index}`).write({
+      kind: "upstream_connection.closed",
+      backend: `c-${index}/a`,
+      connection: "1",
+      reason: "x",
+    });
+  const closed = all.read("upstream_connections_closed_total");
+  assert.is(new Set(closed.map(([, , cluster]) => cluster)).size, 17);
+  assert.is(
+    closed.reduce((sum, [, value]) => sum + value, 0),
+    100,
+  );
 });
 
 test("a removed cluster's counters stay, without the names of its backends; its gauges go", async () => {
@@ -194,20 +230,20 @@ test("a removed cluster's counters stay, without the names of its backends; its 
     for (const cluster of clusters) all.gone(cluster);
     clusters = next === undefined ? [] : [next];
   }
-  assert.equal(all.read("requests_total"), [[["LIST", "200", "other"], 5]]);
+  assert.equal(all.read("requests_total"), [[["LIST", "200", "other"], 5, "other"]]);
   assert.equal(
     [all.read("backend_ready"), all.read("passthrough_connections"), all.read("clients")],
     [[], [], []],
   );
   const text = await all.text();
-  assert.match(text, 'watchkeeper_passthrough_bytes_total{direction="sent"} 6\n');
-  assert.match(text, 'watchkeeper_request_duration_seconds_count{verb="LIST"} 5\n');
-  assert.not.match(text, "eu/a");
+  assert.match(text, 'watchkeeper_passthrough_bytes_total{direction="sent",cluster="other"} 6\n');
+  assert.match(text, 'watchkeeper_request_duration_seconds_count{verb="LIST",cluster="other"} 5\n');
+  assert.not.match(text, /"eu["/]/);
 });
 
 for (const [backends, most] of [
   [3, 2200],
-  [3000, 2800],
+  [3000, 3000],
 ] as const)
   test(`never more than ${most} series with ${backends} backends, whatever clients and names there are (A54)`, async () => {
     const journal = new Journal(manualClock());

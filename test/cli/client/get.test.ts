@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { parse } from "yaml";
 import { views } from "../../../src/cli/client/columns.ts";
 import { get } from "../../../src/cli/client/get.ts";
 import { kinds, singularOf } from "../../../src/cli/commands/commands.ts";
@@ -54,6 +55,19 @@ test("columns filter, a name is one of them, and -q looks everywhere", async () 
   assert.match((await got("leases", "leader", "--no-headers")).out, "web-0_1");
   const sorted = await got("backends", "--sort=-name", "--no-headers");
   assert.match(sorted.out, /^b [^]*\na /);
+});
+
+test("-o yaml is the JSON as YAML, and -o name one name a line, as a NAME argument takes it", async () => {
+  const { out } = await got("leases", "-o", "yaml");
+  assert.equal(parse(out), JSON.parse((await got("leases", "-o", "json")).out));
+  assert.match(out, /^kind: LeaseList\n/);
+  assert.is((await got("backends", "-o", "name")).out, "a\nb\n");
+  assert.equal(
+    (await got("backend", ...(await got("backends", "-o", "name")).out.trim().split("\n"), "-o", "name")).out,
+    "a\nb\n",
+  );
+  const none = await got("backends", "-q", "no-such", "-o", "name");
+  assert.equal([none.out, none.complaints, none.code], ["", "No backends found\n", 0]);
 });
 
 test("a kind may be singular, and several names are looked up together", async () => {

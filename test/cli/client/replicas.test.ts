@@ -87,6 +87,12 @@ test("status and explain of all name the replica of each incident, and how to as
   assert.is((await ran(explain, "42", "--all-replicas")).code, 2);
 });
 
+test("explain without any incident is 0: all is well; a kind that no incident has is 1", async () => {
+  const { code, out, complaints } = await ran(explain);
+  assert.equal([code, out, complaints], [0, "", "No incidents\n"]);
+  assert.is((await ran(explain, "overload")).code, 1);
+});
+
 test("a limit for all replicas is set at each, which share it, and ended at one by its name", async () => {
   const ended = await ran((args, screen) => operate("unlimit", args, screen), "1", "--replica", there);
   assert.match(ended.out, "limit 1 has ended");

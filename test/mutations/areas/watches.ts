@@ -505,8 +505,8 @@ export const watches: readonly Defect[] = [
     "events before a watch is counted are lost",
     {
       file: "watch/session/session-progress.ts",
-      find: "tally.events += this.events;",
-      replace: "void tally.events;",
+      find: "tally.events.of(backend).sum.events += this.events;",
+      replace: "tally.events.of(backend).sum.events += 0;",
     },
     ["watch/session/session-progress", "counted among others"],
   ),

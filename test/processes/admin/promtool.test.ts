@@ -27,13 +27,19 @@ function from(instance = "wk-1"): string {
 /** The series of an active incident. "1x90" lasts for 15 minutes, because promtool scrapes every 10 s here. */
 function active(kind: string, { backend = "", values = "1x90", instance = "wk-1" } = {}): Series {
   return {
-    series: `watchkeeper_incident_active{${from(instance)}, kind="${kind}", backend="${backend}"}`,
+    series: `watchkeeper_incident_active{${from(instance)}, kind="${kind}", ${labelsOf(backend)}}`,
     values,
   };
 }
 
 function ready(backend: string, values: string, instance = "wk-1"): Series {
-  return { series: `watchkeeper_backend_ready{${from(instance)}, backend="${backend}"}`, values };
+  return { series: `watchkeeper_backend_ready{${from(instance)}, ${labelsOf(backend)}}`, values };
+}
+
+/** Returns the labels of a backend. A name such as "eu/cp-1" belongs to an instance that serves several clusters. */
+function labelsOf(backend: string): string {
+  const [cluster = "", name] = backend.split("/");
+  return `backend="${backend}"${name === undefined ? "" : `, cluster="${cluster}"`}`;
 }
 
 function expiry(purpose: string, name: string, seconds: number, instance = "wk-1"): Series {
@@ -353,6 +359,24 @@ for (const [days, left] of [
     );
     assert.is(wrong, undefined);
   });
+
+it("an instance that serves several clusters: each cluster has alerts of its own", async () => {
+  const loopback = {
+    series: `watchkeeper_certificate_expiry_timestamp_seconds{${from()}, purpose="backend-loopback", name="us/cp-1", cluster="us"}`,
+    values: "-1x90",
+  };
+  await fire({
+    series: [
+      active("backend-dead", { backend: "eu/cp-1" }),
+      active("backend-unready", { backend: "us/cp-1" }),
+      loopback,
+    ],
+    expected: [
+      { alertname: "WatchkeeperBackendDown", backend: "eu/cp-1" },
+      { alertname: "WatchkeeperLoopbackCertificateExpiring", backend: "us/cp-1" },
+    ],
+  });
+});
 
 it("with several clusters in one Prometheus, an alert lists the instances of its own cluster", async () => {
   const of = (cluster: string, instance: string): Series => ({

@@ -52,7 +52,9 @@ async function start(clusters: readonly Played[], extra = ""): Promise<void> {
   for (const { told } of clusters)
     for (const at of told.ports.keys())
       await eventually(`${told.name}/b${at}`, async () =>
-        (await scene.metrics()).includes(`watchkeeper_backend_ready{backend="${told.name}/b${at}"} 1`),
+        (await scene.metrics()).includes(
+          `watchkeeper_backend_ready{backend="${told.name}/b${at}",cluster="${told.name}"} 1`,
+        ),
       );
 }
 
@@ -195,8 +197,13 @@ test("what a client has seen of one cluster is no floor for its answers of anoth
   for (let asked = 0; asked < 3; asked += 1)
     assert.is((await ofEu.ask(`${path}?resourceVersion=0`)).status, 200);
   const metrics = await scene.metrics();
-  assert.match(metrics, /watchkeeper_stale_responses_total 0/);
-  assert.match(metrics, /watchkeeper_stale_read_guard_requests_total\{result="refused"\} 0/);
+  for (const cluster of ["eu", "us"]) {
+    assert.match(metrics, `watchkeeper_stale_responses_total{cluster="${cluster}"} 0`);
+    assert.match(
+      metrics,
+      `watchkeeper_stale_read_guard_requests_total{result="refused",cluster="${cluster}"} 0`,
+    );
+  }
 });
 
 test("a reload that adds a third cluster leaves the watches of the two where they are", async () => {

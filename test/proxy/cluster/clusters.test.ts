@@ -155,9 +155,15 @@ test("all is told with the cluster's name before it", async () => {
     ),
   );
   const metrics = await scene.metrics();
-  assert.match(metrics, /watchkeeper_backend_ready\{backend="eu\/b0"\} 1/);
-  assert.match(metrics, /watchkeeper_requests_total\{verb="LIST",code="200",backend="us\/b0"\} 1/);
-  assert.match(metrics, /purpose="backend-ca",name="us\/backend-ca"/);
+  assert.match(metrics, /watchkeeper_backend_ready\{backend="eu\/b0",cluster="eu"\} 1/);
+  assert.match(
+    metrics,
+    /watchkeeper_requests_total\{verb="LIST",code="200",backend="us\/b0",cluster="us"\} 1/,
+  );
+  assert.match(metrics, /purpose="backend-ca",name="us\/backend-ca",cluster="us"/);
+  const incidents =
+    metrics.match(/^watchkeeper_incident(s_total|_active)\{.*backend="us\/b0".*\} 1$/gm) ?? [];
+  assert.ok(incidents.every((line) => line.includes(',cluster="us"')));
   const { items } = await scene.get("backends");
   assert.equal(
     (items as { name: string }[]).map(({ name }) => name),
@@ -173,7 +179,9 @@ test("all is told with the cluster's name before it", async () => {
 test("where all backends of one are gone its clients are told 503, and the other's notice nothing", async () => {
   const { eu, us } = await two();
   us.stop();
-  await eventually("the loss", async () => /backend_ready\{backend="us\/b0"\} 0/.test(await scene.metrics()));
+  await eventually("the loss", async () =>
+    /backend_ready\{backend="us\/b0",cluster="us"\} 0/.test(await scene.metrics()),
+  );
   const [refused, ...answers] = await Promise.all([
     scene.ask("us", { headers: bearer }),
     ...Array.from({ length: 20 }, () => scene.ask("eu", { headers: bearer })),
@@ -229,7 +237,11 @@ test("a reload brings a cluster, changes one and takes one away, and the others'
   );
   const metrics = await scene.metrics();
   assert.not.match(metrics, 'backend_ready{backend="ap/');
-  assert.match(metrics, /requests_total\{verb="LIST",code="200",backend="other"\}/, "counters never fall");
+  assert.match(
+    metrics,
+    /requests_total\{verb="LIST",code="200",backend="other",cluster="other"\}/,
+    "counters never fall",
+  );
   let events = 0;
   watch.on("data", () => (events += 1));
   await until("an event", () => events > 0);

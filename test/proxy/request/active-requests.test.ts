@@ -39,7 +39,7 @@ test("what watches deliver and how they stand is counted as they go on: a scrape
   second.stream.reset(8);
   watch.path.settle();
   const { events, versionRegressions, bytes } = exchanges.watched;
-  assert.equal([events, versionRegressions, bytes], [4, 1, watch.ear.body.length]);
+  assert.equal([[...events.values()], versionRegressions, bytes], [[4], 1, watch.ear.body.length]);
   watch.ear.stream.reset(8);
   watch.path.settle();
   const { states: after, ...counted } = exchanges.watched;
@@ -76,6 +76,21 @@ test("counts of backends that are gone become one sum, however many come and go"
     { verb: "get", code: 200, backend: "other", count: 39 },
     { verb: "get", code: 200, backend: "b39", count: 1 },
   ]);
+});
+
+test("events are counted by the backend whose stream delivered them; removed backends are one sum", () => {
+  const path = new PlayedPath(["a", "b"]);
+  const watch = new PlayedWatch({ path });
+  const { from, to } = watch;
+  watch.serve(from, "+8a +9b");
+  watch.kill(from);
+  watch.serve(to, "+10a");
+  const of = (backend: string): number | undefined => path.exchanges.watched.events.get(backend);
+  const [first, second] = from === path.backend("a") ? ["a", "b"] : ["b", "a"];
+  assert.equal([of(first), of(second)], [2, 1]);
+  path.reconcile([second]);
+  watch.serve(to, "+11a", []);
+  assert.equal([of(first), of(second), of("other")], [undefined, 2, 2]);
 });
 
 test("a request that has left with all bytes taken is not kept, however many come", () => {

@@ -64,7 +64,7 @@ test("following a watch, decoder and progress, takes less than 2 KB of it", () =
         origin: ownOrigin,
         isInjected: false,
       });
-      const reading = new Reading("", false);
+      const reading = new Reading("", false, "a");
       decoder?.next(event, 0, event.length);
       if (decoder !== undefined) progress.take(decoder, reading, false, index);
       decoder?.next(event, 0, middle);

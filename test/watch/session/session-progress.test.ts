@@ -2,6 +2,7 @@ import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { foreignOrigin, ownOrigin } from "../../../src/kube/api-origin.ts";
+import { EventCounts } from "../../../src/watch/session/event-counts.ts";
 import {
   type Fate,
   type Phase,
@@ -44,7 +45,7 @@ function fed(
   words: string,
 ): { progress: Progress; fate: Fate | undefined; attempt: Reading } {
   const progress = new Progress(options);
-  const attempt = new Reading(options.version, false);
+  const attempt = new Reading(options.version, false, "a");
   return { progress, attempt, fate: feed(progress, attempt, words) };
 }
 
@@ -54,7 +55,7 @@ test("an ADDED newer than all initial events shows that they are over; an older 
     ["+9a +11c", "live", "11"],
   ] as const) {
     const progress = new Progress(state);
-    const reading = new Reading("", false);
+    const reading = new Reading("", false, "a");
     reading.boundInitialEvents("10");
     feed(progress, reading, words);
     assert.equal([progress.phase, progress.resumeVersion], [phase, version]);
@@ -63,7 +64,7 @@ test("an ADDED newer than all initial events shows that they are over; an older 
 
 test("a bound on the initial events does not replace the bookmark that the client waits for", () => {
   const progress = new Progress({ ...state, awaitsMarker: true });
-  const reading = new Reading("", false);
+  const reading = new Reading("", false, "a");
   reading.boundInitialEvents("10");
   feed(progress, reading, "+11c");
   assert.is(progress.phase, "listing");
@@ -206,7 +207,7 @@ test("what is not understood is opaque, and stays so", () => {
 test("the count of events starts anew behind the initial ones, as client-go's does", () => {
   const { progress } = fed(state, "+5 +3 =9$");
   assert.equal([progress.events, progress.liveEvents], [3, 0]);
-  progress.take(eventFrom("~10"), new Reading("", false), false, 50);
+  progress.take(eventFrom("~10"), new Reading("", false, "a"), false, 50);
   assert.equal([progress.events, progress.liveEvents], [4, 1]);
 });
 
@@ -257,7 +258,7 @@ for (const [title, [options, words, resume]] of Object.entries(repeats)) {
 
 test("when events of one version are requested again, the delivered ones are dropped and the others are forwarded (row 5)", () => {
   const { progress } = fed(events, "+9a -12a -12b");
-  const again = new Reading("9", true);
+  const again = new Reading("9", true, "a");
   const fates = ["-12a", "-12b", "-12c", "-12d", "+13a"].map((word) => feed(progress, again, word));
   assert.equal(fates, ["drop", "drop", "forward", "forward", "forward"]);
   assert.is(progress.resumeVersion, "12");
@@ -272,7 +273,7 @@ test("a batch that is not the one delivered is no answer", () => {
     ["-12a =13", 1],
   ] as const) {
     const { progress } = fed(events, "+9a -12a -12b");
-    const again = new Reading("9", true);
+    const again = new Reading("9", true, "a");
     const fates = words.split(" ").map((word) => feed(progress, again, word));
     assert.is(fates[at], "broken", words);
   }
@@ -282,27 +283,27 @@ test("a batch that is not the one delivered is no answer", () => {
 
 test("a resumed stream continues behind its version", () => {
   const { progress } = fed(exact, "~9");
-  assert.is(feed(progress, new Reading("9", true), "~10 ~11"), "forward");
+  assert.is(feed(progress, new Reading("9", true, "a"), "~10 ~11"), "forward");
   assert.equal([progress.cursor, progress.resumeVersion], ["11", "11"]);
 });
 
 test("an upstream stream whose first event is not above the requested version is broken (row 14)", () => {
   for (const word of ["+9", "+3", "-8"]) {
     const { progress } = fed(exact, "~9");
-    assert.is(feed(progress, new Reading("9", true), word), "broken", word);
+    assert.is(feed(progress, new Reading("9", true, "a"), word), "broken", word);
     assert.is(progress.resumeVersion, "9");
   }
 });
 
 test("an ERROR as the first event of a resumed stream refuses the resume and is not forwarded (row 17, 24)", () => {
   const { progress } = fed(exact, "~9");
-  assert.is(feed(progress, new Reading("9", true), "!410"), "refused");
+  assert.is(feed(progress, new Reading("9", true, "a"), "!410"), "refused");
   assert.equal([progress.phase, progress.resumeVersion], ["live", "9"]);
 });
 
 test("an ERROR later on is forwarded to the client, as from a single stream", () => {
   const { progress } = fed(exact, "~9");
-  assert.is(feed(progress, new Reading("9", true), "~10 !500"), "forward");
+  assert.is(feed(progress, new Reading("9", true, "a"), "~10 !500"), "forward");
   assert.is(progress.phase, "ended");
 });
 
@@ -310,7 +311,7 @@ test("an ERROR later on is forwarded to the client, as from a single stream", ()
 
 test("of two streams the first to advance wins, and each event goes on once", () => {
   const { progress, attempt } = fed(exact, "~9");
-  const hedge = new Reading("9", true);
+  const hedge = new Reading("9", true, "a");
   const order: readonly (readonly [Reading, string, Fate])[] = [
     [hedge, "~10", "forward"],
     [hedge, "=11", "forward"],
@@ -327,17 +328,17 @@ test("of two streams the first to advance wins, and each event goes on once", ()
 
 test("a stream that passes what the other delivered without delivering it has a gap", () => {
   const { progress, attempt } = fed(exact, "~9");
-  const hedge = new Reading("9", true);
+  const hedge = new Reading("9", true, "a");
   feed(progress, attempt, "~10", true);
   assert.is(feed(progress, hedge, "~12", true), "broken");
-  const other = new Reading("9", true);
+  const other = new Reading("9", true, "a");
   assert.is(feed(progress, other, "=12", true), "broken");
   assert.is(feed(progress, attempt, "~12", true), "forward");
 });
 
 test("a batch that comes on two streams goes on once, whichever is ahead", () => {
   const { progress, attempt } = fed(events, "+9a");
-  const hedge = new Reading("7", true);
+  const hedge = new Reading("7", true, "a");
   assert.is(feed(progress, hedge, "+9a", true), "drop");
   const order: readonly (readonly [Reading, string, Fate])[] = [
     [hedge, "-12a", "forward"],
@@ -354,7 +355,7 @@ test("a batch that comes on two streams goes on once, whichever is ahead", () =>
 test("of two streams one that is out of order, without a version or in error is closed", () => {
   for (const word of ["~8", "~", "!500"]) {
     const { progress } = fed(exact, "~9");
-    const hedge = new Reading("9", true);
+    const hedge = new Reading("9", true, "a");
     feed(progress, hedge, "~10", true);
     const fate = progress.take(word === "~" ? eventOf("MODIFIED") : eventFrom(word), hedge, true, 0);
     assert.is(fate, word === "!500" ? "refused" : "broken", word);
@@ -393,7 +394,7 @@ test("cut anywhere, any number of times, with hedges or without: every event arr
         const progress = new Progress(hasBatches ? events : exact);
         const seen: string[] = [];
         const attemptOf = (version: string, isOurs: boolean) => ({
-          reading: new Reading(version, isOurs),
+          reading: new Reading(version, isOurs, "a"),
           words: answerTo(version, history),
         });
         let attempts = [attemptOf("7", false)];
@@ -433,19 +434,18 @@ test("where a marker is awaited nothing else ends the initial events", () => {
 
 test("counted among others: what it had before counts too, and its phase only until it is counted out", () => {
   const tally = {
-    events: 1,
+    events: new EventCounts(),
     versionRegressions: 2,
     bytes: 0,
     phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
   };
+  const counted = (): number | undefined => tally.events.all.get("a");
+  tally.events.of("a").sum.events = 1;
   const { progress, attempt } = fed(state, "+5a +6b");
-  progress.countIn(tally);
-  assert.equal([tally.events, tally.phases.listing], [3, 1]);
+  progress.countIn(tally, "a");
+  assert.equal([counted(), tally.phases.listing], [3, 1]);
   feed(progress, attempt, "~9a ~8b");
-  assert.equal(
-    [tally.events, tally.versionRegressions],
-    [1 + progress.events, 2 + progress.versionRegressions],
-  );
+  assert.equal([counted(), tally.versionRegressions], [1 + progress.events, 2 + progress.versionRegressions]);
   assert.equal(tally.phases, { opening: 1, listing: 0, live: 4, opaque: 0, ended: 0 });
   progress.countOut();
   progress.lose();

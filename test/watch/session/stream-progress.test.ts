@@ -24,7 +24,7 @@ test("marks are equal when they saw the same events of one version in the same o
 });
 
 test("events come in order when they are not older than the last one, and newer than the last bookmark", () => {
-  const reading = new Reading("", false);
+  const reading = new Reading("", false, "a");
   assert.ok(reading.isInOrder("1"));
   reading.mark.add(eventFrom("~9"));
   assert.equal(
@@ -39,24 +39,24 @@ test("events come in order when they are not older than the last one, and newer 
 });
 
 test("an answer to version 9 shows nothing up to 9; one to no version may show everything", () => {
-  const reading = new Reading("9", true);
+  const reading = new Reading("9", true, "a");
   assert.equal(
     ["8", "9", "10"].map((version) => reading.isBefore(version)),
     [true, true, false],
   );
-  assert.not(new Reading("", false).isBefore("1"));
+  assert.not(new Reading("", false, "a").isBefore("1"));
 });
 
 test("a stream has reached what was delivered when it delivered that itself or was requested from behind it", () => {
   const delivered = markOf("-5a", "-5b");
-  const behind = new Reading("4", true);
+  const behind = new Reading("4", true, "a");
   assert.not(behind.hasReached(delivered));
   behind.mark.add(eventFrom("-5a"));
   assert.not(behind.hasReached(delivered), "half of the batch is not all of it");
   behind.mark.add(eventFrom("-5b"));
   assert.ok(behind.hasReached(delivered));
-  assert.ok(new Reading("5", true).hasReached(delivered));
-  assert.ok(new Reading("", false).hasReached(new Mark()), "nothing was delivered");
+  assert.ok(new Reading("5", true, "a").hasReached(delivered));
+  assert.ok(new Reading("", false, "a").hasReached(new Mark()), "nothing was delivered");
 });
 
 test.run();

@@ -60,7 +60,7 @@ function played(): Played {
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const sideOf = (from: string, isOurs: boolean): WatchStream => {
     const stream = new WatchStream(new Attempt("a", owner), merge, new Buffered(1e9));
-    stream.open(new Reading(from, isOurs));
+    stream.open(new Reading(from, isOurs, "a"));
     return stream;
   };
   return { session, merge, writer, body: () => chunks.join(""), sideOf };
