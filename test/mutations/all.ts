@@ -5,6 +5,7 @@ import { configuration } from "./areas/configuration.ts";
 import { connections } from "./areas/connections.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
+import { histories } from "./areas/histories.ts";
 import { operator } from "./areas/operator.ts";
 import { watchSession } from "./areas/watch-session.ts";
 import { watches } from "./areas/watches.ts";
@@ -27,6 +28,6 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   ends,
   configuration,
   operator,
-  watch: [...watches, ...watchSession],
+  watch: [...watches, ...watchSession, ...histories],
   identity,
 };
