@@ -28,8 +28,8 @@ test("options and words may be in any order, options long or short", () => {
 
 test("unknown options, values and words are refused, with the valid ones", () => {
   assert.match(
-    refusal("get", "watches", "-o", "yaml"),
-    /--output must be one of table, wide, json, not "yaml"/,
+    refusal("get", "watches", "-o", "toml"),
+    /--output must be one of table, wide, json, yaml, name, not "toml"/,
   );
   assert.match(refusal("get", "pods"), /"pods": must be one of backends, watches/);
   assert.match(refusal("get", "toString"), /^Invalid argument "toString"/);
