@@ -96,6 +96,7 @@ process.stdout.write(`figure: ${exchanges.active("watch")} watches\n`);
 const shares = {
   of: (): ReadonlyMap<string, number> => new Map(["a", "b"].map((name) => [name, 1])),
   mayGet: () => true,
+  isShielded: () => false,
   isNear: () => true,
   measured: () => {},
 };

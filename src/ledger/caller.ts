@@ -17,8 +17,6 @@ export class Caller implements CallerName {
   readonly kind: ClientKind;
   readonly since: number;
   lastAt: number;
-  /** When the caller's last request that is not a get, list or watch arrived. */
-  wroteAt = Number.NEGATIVE_INFINITY;
   /** How early the caller's watches move (urgency.ts). A caller that renews a leader lease moves among the first. */
   urgency: Urgency;
   requests = 0;
@@ -54,7 +52,6 @@ export class Caller implements CallerName {
     this.#program.add(verb);
     this.active += 1;
     this.lastAt = at;
-    if (verb !== "get" && verb !== "list" && verb !== "watch") this.wroteAt = at;
   }
 
   ended(bytes: number, isError: boolean): void {

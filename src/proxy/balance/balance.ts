@@ -32,6 +32,8 @@ export type BalanceShares = {
    * pause.
    */
   readonly mayGet: (backend: string) => boolean;
+  /** True if the backend's shield limits its concurrent lists (limits/shields.ts). */
+  readonly isShielded: (backend: string) => boolean;
   readonly isNear: (backend: string) => boolean;
   /** Called with the part of a backend's load that short requests cause, converted to a number of open streams. */
   readonly measured: (backend: string, activity: number) => void;
@@ -96,20 +98,24 @@ export class Balance extends Interval {
   }
 
   #plan(loads: readonly ClientLoad<ClientStreams>[], shares: ReadonlyMap<string, number>): void {
-    const { mayGet, isNear } = this.#parts.shares;
-    const takers = new Map(Array.from(shares).filter(([name]) => mayGet(name)));
-    const { owns, reads } = this.#spreads.plan(
+    const { mayGet, isShielded, isNear } = this.#parts.shares;
+    const takers = new Map(Array.from(shares).filter(([name]) => mayGet(name) && !isShielded(name)));
+    const now = this.#parts.clock.now();
+    const [taker = ""] = takers.keys();
+    const withReads = [...loads, { backend: taker, load: this.#spreads.loadAt(now) }];
+    const reads = this.#spreads.plan({
       loads,
-      sharesByZone(loads, takers, isNear),
-      this.#parts.clock.now(),
-    );
-    this.#report(owns, reads, shares);
-    if (shares.size < 2 || takers.size < shares.size) return;
+      ready: shares.size,
+      shares: sharesByZone(withReads, takers, isNear),
+      now,
+    });
+    this.#report(loads, reads, shares);
+    if (shares.size < 2 || !Array.from(shares.keys()).every((name) => mayGet(name))) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
     // Limits the allowance, so that it cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const slack = this.#isMoving ? balanceLimits.restSlack : balanceLimits.rebalanceSlack;
-    const all = [...owns, ...reads];
+    const all = [...loads, ...reads];
     const moves = planMoves(all, sharesByZone(all, shares, isNear), Math.floor(this.#allowance), slack);
     if (this.#allowance >= 1) this.#isMoving = moves.length > 0;
     this.#allowance -= moves.length;
@@ -144,12 +150,12 @@ export class Balance extends Interval {
 
   #loadOf({ client, ...rest }: ClientStreams): ClientLoad<ClientStreams> {
     const now = this.#parts.clock.now();
-    const activity = client.averageWork(now, balanceLimits.activityMs) / balanceLimits.streamBytes;
+    const activity = client.work.average(now, balanceLimits.activityMs) / balanceLimits.streamBytes;
     return {
       client: { client, ...rest },
       backend: client.rebound ?? client.backend ?? "",
       load: rounded(rest.streams + activity),
-      isMovable: rest.isMovable && client.rebound === undefined && !this.#rests.isResting(client, now),
+      isMovable: rest.isMovable && mayMove(client) && !this.#rests.isResting(client, now),
     };
   }
 
@@ -185,6 +191,11 @@ function addTo(clients: Map<Client, ClientStreams>, { context, watch, isEnded }:
   own.streams += 1;
   own.isMovable &&= watch?.mayHedge === true;
   if (watch !== undefined) own.watches.push(watch);
+}
+
+/** False while the client's reads gather, because they would move with it, and their load is counted apart. */
+function mayMove({ rebound, spread }: Client): boolean {
+  return rebound === undefined && spread?.isGathering !== true;
 }
 
 /** Rounds a load to two digits, so that `planMoves` compares few different loads. */

@@ -11,15 +11,19 @@ import { partsOf } from "./plan-spread.ts";
 /** A client with its number of open streams. */
 type Streams = { readonly client: Client; readonly streams: number };
 
-export type SpreadPlan<T> = {
-  /** The loads of all clients, without the reads that are divided. */
-  readonly owns: readonly ClientLoad<T>[];
-  /** The loads of the divided reads, one entry for each client and backend. */
-  readonly reads: readonly ClientLoad<T>[];
-};
-
 /** A client whose reads are divided or gather. `own`: its other load. `load`: the load of its reads. */
 type Entry<T> = { readonly own: ClientLoad<T>; readonly spread: ReadSpread; readonly load: number };
+
+export type SpreadRequest<T> = {
+  /** The loads of all clients, without the reads that are divided already. */
+  readonly loads: readonly ClientLoad<T>[];
+  /** The number of ready backends. */
+  readonly ready: number;
+  /** The share of each backend that may take more load. */
+  readonly shares: ReadonlyMap<string, number>;
+  /** A clock reading. */
+  readonly now: number;
+};
 
 export class Spreads {
   /** Each client, and the clock reading at which its reads began to gather; undefined: its reads are divided. */
@@ -35,73 +39,64 @@ export class Spreads {
     return this.#clients.keys();
   }
 
+  /** Returns the load of all divided reads. `now`: a clock reading. */
+  loadAt(now: number): number {
+    let sum = 0;
+    for (const { spread } of this.#clients.keys()) if (spread !== undefined) sum += readsOf(spread, now);
+    return sum;
+  }
+
   /**
-   * Starts and ends spreads, and divides the reads. `loads`: the loads of all clients, without the reads that were
-   * divided before. `shares`: the share of each backend that may take more load. `now`: a clock reading.
+   * Starts and ends spreads, and divides the reads. Returns the load of the divided reads, one entry for each client and
+   * backend.
    */
-  plan<T extends Streams>(
-    loads: readonly ClientLoad<T>[],
-    shares: ReadonlyMap<string, number>,
-    now: number,
-  ): SpreadPlan<T> {
-    const least = this.#leastLoad(loads, shares, now);
-    const owns: ClientLoad<T>[] = [];
+  plan<T extends Streams>({ loads, ready, shares, now }: SpreadRequest<T>): readonly ClientLoad<T>[] {
+    const least = this.#leastLoad(loads, ready, now);
     const entries: Entry<T>[] = [];
-    for (const one of loads) {
-      const { client } = one.client;
-      const isStarting = shares.size > 1 && one.load > least && this.#mayStart(client, now);
-      if (isStarting) this.#start(client);
-      const own = isStarting ? { ...one, load: one.client.streams } : one;
-      owns.push(own);
+    for (const own of loads) {
+      const { client } = own.client;
+      if (ready > 1 && own.load > least && this.#mayStart(client, now)) this.#start(client, now);
       const { spread } = client;
       if (spread !== undefined) entries.push({ own, spread, load: readsOf(spread, now) });
     }
-    for (const entry of entries)
-      this.#endIfSmall(entry, shares.size > 1 ? least : Number.POSITIVE_INFINITY, now);
-    return { owns, reads: divided(owns, entries, shares) };
+    for (const entry of entries) this.#endIfSmall(entry, ready > 1 ? least : Number.POSITIVE_INFINITY, now);
+    return divided(loads, entries, shares);
   }
 
   /** Returns the load above which the reads of a client are divided. */
-  #leastLoad(
-    loads: readonly ClientLoad<unknown>[],
-    shares: ReadonlyMap<string, number>,
-    now: number,
-  ): number {
-    let sum = 0;
+  #leastLoad(loads: readonly ClientLoad<unknown>[], ready: number, now: number): number {
+    let sum = this.loadAt(now);
     for (const { load } of loads) sum += load;
-    for (const { spread } of this.#clients.keys()) if (spread !== undefined) sum += readsOf(spread, now);
     const { spreadShare, spreadLoad } = balanceLimits;
-    return Math.max(spreadLoad, (spreadShare * sum) / Math.max(1, shares.size));
+    return Math.max(spreadLoad, (spreadShare * sum) / Math.max(1, ready));
   }
 
   #mayStart(client: Client, now: number): boolean {
-    return (
-      client.backend !== undefined &&
-      client.spread === undefined &&
-      now >= (this.#restsUntil.get(client) ?? 0)
-    );
+    const isResting = now < (this.#restsUntil.get(client) ?? 0);
+    return client.backend !== undefined && client.spread === undefined && !isResting;
   }
 
-  #start(client: Client): void {
-    client.spreadReads();
+  #start(client: Client, now: number): void {
+    client.spreadReads(now);
     this.#clients.set(client, undefined);
   }
 
   #endIfSmall<T extends Streams>({ own, spread, load }: Entry<T>, least: number, now: number): void {
     const { client } = own.client;
-    if (own.load + load < least * balanceLimits.gatherShare || !client.connection.isOpen) spread.gather();
-    if (!spread.isGathering) return;
+    const { isOpen } = client.connection;
+    if (own.load + load < least * balanceLimits.gatherShare) spread.gather();
+    if (isOpen && !spread.isGathering) return;
     const since = this.#clients.get(client) ?? now;
     this.#clients.set(client, since);
-    if (client.connection.isOpen && now - since < balanceLimits.gatherMs) return;
+    if (isOpen && now - since < balanceLimits.gatherMs) return;
     this.#clients.delete(client);
     this.#restsUntil.set(client, now + balanceLimits.restMs);
     client.gatherReads();
   }
 }
 
-function readsOf(spread: ReadSpread, now: number): number {
-  return spread.averageWork(now, balanceLimits.activityMs) / balanceLimits.streamBytes;
+function readsOf({ meter }: ReadSpread, now: number): number {
+  return meter.average(now, balanceLimits.activityMs) / balanceLimits.streamBytes;
 }
 
 /** Divides the reads of each client, so that the load of the backends becomes as even as possible. */
@@ -114,11 +109,12 @@ function divided<T>(
   const add = ({ backend, load }: Pick<ClientLoad<T>, "backend" | "load">): void =>
     void loads.set(backend, (loads.get(backend) ?? 0) + load);
   for (const own of owns) add(own);
-  return entries.flatMap(({ own, spread, load }) => {
-    const parts = spread.isGathering ? new Map([[own.backend, 1]]) : partsOf(load, loads, shares);
-    spread.divide(parts);
+  return entries.flatMap(({ own: { client, backend: home }, spread, load }) => {
+    // If no backend may take more load, the parts stay as they are.
+    if (shares.size > 0) spread.divide(partsOf(load, loads, shares));
+    const parts = spread.isGathering || spread.parts.size === 0 ? new Map([[home, 1]]) : spread.parts;
     const reads = Array.from(parts, ([backend, part]) => ({
-      client: own.client,
+      client,
       backend,
       load: load * part,
       isMovable: false,

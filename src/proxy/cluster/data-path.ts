@@ -189,6 +189,7 @@ export class DataPath {
   readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
   readonly limits: RequestLimits;
+  readonly balance: Balance;
   readonly shields: Shields;
   readonly caches = new CacheTracker();
   readonly refresher: BookmarkRefresher;
@@ -239,8 +240,8 @@ export class DataPath {
     this.migrations = migrations;
     this.refresher = watched.refresher;
     this.detectors = new WatchDetectors(watched, compares);
-    const balance = new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() });
-    this.#periodic = [this.detectors, stallAwareClock, this.loads, this.shields, balance];
+    this.balance = new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() });
+    this.#periodic = [this.detectors, stallAwareClock, this.loads, this.shields, this.balance];
     this.probers = this.#createProbers(options, clock);
     this.admission = new Admission(stallAwareClock);
     this.hedges = this.#createHedges();
@@ -557,6 +558,7 @@ export class DataPath {
     return {
       of: () => this.#readyShares(),
       mayGet: (name) => this.#shares.isWarm(name) && !this.#shares.isPaused(name),
+      isShielded: (name) => this.shields.statusOf(name).cap > 0,
       isNear: (name) => this.#shares.isNear(name),
       measured: (name, activity) => this.loads.of(name)?.measured(activity),
     };

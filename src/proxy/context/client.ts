@@ -72,8 +72,8 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** Measures the work that the client causes at its backend. */
-  readonly #work = new WorkMeter();
+  /** Measures the work that the client causes at its backend, without divided reads. */
+  readonly work = new WorkMeter();
   #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   readonly target: TargetMemo = { method: "", path: "", info: undefined };
@@ -148,31 +148,18 @@ export class Client {
     this.#rebound = backend;
   }
 
-  /** Adds work that the client causes at its backend, in bytes. Returns the work since the last `averageWork`. */
-  works(bytes: number): number {
-    return this.#work.add(bytes);
-  }
-
-  /** Returns the client's work per second, as a moving average with the time constant `ms`. `now`: a clock reading. */
-  averageWork(now: number, ms: number): number {
-    return this.#work.average(now, ms);
-  }
-
-  /** Chooses the backends of the client's reads; undefined: all requests go to `backend`. */
+  /** Divides the client's reads among the backends; undefined: all requests go to `backend`. */
   get spread(): ReadSpread | undefined {
     return this.#spread;
   }
 
-  /**
-   * Begins to spread the client's reads. Most of the client's work is expected to be reads, so the measured work counts
-   * as the work of the spread at first.
-   */
-  spreadReads(): void {
-    this.#spread ??= new ReadSpread(this.#work.handOver(), this.#backend ?? "");
+  spreadReads(now: number): void {
+    this.#spread ??= new ReadSpread(now);
   }
 
-  /** Ends the spread: all reads go to `backend` again, and their work counts as work there. */
+  /** Removes the spread: all reads go to `backend` again, and their work counts as work there. */
   gatherReads(): void {
+    if (this.#spread !== undefined) this.work.absorb(this.#spread.meter);
     this.#spread = undefined;
   }
 

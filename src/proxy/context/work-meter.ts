@@ -23,14 +23,9 @@ export class WorkMeter {
     return this.#perSecond;
   }
 
-  /** Returns a meter that continues with this meter's values. This meter begins again at 0. */
-  handOver(): WorkMeter {
-    const other = new WorkMeter();
-    other.#work = this.#work;
-    other.#perSecond = this.#perSecond;
-    other.#since = this.#since;
-    this.#work = 0;
-    this.#perSecond = 0;
-    return other;
+  /** Adds what another meter has measured, so that the average does not drop when this meter takes over its work. */
+  absorb(other: WorkMeter): void {
+    this.#work += other.#work;
+    this.#perSecond += other.#perSecond;
   }
 }

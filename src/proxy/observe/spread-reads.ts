@@ -1,87 +1,111 @@
 /**
  * Which reads may go to another backend than the client's other requests (context/read-spread.ts).
  *
- * Either the apiserver answers the read from etcd, or from a cache that it has brought up to date (k/e 2340). Every
- * backend then returns the present state. Or the read is a list from a cache (`resourceVersion=0`), and it demands the
- * newest version that the client has received (stale-read-guard.ts). The client must not have written for a while,
- * because the proxy does not know whether an older cache contains the write.
+ * Either the apiserver answers the read from etcd, or from a cache that it has brought up to date. Every backend then
+ * returns the present state. Or the read is a list from a cache (`resourceVersion=0`), and it demands the newest version
+ * that the client has received in a list or a watch (stale-read-guard.ts). Such a list is divided only if the client has
+ * sent nothing for a while that could have shown it, or created, a newer version.
  *
  * Only reads of built-in resources are divided. A custom resource may be new, so that not every backend serves it yet.
  */
 import type { Field } from "../../h2/core/field.ts";
 import { firstValue } from "../../kube/query.ts";
 import { isOwnResource, type RequestInfo } from "../../kube/request-info.ts";
-import type { Caller } from "../../ledger/caller.ts";
-import type { Client } from "../context/client.ts";
+import { withPath } from "../../watch/session/watch-context.ts";
 import type { ReadSpread } from "../context/read-spread.ts";
+import type { RequestContext } from "../context/request-context.ts";
 import type { ClassifiedRequest, GuardedRead } from "./stale-read-guard.ts";
 
 export const spreadReadLimits = {
   /**
-   * Ms after a client's write during which its lists from caches go to its own backend. All caches contain a write
-   * after less than a second, unless one of them is stalled.
+   * Ms after any other request of the client during which its lists from caches go to its own backend. All caches
+   * contain a write after less than a second, unless one of them is stalled.
    */
-  ownWriteMs: 30_000,
+  unmixedMs: 30_000,
 } as const;
 
-export type ReadSource = "etcd" | "cache" | "other";
-
 /**
- * Where the apiserver gets the response of a read from. A later page of a list counts as "other", because only the
- * backend that has served the first page may still have a snapshot of that version.
+ * Where the apiserver gets the response from. `etcd`: from etcd, or from a cache that is as new. `cache`: from a cache
+ * of any age. `exact`: from the version that the request names, or from a newer one. `none`: the response contains no
+ * state of a resource, or the request is a write.
  */
+export type ReadSource = "etcd" | "cache" | "exact" | "none";
+
 export function sourceOf(info: RequestInfo, target: string): ReadSource {
+  if (!isStateRead(info)) return "none";
+  const version = firstValue(queryOf(target), "resourceVersion") ?? "";
+  if (version === "") return "etcd";
+  return version === "0" ? "cache" : "exact";
+}
+
+function isStateRead({ isResource, verb, kind }: RequestInfo): boolean {
+  return isResource && kind !== "long-running" && reads.has(verb);
+}
+
+const reads: ReadonlySet<string> = new Set(["get", "list", "watch"]);
+
+function queryOf(target: string): string {
   const mark = target.indexOf("?");
-  const query = mark < 0 ? "" : target.slice(mark + 1);
-  const version = firstValue(query, "resourceVersion") ?? "";
-  if (!info.isResource || (version !== "" && version !== "0")) return "other";
-  if (version === "0") return "cache";
-  return isWholeRead(info, query) ? "etcd" : "other";
+  return mark < 0 ? "" : target.slice(mark + 1);
 }
-
-/** True if the request reads one object, or lists objects in a single response. */
-function isWholeRead({ kind, verb, subresource }: RequestInfo, query: string): boolean {
-  if (kind !== "plain" || (verb !== "get" && verb !== "list") || subresource !== "") return false;
-  return firstValue(query, "limit") === undefined && firstValue(query, "continue") === undefined;
-}
-
-type Read = Pick<ClassifiedRequest, "client" | "info" | "target"> & {
-  readonly caller: Pick<Caller, "wroteAt">;
-};
 
 /**
  * Returns the spread that chooses the request's backend; undefined: the client's own backend serves it. `guarded`: the
  * version that the request demands. `now`: a clock reading.
  */
 export function spreadOf(
-  request: Read,
+  { client: { spread }, info, target }: Pick<ClassifiedRequest, "client" | "info" | "target">,
   guarded: GuardedRead | undefined,
   now: number,
 ): ReadSpread | undefined {
-  const { spread } = request.client;
-  if (spread === undefined) return undefined;
-  const source = sourceOf(request.info, request.target);
-  if (source === "cache" && guarded?.mayBeStale !== false) spread.readsCache();
-  const isNew = source === "etcd" || (source === "cache" && isCurrent(request, guarded, now));
-  return isNew && request.info.kind === "plain" && isOwnResource(request.info) ? spread : undefined;
+  if (spread === undefined || !mayDivide(info)) return undefined;
+  const source = sourceOf(info, target);
+  if (isDemanding(info, source, guarded))
+    return spread.unmixedMs(now) < spreadReadLimits.unmixedMs ? undefined : spread;
+  // A watch from an exact version follows the lists in an informer. Its events raise the version that lists demand.
+  if (source !== "exact") spread.mixes(now);
+  return source === "etcd" && isWholeRead(info, target) ? spread : undefined;
 }
 
-/** True if every backend's response will contain what the client has received and written. */
-function isCurrent({ client, caller }: Read, guarded: GuardedRead | undefined, now: number): boolean {
-  if (guarded?.isDemanded !== true || client.spread?.mayDivideCached !== true) return false;
-  return now - caller.wroteAt >= spreadReadLimits.ownWriteMs;
+/** True for a list from a cache that demands the version that the client has received. */
+function isDemanding({ kind }: RequestInfo, source: ReadSource, guarded: GuardedRead | undefined): boolean {
+  return kind === "plain" && source === "cache" && guarded?.isDemanded === true;
+}
+
+function mayDivide(info: RequestInfo): boolean {
+  return isOwnResource(info) && !isLease(info);
+}
+
+/** Leases are renewed every few seconds, so they would keep all lists of a leader from being divided. */
+function isLease({ group, resource }: RequestInfo): boolean {
+  return group === "coordination.k8s.io" && resource === "leases";
 }
 
 /**
- * True if the backend refuses a request because its cache is older than the data that the client, whose reads are
- * divided, has received. The client's reads then gather.
+ * True if the request reads one object, or lists objects in a single response. Later pages are not divided, because only
+ * the backend that has served the first page may still have a snapshot of its version.
  */
-export function refusesAsOld(
-  { spread }: Client,
-  reader: { readonly isDemanded?: boolean } | undefined,
+function isWholeRead({ kind, subresource }: RequestInfo, target: string): boolean {
+  if (kind !== "plain" || subresource !== "") return false;
+  const query = queryOf(target);
+  return firstValue(query, "limit") === undefined && firstValue(query, "continue") === undefined;
+}
+
+/**
+ * If a backend refuses a list because its cache has not reached the demanded version within 3 s, the client's reads
+ * gather. Returns the request as the client has sent it, without a demanded version. Returns the same context for any
+ * other refusal. Only this 504 has Retry-After; the 504 of a request that took too long has none (k8s.io/apimachinery,
+ * NewTooLargeResourceVersionError).
+ */
+export function dropDemand(
+  context: RequestContext,
+  reader: { readonly ownTarget?: string | undefined } | undefined,
   refusal: readonly Field[],
-): boolean {
-  if (spread === undefined || reader?.isDemanded !== true || refusal[0]?.value !== "504") return false;
+): RequestContext {
+  const { spread } = context.client;
+  const path = reader?.ownTarget;
+  if (spread === undefined || path === undefined || refusal[0]?.value !== "504") return context;
+  if (!refusal.some(({ name }) => name === "retry-after")) return context;
   spread.gather();
-  return true;
+  return { ...context, fields: withPath(context.fields, path) };
 }

@@ -148,8 +148,8 @@ export class GuardedRead {
   /** The `:path` that is sent to the backend: the client's own, or the same with a minimum version. */
   readonly target: string;
   readonly isDemanded: boolean;
-  /** True if the response may be older than data that the client has received. */
-  readonly mayBeStale: boolean;
+  /** The client's own `:path`; undefined if `target` is the same. */
+  readonly ownTarget: string | undefined;
   readonly #isList: boolean;
   #answeredBy = "";
   /** Searches a list for its version. Undefined before the response, and again once the version was found. */
@@ -163,7 +163,7 @@ export class GuardedRead {
     this.#isList = info.kind === "plain";
     const mayDemand = guard.isEnforcing || client.spread !== undefined;
     this.isDemanded = mayDemand && seenVersion.version !== "" && takesAnyState(info, target);
-    this.mayBeStale = seenVersion.version !== "" && !this.isDemanded;
+    this.ownTarget = this.isDemanded ? target : undefined;
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 

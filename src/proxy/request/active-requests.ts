@@ -121,7 +121,7 @@ export class ActiveRequests {
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
     if (exchange.context.kind === "plain") this.#took(exchange, end, now);
-    this.#work(exchange);
+    this.#work(exchange, now);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -140,9 +140,11 @@ export class ActiveRequests {
    * Adds the work of a finished request to its client's sum. The bytes of the response were added when they were sent
    * (exchange.ts).
    */
-  #work({ context, attempts }: Exchange): void {
+  #work({ context, attempts }: Exchange, now: number): void {
+    // A write that took long may be newer than what the client's lists have demanded since it began.
+    if (!isSafe(context) && now - context.at > requestLimits.longWriteMs) context.client.spread?.mixes(now);
     const bytes = isSafe(context) ? requestLimits.requestWorkBytes : requestLimits.writeWorkBytes;
-    if (attempts.works(context.client, bytes) < requestLimits.busyBytes) return;
+    if (attempts.meterOf(context.client).add(bytes) < requestLimits.busyBytes) return;
     if (this.#busy.size < requestLimits.busyClients) this.#busy.add(context.client);
   }
 

@@ -3,8 +3,10 @@
 import type { Field } from "../../h2/core/field.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
 import type { Client } from "../context/client.ts";
+import type { WorkMeter } from "../context/work-meter.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
+import type { Loads } from "../upstream/pick.ts";
 import { Retries } from "../upstream/retry-policy.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
 import { HeldBody, type HeldResponse } from "./held-response.ts";
@@ -25,6 +27,7 @@ export class AttemptPair extends Retries {
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
   readonly #spread: ExchangeRequest["spread"];
+  #chosen: string | undefined;
   /** True if the observers (load/request-observer.ts) count the request as one that is under way at `#backend`. */
   #isCounted = false;
   /** The phase (overhead.ts) of the time before the first attempt is sent; undefined once the attempt was sent. */
@@ -49,21 +52,27 @@ export class AttemptPair extends Retries {
   }
 
   /**
-   * Chooses the backend of a divided read. Undefined: the client's own backend is asked, as it is after a failed
-   * attempt.
+   * Returns the backend that the client's spread chooses for the request, always the same one. Undefined: the client's
+   * own backend is asked, as it is after a failed attempt, or if the chosen backend has asked for a pause.
    */
-  get spread(): ExchangeRequest["spread"] {
-    return this.tried.length === 0 ? this.#spread : undefined;
+  chosen({ isPaused }: Pick<Loads, "isPaused">): string | undefined {
+    if (!this.#isDivided) return undefined;
+    this.#chosen ??= this.#spread?.next();
+    return this.#chosen === undefined || isPaused(this.#chosen) ? undefined : this.#chosen;
+  }
+
+  get #isDivided(): boolean {
+    return this.#spread !== undefined && this.tried.length === 0;
   }
 
   /** Binds the client to the request's backend. A divided read does not bind the client. */
   bind(client: Client, backend: string): void {
-    if (this.spread === undefined) client.bind(backend);
+    if (!this.#isDivided) client.bind(backend);
   }
 
-  /** Adds work that the request causes at its backend, in bytes. Returns the work since it was last measured. */
-  works(client: Client, bytes: number): number {
-    return (this.spread ?? client).works(bytes);
+  /** Returns the meter that counts the request's work. */
+  meterOf(client: Client): WorkMeter {
+    return this.#isDivided && this.#spread !== undefined ? this.#spread.meter : client.work;
   }
 
   /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */

@@ -48,8 +48,11 @@ export type ExchangeServices = {
 
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
-  /** True if the request demands a minimum version. A backend with older data refuses it with a 504. */
-  readonly isDemanded?: boolean;
+  /**
+   * The client's own `:path`, if the proxy has added a minimum version to it. A backend with older data refuses the
+   * request with a 504.
+   */
+  readonly ownTarget?: string | undefined;
   /**
    * Returns true if the backend's data is older than data that the client has already received. The client is then
    * bound to another backend.

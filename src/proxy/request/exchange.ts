@@ -38,7 +38,7 @@ import type { Credential } from "../identity/trust.ts";
 import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
-import { refusesAsOld } from "../observe/spread-reads.ts";
+import { dropDemand } from "../observe/spread-reads.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retry-policy.ts";
@@ -69,7 +69,8 @@ const noWait = (): void => {};
 
 export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOwner {
   readonly #parts: ExchangeParts;
-  readonly context: RequestContext;
+  /** A repeated request may have another path (`dropDemand`). */
+  context: RequestContext;
   readonly down: StreamWriter;
   /**
    * Invariant: a first attempt exists in the states `asking`, `relaying` and `finishing`, and in no other state. A
@@ -293,7 +294,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   #nextBackend(): string | Failure {
     const { backends, pools } = this.#parts;
-    const backend = this.attempts.spread?.next() ?? this.context.client.backend;
+    const backend = this.attempts.chosen(pools) ?? this.context.client.backend;
     const gate = this.#gate;
     if (gate === undefined) return this.attempts.nextBackend(backends.views, pools, backend);
     return this.attempts.nextBackend(gate.choice(backends.views, backend), pools, gate.boundTo(backend));
@@ -371,7 +372,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   sent(count: number): void {
     this.#sentBytes += count;
-    this.attempts.works(this.context.client, count);
+    this.attempts.meterOf(this.context.client).add(count);
     if (this.#tally !== undefined) this.#tally.bytes += count;
     const granted = (this.#watch ?? this.#relayed)?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
@@ -566,7 +567,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
       return true;
     }
     if (this.#body?.isRepeatable === false) return false;
-    if (!this.#mayLeave(attempt, fields))
+    if (!this.#leaves(attempt, fields))
       return rest === undefined && isRepeatable(this.context) && this.#waitsForRest(attempt, fields, end);
     attempt.cancel(true);
     if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
@@ -574,14 +575,16 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   }
 
   /**
-   * True if another backend can be asked, and this one refuses because it is shutting down, or because its cache is
-   * older than the data that a client with divided reads has received.
+   * Returns true if the request now goes to another backend: this one is shutting down, or its cache is older than the
+   * version that the request demands. In the second case, the request no longer demands the version.
    */
-  #mayLeave(attempt: Attempt, refusal: readonly Field[]): boolean {
+  #leaves(attempt: Attempt, refusal: readonly Field[]): boolean {
+    const { context } = this;
+    this.context = dropDemand(context, this.#reader, refusal);
+    if (this.context !== context) return true;
     const { backends, hedges } = this.#parts;
     const isGoing = attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining";
-    const isLeft = isShutdown(refusal, isGoing) || refusesAsOld(this.context.client, this.#reader, refusal);
-    return isLeft && hedges.another(this.attempts) !== undefined;
+    return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
   /**

@@ -86,4 +86,6 @@ export const requestLimits = {
    * client causes the imbalance.
    */
   busyClients: 1000,
+  /** A write that takes more than this many ms counts again at its end, when the client's next list must contain it. */
+  longWriteMs: 5000,
 } as const;

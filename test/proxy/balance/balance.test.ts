@@ -102,7 +102,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
     const client = {
       backend: "a",
       rebound: undefined,
-      averageWork: () => 0,
+      work: { average: () => 0 },
       rebind(to: undefined) {
         this.rebound = to;
       },
@@ -128,6 +128,7 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
     shares: {
       of: () => new Map(["a", "b"].map((name) => [name, 1])),
       mayGet: () => true,
+      isShielded: () => false,
       isNear: () => true,
       measured: () => {},
     },
