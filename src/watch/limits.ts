@@ -192,6 +192,11 @@ export const watchLimits = {
    */
   historyConfirmations: 2,
   /**
+   * A confirmation counts only if its three lists took at most this many ms in all. Lists of one object take
+   * milliseconds. During a longer time, the versions of two histories are more likely to cross.
+   */
+  historyConfirmMs: 1000,
+  /**
    * If no backend with the right etcd history is ready for this many ms, the proxy accepts another history. The
    * restart of an apiserver takes less time.
    */

@@ -6,10 +6,9 @@
  * that another backend has delivered.
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
- * counts as dead until its lists show the right history again. Writes may carry the versions of another history past
- * those that clients have seen, so lists of a ready backend must confirm this (`#confirm`). If a watch got events of the wrong history, the proxy
- * resets it, so that client-go lists again. Other watches move to another backend. If no backend has the right history
- * any more, the other history becomes the right one.
+ * counts as dead until its lists show the right history again, and lists of a ready backend confirm this (`#confirm`).
+ * If a watch got events of the wrong history, the proxy resets it, so that client-go lists again. Other watches move to
+ * another backend. If no backend has the right history any more, the other history becomes the right one.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -60,13 +59,31 @@ type Proof = {
   readonly until: number;
   /** How often in a row `#confirm` has found that the backend has the right history again. */
   confirmations: number;
+  /** How often `#confirm` has requested lists. The count chooses the ready backend. */
+  runs: number;
 };
+
+/** One run of `#confirm`. `at`: clock reading at its start. `versions`: the versions of its lists, in turn. */
+type Run = {
+  readonly backend: string;
+  readonly ready: string;
+  readonly proof: Proof;
+  readonly question: Question;
+  readonly at: number;
+  readonly versions: string[];
+};
+
+function proofOf(resource: string, until = 0): Proof {
+  return { resource, isRefuted: false, until, confirmations: 0, runs: 0 };
+}
 
 export class ForkedHistories extends Interval {
   readonly #parts: HistoriesParts;
   readonly #listDueAt = new Map<string, number>();
   readonly #skippedUntil = new Map<string, number>();
   readonly #proofByBackend = new Map<string, Proof>();
+  /** Backends for which a run of `#confirm` has not ended. Each run ends, because each of its lists has a timeout. */
+  readonly #confirming = new Set<string>();
   #questions = 0;
   /**
    * Clock reading since which no backend is ready while some backend has another etcd history; -1: this is not the case
@@ -179,8 +196,7 @@ export class ForkedHistories extends Interval {
       backend,
       clock.now() + (isForked || isKnown ? watchLimits.historyLookMs : watchLimits.historyMs),
     );
-    if (isForked)
-      this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0, confirmations: 0 });
+    if (isForked) this.#proofByBackend.set(backend, proofOf(resource));
     // Watches leave the backend after each list and not only after the first, because a request that was pending at
     // the last list may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
@@ -190,47 +206,55 @@ export class ForkedHistories extends Interval {
 
   /**
    * Requests the same list from a ready backend, from `backend`, and from the ready backend again. Within one etcd, none
-   * of these lists is older than the list before it. Otherwise `backend` still has another history. Without a ready
-   * backend, the other history is not accepted here, but by `#acceptIfAlone`.
+   * of these lists is older than the list before it. Otherwise `backend` still has another history. The confirmation is
+   * needed because writes may carry the versions of another history past those that clients have seen. Each run asks
+   * the next ready backend, because one ready backend may be unable to answer this list. Without a ready backend, the
+   * other history is not accepted here, but by `#acceptIfAlone`. A process without proof confirms nothing, because the
+   * process that has the proof does.
    */
   #confirm(backend: string, question: Question): void {
-    const ready = this.#parts.backends.views.find(({ state }) => state === "ready");
-    if (ready === undefined) return;
     const proof = this.#proofByBackend.get(backend);
-    const versions: string[] = [];
-    const list = (): void => {
-      const { watch } = question;
-      const context = watch.listed();
-      if (context === undefined) return;
-      listAs(
-        watch,
-        { backend: versions.length === 1 ? backend : ready.name, context, onAnswer },
-        this.#parts,
-      );
-    };
+    if (proof === undefined || this.#confirming.has(backend)) return;
+    const ready = this.#parts.backends.views.filter(({ state }) => state === "ready");
+    const peer = ready[proof.runs % Math.max(1, ready.length)];
+    if (peer === undefined) return;
+    proof.runs += 1;
+    this.#confirming.add(backend);
+    const at = this.#parts.clock.now();
+    this.#confirmNext({ backend, ready: peer.name, proof, question, at, versions: [] });
+  }
+
+  #confirmNext(run: Run): void {
+    const { backend, ready, proof, versions } = run;
+    const { watch } = run.question;
+    const context = watch.listed();
+    if (context === undefined) {
+      this.#confirming.delete(backend);
+      return;
+    }
     const onAnswer = ({ version }: ListAnswer): void => {
-      if (version === "" || proof === undefined || this.#proofByBackend.get(backend) !== proof) return;
-      versions.push(version);
-      if (versions.length < 3) list();
-      else this.#confirmed(backend, proof, question, versions);
+      const isCurrent = this.#proofByBackend.get(backend) === proof;
+      if (version !== "") versions.push(version);
+      if (version !== "" && isCurrent && versions.length < 3) return this.#confirmNext(run);
+      this.#confirming.delete(backend);
+      if (isCurrent && versions.length === 3) this.#confirmed(run);
     };
-    list();
+    listAs(watch, { backend: versions.length === 1 ? backend : ready, context, onAnswer }, this.#parts);
   }
 
   /**
-   * `versions`: the versions of the three lists of `#confirm`, in turn. At least `historyConfirmations` confirmations
-   * are needed, because the version of another history may lie between two versions of the right one by chance.
+   * At least `historyConfirmations` runs must confirm the history, because the version of another history may lie
+   * between two versions of the right one by chance. A run that took long does not count, because the chance is greater
+   * then.
    */
-  #confirmed(
-    backend: string,
-    proof: Proof,
-    { resource, seen }: Question,
-    [before = "", version = "", after = ""]: readonly string[],
-  ): void {
+  #confirmed({ backend, proof, question, at, versions }: Run): void {
+    const { resource, seen } = question;
+    const [before = "", version = "", after = ""] = versions;
     if (compareVersions(version, before) < 0 || compareVersions(after, version) < 0) {
-      this.#proofByBackend.set(backend, { resource, isRefuted: false, until: 0, confirmations: 0 });
+      this.#proofByBackend.set(backend, proofOf(resource));
       return;
     }
+    if (this.#parts.clock.now() - at > watchLimits.historyConfirmMs) return;
     proof.confirmations += 1;
     if (proof.confirmations < watchLimits.historyConfirmations) return;
     this.#proofByBackend.delete(backend);
@@ -262,12 +286,7 @@ export class ForkedHistories extends Interval {
     if (backends.factsOf(theirs).isForked || backends.factsOf(ours).state !== "ready") return;
     const version = caches.of(theirs, resource).version;
     const now = clock.now();
-    this.#proofByBackend.set(theirs, {
-      resource,
-      isRefuted: false,
-      until: now + watchLimits.historyUnlikeMs,
-      confirmations: 0,
-    });
+    this.#proofByBackend.set(theirs, proofOf(resource, now + watchLimits.historyUnlikeMs));
     this.#leave(theirs, version);
     backends.learn(theirs, { kind: "history", isForked: true, resource, version, seen });
     this.#listDueAt.set(theirs, now + watchLimits.historyMs);

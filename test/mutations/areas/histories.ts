@@ -48,6 +48,24 @@ export const histories: readonly Defect[] = [
     },
     ["watch/detectors/forked-histories", "a history that writes have carried past the right one"],
   ),
+  defect(
+    "several confirmations of one backend's history run at a time",
+    {
+      file: "watch/detectors/forked-histories.ts",
+      find: "proof === undefined || this.#confirming.has(backend)",
+      replace: "proof === undefined",
+    },
+    ["watch/detectors/forked-histories", "only one confirmation runs at a time"],
+  ),
+  defect(
+    "a confirmation whose lists take long counts",
+    {
+      file: "watch/limits.ts",
+      find: "historyConfirmMs: 1000,",
+      replace: "historyConfirmMs: 15_000,",
+    },
+    ["watch/detectors/forked-histories", "a confirmation whose three lists take long"],
+  ),
   {
     name: "any list that is new enough makes a backend with another history one like any other",
     mutations: [

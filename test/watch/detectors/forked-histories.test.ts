@@ -31,12 +31,20 @@ function isNewWatch(one: Asked): boolean {
   return one.request.path.includes("watch=true") && one.resetCode === undefined && !told.has(one);
 }
 
-/** Lets `ms` pass. Each backend answers lists with its own version and accepts every watch. */
-function pass(path: PlayedPath, ms: number, versions: Readonly<Record<string, number>>): void {
+/**
+ * Lets `ms` pass. Each backend accepts every watch and answers lists with its own version, but the backend `silent`
+ * answers no list.
+ */
+function pass(
+  path: PlayedPath,
+  ms: number,
+  versions: Readonly<Record<string, number>>,
+  silent?: string,
+): void {
   for (let left = ms; left > 0; left -= 250) {
     path.clock.advance(250);
     for (const [name, backend] of path.played) {
-      listed(backend, versions[name] ?? 0);
+      if (name !== silent) listed(backend, versions[name] ?? 0);
       for (const one of backend.asked.filter(isNewWatch)) {
         told.add(one);
         one.side?.sendHeaders(ok, false);
@@ -48,6 +56,10 @@ function pass(path: PlayedPath, ms: number, versions: Readonly<Record<string, nu
 
 function stateOf(path: PlayedPath, name: string): string | undefined {
   return path.backends.views.find((view) => view.name === name)?.state;
+}
+
+function listsOf(path: PlayedPath, name: string): number {
+  return path.backend(name).asked.filter(isList).length;
 }
 
 function twoBackends(down: readonly string[] = []): PlayedPath {
@@ -181,6 +193,62 @@ test("a history that writes have carried past what clients have seen stays the w
   again?.say(linesOf("~1001a"));
   path.settle();
   watch.has("+900a ~1001a");
+});
+
+test("only one confirmation runs at a time, so that one crossing of versions does not count as several", () => {
+  const { path } = restored();
+  comesBack(path, { a: 900, b: 400 });
+  pass(path, 5000, { a: 900, b: 400 });
+  const before = listsOf(path, "a");
+  pass(path, 4000, { b: 910 }, "a");
+  // One list is of the confirmation. The other is the regular list of a ready backend.
+  assert.ok(listsOf(path, "a") - before <= 2, `${listsOf(path, "a") - before} lists`);
+  pass(path, 250, { a: 905, b: 910 });
+  pass(path, 1000, { a: 960, b: 910 });
+  assert.is(stateOf(path, "b"), "dead");
+});
+
+test("a confirmation whose three lists take long does not count", () => {
+  const { path } = restored();
+  comesBack(path, { a: 900, b: 400 });
+  pass(path, 5000, { a: 900, b: 400 });
+  for (let turn = 0; turn < 12; turn += 1) {
+    pass(path, 1250, { b: 905 }, "a");
+    pass(path, 250, { a: 905, b: 905 });
+  }
+  assert.is(stateOf(path, "b"), "dead");
+  pass(path, 6000, { a: 905, b: 905 });
+  assert.is(stateOf(path, "b"), "ready");
+});
+
+test("without a proof of its own, a process confirms nothing and sends no list for this", () => {
+  const { path } = restored();
+  comesBack(path, { a: 900, b: 900 });
+  pass(path, 5000, { a: 900, b: 900 });
+  path.backends.learn("b", { kind: "history", isForked: true, resource: "", version: "", seen: "" });
+  const before = listsOf(path, "a");
+  pass(path, 10_000, { a: 900, b: 900 });
+  assert.is(stateOf(path, "b"), "dead");
+  assert.ok(listsOf(path, "a") - before <= 2, `${listsOf(path, "a") - before} lists`);
+});
+
+test("a ready backend that answers no list does not keep another backend dead", () => {
+  const path = new PlayedPath(["a", "b", "c"], { compares: "all", down: ["b"] });
+  const watch = new PlayedWatch({ path, query: bookmarks });
+  watch.serve(watch.from, "+900a");
+  told.add(watch.from.last);
+  pass(path, 3000, { a: 900, c: 900 });
+  path.backend("b").isDown = false;
+  comesBack(path, { a: 900, b: 400, c: 900 });
+  pass(path, 5000, { a: 900, b: 400, c: 900 });
+  assert.is(stateOf(path, "b"), "dead");
+  for (const silent of ["a", "c"]) {
+    pass(path, 20_000, { a: 905, b: 905, c: 905 }, silent);
+    assert.is(stateOf(path, silent), "ready");
+    assert.is(stateOf(path, "b"), "ready", `${silent} answers no list`);
+    pass(path, 6000, { a: 905, b: 400, c: 905 });
+    assert.is(stateOf(path, "b"), "dead");
+  }
 });
 
 test("a cache that is late is no other history: lists are read from etcd", () => {
