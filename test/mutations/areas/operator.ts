@@ -279,7 +279,7 @@ export const operator: readonly Defect[] = [
     "a divided read binds the client",
     {
       file: "proxy/request/attempt-pair.ts",
-      find: "if (this.spread === undefined) client.bind(backend);",
+      find: "if (!this.#isDivided) client.bind(backend);",
       replace: "client.bind(backend);",
     },
     ["flows/spread-reads", "is divided among all backends, and stays bound to its own"],
@@ -288,10 +288,10 @@ export const operator: readonly Defect[] = [
     "a list from a cache is divided right after a write",
     {
       file: "proxy/observe/spread-reads.ts",
-      find: "return now - caller.wroteAt >= spreadReadLimits.ownWriteMs;",
-      replace: "return true;",
+      find: "spread.unmixedMs(now) < spreadReadLimits.unmixedMs ? undefined : spread",
+      replace: "spread",
     },
-    ["flows/spread-reads", "after a write, lists from a cache go to the client's own backend"],
+    ["flows/spread-reads", "after a write, lists from caches go to the client's own backend"],
   ),
   defect(
     "a divided list from a cache demands no version",
@@ -303,12 +303,21 @@ export const operator: readonly Defect[] = [
     ["flows/spread-reads", "a list from a cache demands the version that the client has received"],
   ),
   defect(
-    "a client that reads objects from a cache has its lists divided",
+    "a divided list that its backend refuses as too new is refused to the client",
     {
       file: "proxy/observe/spread-reads.ts",
-      find: 'if (source === "cache" && guarded?.mayBeStale !== false) spread.readsCache();',
-      replace: "",
+      find: "return { ...context, fields: withPath(context.fields, path) };",
+      replace: "return context;",
     },
-    ["flows/spread-reads", "its lists from caches are no longer divided"],
+    ["flows/spread-reads", "a list that every cache refuses is sent as the client has sent it"],
+  ),
+  defect(
+    "a client moves while its reads gather",
+    {
+      file: "proxy/balance/balance.ts",
+      find: "rebound === undefined && spread?.isGathering !== true",
+      replace: "rebound === undefined",
+    },
+    ["flows/spread-reads", "its reads gather"],
   ),
 ];
