@@ -291,7 +291,7 @@ export const operator: readonly Defect[] = [
       find: "spread.unmixedMs(now) < spreadReadLimits.unmixedMs ? undefined : spread",
       replace: "spread",
     },
-    ["flows/spread-reads", "after a write, lists from caches go to the client's own backend"],
+    ["flows/spread-reads", "after a write, lists from a cache go to the client's own backend"],
   ),
   defect(
     "a divided list from a cache demands no version",
