@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Log } from "../../../src/admin/events/log.ts";
 import { Journal } from "../../../src/events/journal.ts";
-import { Scene } from "../../support/attack.ts";
+import { pause, Scene } from "../../support/attack.ts";
 import { manualClock } from "../../support/clock.ts";
 import { data, headers, settings } from "../../support/h2-frames.ts";
 import { RawBackend } from "../../support/raw-backend.ts";
@@ -67,7 +67,9 @@ test("A54: ten thousand methods, paths, users and broken SETTINGS are a bounded 
  * to the other backend, which echoes the path.
  */
 async function refused(): Promise<RawH2> {
-  for (let tries = 0; tries < 20; tries += 1) {
+  for (let tries = 0; tries < 60; tries += 1) {
+    // A backend that has just become ready gets few clients at first.
+    if (tries > 0) await pause(200);
     await scene.ready("hostile");
     const client = await scene.attacker();
     client.send(
