@@ -28,8 +28,8 @@ class Scene {
   readonly #served: Record<string, number> = { a: 0, b: 0, c: 0 };
   readonly failures: string[] = [];
 
-  constructor() {
-    this.path = new PlayedPath(names);
+  constructor(staleReadGuard: "Observe" | "Enforce" | "Disabled" = "Observe") {
+    this.path = new PlayedPath(names, { staleReadGuard });
     this.client = this.path.client();
     this.path.clock.advance(upstreamLimits.slowStartMs + 1000);
   }
@@ -163,6 +163,14 @@ for (const [what, method, path] of [
     // The client's own backend has a high average load from the lists, so the other ones get most of the next lists.
     const later = scene.load(cached, 10);
     for (const other of others) assert.ok((later[other] ?? 0) > 0.1, JSON.stringify(later));
+  });
+
+for (const mode of ["Enforce", "Disabled"] as const)
+  test(`if the stale-read guard is ${mode}, lists from caches go to the client's own backend`, () => {
+    const scene = new Scene(mode);
+    scene.load(cached, 150);
+    const counts = scene.load(cached, 10);
+    isAbout(counts, scene.own, 1);
   });
 
 test("renewals of a Lease, and watches from the version of a list, leave lists from caches divided", () => {

@@ -67,9 +67,12 @@ export function spreadOf(
   return source === "etcd" && isWholeRead(info, target) ? spread : undefined;
 }
 
-/** True for a list from a cache that demands the version that the client has received. */
+/**
+ * True for a list from a cache that demands the version that the client has received, and that may be sent without the
+ * demand if every cache is older.
+ */
 function isDemanding({ kind }: RequestInfo, source: ReadSource, guarded: GuardedRead | undefined): boolean {
-  return kind === "plain" && source === "cache" && guarded?.isDemanded === true;
+  return kind === "plain" && source === "cache" && guarded?.ownTarget !== undefined;
 }
 
 function mayDivide(info: RequestInfo): boolean {

@@ -148,7 +148,7 @@ export class GuardedRead {
   /** The `:path` that is sent to the backend: the client's own, or the same with a minimum version. */
   readonly target: string;
   readonly isDemanded: boolean;
-  /** The client's own `:path`; undefined if `target` is the same. */
+  /** The client's own `:path`, if the request may be sent without the demanded version; otherwise undefined. */
   readonly ownTarget: string | undefined;
   readonly #isList: boolean;
   #answeredBy = "";
@@ -163,7 +163,7 @@ export class GuardedRead {
     this.#isList = info.kind === "plain";
     const mayDemand = guard.isEnforcing || client.spread !== undefined;
     this.isDemanded = mayDemand && seenVersion.version !== "" && takesAnyState(info, target);
-    this.ownTarget = this.isDemanded ? target : undefined;
+    this.ownTarget = this.isDemanded && !guard.isEnforcing ? target : undefined;
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 

@@ -49,8 +49,8 @@ export type ExchangeServices = {
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
   /**
-   * The client's own `:path`, if the proxy has added a minimum version to it. A backend with older data refuses the
-   * request with a 504.
+   * The client's own `:path`, if the proxy has added a minimum version to it that the request need not demand. A
+   * backend with older data refuses the request with a 504.
    */
   readonly ownTarget?: string | undefined;
   /**
