@@ -45,6 +45,12 @@ function isEscaped(text: string): boolean {
   return true;
 }
 
+/** Returns the query of a request's `:path`, without `?`; "": it has none. */
+export function queryOf(target: string): string {
+  const mark = target.indexOf("?");
+  return mark < 0 ? "" : target.slice(mark + 1);
+}
+
 /**
  * Returns the value of `key` in a query without `?`; "" if the pair has no `=`; undefined if no pair has this key. Of
  * several such pairs, the first counts. Pairs that net/url skips (with a `;` or an invalid escape) do not count.

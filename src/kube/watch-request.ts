@@ -1,4 +1,4 @@
-import { firstValue, flagIn } from "./query.ts";
+import { firstValue, flagIn, queryOf } from "./query.ts";
 import { isVersion } from "./resource-version.ts";
 
 /**
@@ -20,8 +20,7 @@ export type WatchRequest = {
 
 /** Returns the parameters of a watch in a request's `:path`. Does not validate them, because the apiserver does. */
 export function watchRequestOf(target: string): WatchRequest {
-  const mark = target.indexOf("?");
-  const query = mark < 0 ? "" : target.slice(mark + 1);
+  const query = queryOf(target);
   const version = (firstValue(query, "resourceVersion") ?? "").replace(/^0+/, "");
   const sendsState = flagIn(query, "sendInitialEvents");
   const start = startOf(version, sendsState);

@@ -4,7 +4,7 @@ import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type Field, type Role, role } from "../../h2/core/field.ts";
-import { firstValue } from "../../kube/query.ts";
+import { firstValue, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Caller, CallerName } from "../../ledger/caller.ts";
 import type { LeaseName } from "../../ledger/lease.ts";
@@ -163,7 +163,7 @@ export class LedgerTap {
       if (caller.watched(watch.resource, watch.request.start !== "exact"))
         this.#relisted(caller, watch.resource);
     } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
-      const query = target.slice(target.indexOf("?") + 1);
+      const query = queryOf(target);
       const resource = resourceKey(info);
       // A request for the next page belongs to the same list, and does not count as another one.
       if (firstValue(query, "continue") === undefined && caller.listed(resource))
@@ -188,7 +188,7 @@ export class LedgerTap {
   #podCopy({ info, target }: LedgerRequest): BodyCopy | undefined {
     const { namespace, name, verb, subresource } = info;
     if (verb === "delete" && subresource === "") {
-      const isNow = firstValue(target.slice(target.indexOf("?") + 1), "gracePeriodSeconds") === "0";
+      const isNow = firstValue(queryOf(target), "gracePeriodSeconds") === "0";
       return new BodyCopy((body) => {
         if (isNow || isImmediateDelete(body)) this.#podSeen(namespace, name, true);
       });

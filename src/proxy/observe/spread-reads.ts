@@ -9,7 +9,7 @@
  * Only reads of built-in resources are divided. A custom resource may be new, so that not every backend serves it yet.
  */
 import type { Field } from "../../h2/core/field.ts";
-import { firstValue } from "../../kube/query.ts";
+import { firstValue, queryOf } from "../../kube/query.ts";
 import { isOwnResource, type RequestInfo } from "../../kube/request-info.ts";
 import { withPath } from "../../watch/session/watch-context.ts";
 import type { ReadSpread } from "../context/read-spread.ts";
@@ -43,11 +43,6 @@ function isStateRead({ isResource, verb, kind }: RequestInfo): boolean {
 }
 
 const reads: ReadonlySet<string> = new Set(["get", "list", "watch"]);
-
-function queryOf(target: string): string {
-  const mark = target.indexOf("?");
-  return mark < 0 ? "" : target.slice(mark + 1);
-}
 
 /**
  * Returns the spread that chooses the request's backend; undefined: the client's own backend serves it. `guarded`: the

@@ -16,7 +16,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { type Origins, repeatsVersions } from "../../kube/api-origin.ts";
 import { ListVersion } from "../../kube/list-version.ts";
-import { firstValue, flagIn } from "../../kube/query.ts";
+import { firstValue, flagIn, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { flooredTarget } from "../../kube/resume-request.ts";
@@ -280,10 +280,6 @@ export class StaleReadGuard {
 function whose({ client, resource }: SeenVersion): { client: string; userAgent: string; resource: string } {
   const space = client.indexOf(" ");
   return { client: client.slice(0, space), userAgent: client.slice(space + 1), resource };
-}
-
-function queryOf(target: string): string {
-  return target.slice(target.indexOf("?") + 1);
 }
 
 /**

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
-import { firstValue } from "../../kube/query.ts";
+import { firstValue, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import type { ResourceWrites } from "../../watch/cache/write-delays.ts";
@@ -56,8 +56,7 @@ export function writeTapFor(
   if (isBodiless || !writesVersion(info)) return undefined;
   const written = caches.writeDelays.writesTo(resourceKey(info));
   if (written?.isWatched !== true) return undefined;
-  const mark = target.indexOf("?");
-  const isDryRun = mark >= 0 && firstValue(target.slice(mark + 1), "dryRun") !== undefined;
+  const isDryRun = firstValue(queryOf(target), "dryRun") !== undefined;
   return isDryRun ? undefined : new WriteTap(clock, written);
 }
 

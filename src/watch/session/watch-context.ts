@@ -4,7 +4,7 @@ import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
 import { type Origin, repeatsVersions } from "../../kube/api-origin.ts";
-import { firstValue } from "../../kube/query.ts";
+import { firstValue, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import {
   bookmarkedTarget,
@@ -70,7 +70,7 @@ export function watchContextOf(
   known: { readonly origin: Origin; readonly seenVersion?: SeenVersionSink | undefined },
 ): WatchContext {
   const { group, resource, namespace, name } = info;
-  const query = target.slice(target.indexOf("?") + 1);
+  const query = queryOf(target);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
   const isAll = name === "" && !isSelected;
   return {
