@@ -14,7 +14,8 @@ import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { balanceLimits } from "./limits.ts";
 import { type ClientLoad, planMoves, Rests, sharesByZone } from "./plan-moves.ts";
-import { Spreads } from "./spreads.ts";
+import { addLoad } from "./plan-spread.ts";
+import { mayBeSpread, Spreads } from "./spreads.ts";
 
 export type BalanceParts = {
   readonly clock: Clock;
@@ -44,6 +45,16 @@ type ClientStreams = {
   readonly watches: WatchSession[];
   streams: number;
   isMovable: boolean;
+};
+
+/** What a walk over all clients has found. It is built in slices, because there may be 50,000 clients. */
+type Walked = {
+  readonly loads: ClientLoad<ClientStreams>[];
+  /** The clients whose reads are divided, or may have to be. */
+  readonly heavy: ClientLoad<ClientStreams>[];
+  /** By backend: the sum of `loads`, and the part of it that short requests cause. */
+  readonly sums: Map<string, number>;
+  readonly activities: Map<string, number>;
 };
 
 export class Balance extends Interval {
@@ -89,51 +100,50 @@ export class Balance extends Interval {
   #finishAll(clients: Iterable<ClientStreams>): void {
     const shares = this.#parts.shares.of();
     this.#rests.among([...shares.keys()]);
-    const loads: ClientLoad<ClientStreams>[] = [];
+    const walked: Walked = { loads: [], heavy: [], sums: new Map(), activities: new Map() };
     const finish = (one: ClientStreams): void => {
       this.#finish(one, shares);
-      loads.push(this.#loadOf(one));
+      const load = this.#loadOf(one);
+      walked.loads.push(load);
+      if (mayBeSpread(load)) walked.heavy.push(load);
+      addLoad(walked.sums, load);
+      addLoad(walked.activities, { backend: load.backend, load: load.load - one.streams });
     };
-    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(loads, shares));
+    this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(walked, shares));
   }
 
-  #plan(loads: readonly ClientLoad<ClientStreams>[], shares: ReadonlyMap<string, number>): void {
-    const { mayGet, isShielded, isNear } = this.#parts.shares;
-    const takers = new Map(Array.from(shares).filter(([name]) => mayGet(name) && !isShielded(name)));
-    const now = this.#parts.clock.now();
-    const [taker = ""] = takers.keys();
-    const withReads = [...loads, { backend: taker, load: this.#spreads.loadAt(now) }];
-    const reads = this.#spreads.plan({
-      loads,
-      ready: shares.size,
-      shares: sharesByZone(withReads, takers, isNear),
-      now,
-    });
-    this.#report(loads, reads, shares);
+  #plan(walked: Walked, shares: ReadonlyMap<string, number>): void {
+    const { loads, activities } = walked;
+    const { mayGet, isNear, measured } = this.#parts.shares;
+    const reads = this.#planReads(walked, shares);
+    for (const one of reads) addLoad(activities, one);
+    for (const name of shares.keys()) measured(name, activities.get(name) ?? 0);
     if (shares.size < 2 || !Array.from(shares.keys()).every((name) => mayGet(name))) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
     // Limits the allowance, so that it cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const slack = this.#isMoving ? balanceLimits.restSlack : balanceLimits.rebalanceSlack;
-    const all = [...loads, ...reads];
+    const all = reads.length === 0 ? loads : [...loads, ...reads];
     const moves = planMoves(all, sharesByZone(all, shares, isNear), Math.floor(this.#allowance), slack);
     if (this.#allowance >= 1) this.#isMoving = moves.length > 0;
     this.#allowance -= moves.length;
     for (const { client: one, to } of moves) this.#move(one, to);
   }
 
-  /** Reports the load of each backend that short requests cause. */
-  #report(
-    owns: readonly ClientLoad<ClientStreams>[],
-    reads: readonly ClientLoad<ClientStreams>[],
+  /** Divides the reads of clients with much load. Returns the load of the divided reads. */
+  #planReads(
+    { heavy, sums }: Walked,
     shares: ReadonlyMap<string, number>,
-  ): void {
-    const activities = new Map<string, number>();
-    const add = (backend: string, load: number): void =>
-      void activities.set(backend, (activities.get(backend) ?? 0) + load);
-    for (const { backend, load, client } of owns) add(backend, load - client.streams);
-    for (const { backend, load } of reads) add(backend, load);
-    for (const name of shares.keys()) this.#parts.shares.measured(name, activities.get(name) ?? 0);
+  ): readonly ClientLoad<ClientStreams>[] {
+    const { mayGet, isShielded, isNear } = this.#parts.shares;
+    const takers = new Map(Array.from(shares).filter(([name]) => mayGet(name) && !isShielded(name)));
+    const now = this.#parts.clock.now();
+    const [taker = ""] = takers.keys();
+    const withReads = new Map(sums);
+    addLoad(withReads, { backend: taker, load: this.#spreads.loadAt(now) });
+    const summed = Array.from(withReads, ([backend, load]) => ({ backend, load }));
+    const byZone = sharesByZone(summed, takers, isNear);
+    return this.#spreads.plan({ heavy, sums, ready: shares.size, shares: byZone, now });
   }
 
   /**

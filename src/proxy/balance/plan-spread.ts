@@ -1,5 +1,13 @@
 /** Plans how the divided reads of a client (context/read-spread.ts) make the load of the backends more even. No I/O. */
 
+/** Adds a load to the sum of its backend. */
+export function addLoad(
+  sums: Map<string, number>,
+  { backend, load }: { readonly backend: string; readonly load: number },
+): void {
+  sums.set(backend, (sums.get(backend) ?? 0) + load);
+}
+
 /**
  * Divides a load among backends, so that the load per share becomes as even as possible. Returns each backend's part;
  * the parts add up to 1. `loads`: the load that each backend has already. `shares`: each backend's share of the load.

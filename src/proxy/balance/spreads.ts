@@ -6,7 +6,7 @@ import type { Client } from "../context/client.ts";
 import type { ReadSpread } from "../context/read-spread.ts";
 import { balanceLimits } from "./limits.ts";
 import type { ClientLoad } from "./plan-moves.ts";
-import { partsOf } from "./plan-spread.ts";
+import { addLoad, partsOf } from "./plan-spread.ts";
 
 /** A client with its number of open streams. */
 type Streams = { readonly client: Client; readonly streams: number };
@@ -15,8 +15,10 @@ type Streams = { readonly client: Client; readonly streams: number };
 type Entry<T> = { readonly own: ClientLoad<T>; readonly spread: ReadSpread; readonly load: number };
 
 export type SpreadRequest<T> = {
-  /** The loads of all clients, without the reads that are divided already. */
-  readonly loads: readonly ClientLoad<T>[];
+  /** The loads of the clients for which `mayBeSpread` is true, without the reads that are divided already. */
+  readonly heavy: readonly ClientLoad<T>[];
+  /** By backend: the load of all clients, without the reads that are divided already. */
+  readonly sums: ReadonlyMap<string, number>;
   /** The number of ready backends. */
   readonly ready: number;
   /** The share of each backend that may take more load. */
@@ -50,23 +52,23 @@ export class Spreads {
    * Starts and ends spreads, and divides the reads. Returns the load of the divided reads, one entry for each client and
    * backend.
    */
-  plan<T extends Streams>({ loads, ready, shares, now }: SpreadRequest<T>): readonly ClientLoad<T>[] {
-    const least = this.#leastLoad(loads, ready, now);
+  plan<T extends Streams>({ heavy, sums, ready, shares, now }: SpreadRequest<T>): readonly ClientLoad<T>[] {
+    const least = this.#leastLoad(sums, ready, now);
     const entries: Entry<T>[] = [];
-    for (const own of loads) {
+    for (const own of heavy) {
       const { client } = own.client;
       if (ready > 1 && own.load > least && this.#mayStart(client, now)) this.#start(client, now);
       const { spread } = client;
       if (spread !== undefined) entries.push({ own, spread, load: readsOf(spread, now) });
     }
     for (const entry of entries) this.#endIfSmall(entry, ready > 1 ? least : Number.POSITIVE_INFINITY, now);
-    return divided(loads, entries, shares);
+    return divided(sums, entries, shares);
   }
 
   /** Returns the load above which the reads of a client are divided. */
-  #leastLoad(loads: readonly ClientLoad<unknown>[], ready: number, now: number): number {
+  #leastLoad(sums: ReadonlyMap<string, number>, ready: number, now: number): number {
     let sum = this.loadAt(now);
-    for (const { load } of loads) sum += load;
+    for (const load of sums.values()) sum += load;
     const { spreadShare, spreadLoad } = balanceLimits;
     return Math.max(spreadLoad, (spreadShare * sum) / Math.max(1, ready));
   }
@@ -95,20 +97,22 @@ export class Spreads {
   }
 }
 
+/** True if the client's reads are divided, or may have to be. */
+export function mayBeSpread({ client: { client }, load }: ClientLoad<Streams>): boolean {
+  return load > balanceLimits.spreadLoad || client.spread !== undefined;
+}
+
 function readsOf({ meter }: ReadSpread, now: number): number {
   return meter.average(now, balanceLimits.activityMs) / balanceLimits.streamBytes;
 }
 
 /** Divides the reads of each client, so that the load of the backends becomes as even as possible. */
 function divided<T>(
-  owns: readonly ClientLoad<T>[],
+  sums: ReadonlyMap<string, number>,
   entries: readonly Entry<T>[],
   shares: ReadonlyMap<string, number>,
 ): ClientLoad<T>[] {
-  const loads = new Map<string, number>();
-  const add = ({ backend, load }: Pick<ClientLoad<T>, "backend" | "load">): void =>
-    void loads.set(backend, (loads.get(backend) ?? 0) + load);
-  for (const own of owns) add(own);
+  const loads = new Map(sums);
   return entries.flatMap(({ own: { client, backend: home }, spread, load }) => {
     // If no backend may take more load, the parts stay as they are.
     if (shares.size > 0) spread.divide(partsOf(load, loads, shares));
@@ -119,7 +123,7 @@ function divided<T>(
       load: load * part,
       isMovable: false,
     }));
-    for (const one of reads) add(one);
+    for (const one of reads) addLoad(loads, one);
     return reads;
   });
 }

@@ -56,23 +56,23 @@ export class AttemptPair extends Retries {
    * own backend is asked, as it is after a failed attempt, or if the chosen backend has asked for a pause.
    */
   chosen({ isPaused }: Pick<Loads, "isPaused">): string | undefined {
-    if (!this.#isDivided) return undefined;
-    this.#chosen ??= this.#spread?.next();
+    if (this.#divider === undefined) return undefined;
+    this.#chosen ??= this.#divider.next();
     return this.#chosen === undefined || isPaused(this.#chosen) ? undefined : this.#chosen;
   }
 
-  get #isDivided(): boolean {
-    return this.#spread !== undefined && this.tried.length === 0;
+  get #divider(): ExchangeRequest["spread"] {
+    return this.tried.length === 0 ? this.#spread : undefined;
   }
 
   /** Binds the client to the request's backend. A divided read does not bind the client. */
   bind(client: Client, backend: string): void {
-    if (!this.#isDivided) client.bind(backend);
+    if (this.#divider === undefined) client.bind(backend);
   }
 
   /** Returns the meter that counts the request's work. */
   meterOf(client: Client): WorkMeter {
-    return this.#isDivided && this.#spread !== undefined ? this.#spread.meter : client.work;
+    return this.#divider?.meter ?? client.work;
   }
 
   /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */

@@ -279,7 +279,7 @@ export const operator: readonly Defect[] = [
     "a divided read binds the client",
     {
       file: "proxy/request/attempt-pair.ts",
-      find: "if (!this.#isDivided) client.bind(backend);",
+      find: "if (this.#divider === undefined) client.bind(backend);",
       replace: "client.bind(backend);",
     },
     ["flows/spread-reads", "is divided among all backends, and stays bound to its own"],

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { balanceLimits } from "../../../src/proxy/balance/limits.ts";
 import type { ClientLoad } from "../../../src/proxy/balance/plan-moves.ts";
-import { Spreads } from "../../../src/proxy/balance/spreads.ts";
+import { mayBeSpread, Spreads } from "../../../src/proxy/balance/spreads.ts";
 import type { Client } from "../../../src/proxy/context/client.ts";
 import { clientOf } from "../../support/client.ts";
 
@@ -35,11 +35,15 @@ class Scene {
     this.#now += balanceLimits.balanceMs;
     const bytes = (reads * balanceLimits.streamBytes * balanceLimits.balanceMs) / 1000;
     this.client.spread?.meter.add(bytes);
-    const loads: ClientLoad<Streams>[] = [
-      { client: { client: this.client, streams: 0 }, backend: "a", load: own, isMovable: true },
-    ];
+    const one: ClientLoad<Streams> = {
+      client: { client: this.client, streams: 0 },
+      backend: "a",
+      load: own,
+      isMovable: true,
+    };
     const plan = this.spreads.plan({
-      loads,
+      heavy: mayBeSpread(one) ? [one] : [],
+      sums: new Map([["a", own]]),
       ready,
       shares: new Map(Object.entries(shares)),
       now: this.#now,
