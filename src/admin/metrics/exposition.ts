@@ -3,23 +3,21 @@ import type { Exemplar, Histogram } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 
 /**
- * A sample. The label values are in the order in which the metric declares its labels. `cluster`: value of the label
- * `cluster`, which every metric may have; undefined: the process has only one cluster, or the sample is about no
- * cluster.
+ * A value of one series. The label values are in the order in which the metric declares its labels. `cluster`: value of
+ * the label `cluster`, which every metric may have; undefined: the process has only one cluster, or the series is about
+ * no cluster.
  */
-export type Sample = readonly [labels: readonly string[], value: number, cluster?: string];
+export type Row<T> = readonly [labels: readonly string[], value: T, cluster?: string];
+
+export type Sample = Row<number>;
 
 /** Returns a row with the label `cluster`; "": without this label. */
-export function labelled<T>(
-  labels: readonly string[],
-  value: T,
-  cluster = "",
-): readonly [labels: readonly string[], value: T, cluster?: string] {
+export function labelled<T>(labels: readonly string[], value: T, cluster = ""): Row<T> {
   return cluster === "" ? [labels, value] : [labels, value, cluster];
 }
 
 /** Identifies the series of a row. */
-export function seriesKey([labels, , cluster = ""]: readonly [readonly string[], unknown, string?]): string {
+export function seriesKey([labels, , cluster = ""]: Row<unknown>): string {
   return [cluster, ...labels].join("\0");
 }
 
@@ -88,7 +86,7 @@ export function metricText(family: Family, rows: readonly Sample[]): string {
  */
 export function histogramText(
   family: Family & { readonly labels: readonly string[] },
-  rows: Iterable<readonly [labels: readonly string[], Histogram, cluster?: string]>,
+  rows: Iterable<Row<Histogram>>,
   wallOf: (at: number) => number = (at) => at,
 ): string {
   const texts = Array.from(rows, ([values, histogram, cluster]) =>

@@ -10,6 +10,7 @@ import {
   isCounter,
   labelled,
   metricText,
+  type Row,
   type Sample,
   Series,
   seriesKey,
@@ -198,8 +199,6 @@ function rowsOf(values: Values): readonly Sample[] {
     labelled(typeof labels === "string" ? [labels] : labels, value, cluster),
   );
 }
-
-type Row<T> = readonly [labels: readonly string[], value: T, cluster?: string];
 
 /** Adds the label `cluster` to the rows of a cluster, unless the metric declares this label itself. */
 function ofCluster<T>(

@@ -1,10 +1,10 @@
 /** The metrics of one worker, as it sends them to its parent, and how the parent combines them with its own. */
 import { Histogram, type PlainHistogram } from "../../base/histogram.ts";
 import { isRecord } from "../../base/json.ts";
-import { labelled, type Sample, seriesKey } from "./exposition.ts";
+import { labelled, type Row, type Sample, seriesKey } from "./exposition.ts";
 import type { Across, HistogramMetric, Metric } from "./metric.ts";
 
-type PlainRow = readonly [labels: readonly string[], PlainHistogram, cluster?: string];
+type PlainRow = Row<PlainHistogram>;
 
 export type MetricsSnapshot = {
   /** By the metric's name. */
@@ -14,7 +14,7 @@ export type MetricsSnapshot = {
   readonly bounds: Readonly<Record<string, readonly number[]>>;
 };
 
-export type HistogramRow = readonly [labels: readonly string[], Histogram, cluster?: string];
+export type HistogramRow = Row<Histogram>;
 
 /** Returns the rule by which the metric's values from several processes are combined. */
 export function acrossOf(metric: Metric): Across {

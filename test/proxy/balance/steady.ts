@@ -5,7 +5,7 @@
 import { allowanceOf } from "../../../src/proxy/balance/balance.ts";
 import { balanceLimits } from "../../../src/proxy/balance/limits.ts";
 import { type Move, planMoves, Rests } from "../../../src/proxy/balance/plan-moves.ts";
-import { partsOf } from "../../../src/proxy/balance/plan-spread.ts";
+import { addLoad, partsOf } from "../../../src/proxy/balance/plan-spread.ts";
 import { Capacity } from "../../../src/proxy/load/capacity.ts";
 import { loadLimits } from "../../../src/proxy/load/limits.ts";
 import { type Random, seeded } from "../../support/random.ts";
@@ -138,7 +138,7 @@ class Balancing {
     if (this.#hot === 0) return [];
     const load = this.#hot * noise(this.#random);
     const loads = new Map<string, number>();
-    for (const one of this.#clients) loads.set(one.backend, (loads.get(one.backend) ?? 0) + one.load);
+    for (const one of this.#clients) addLoad(loads, one);
     this.#parts = partsOf(load, loads, shares);
     this.#areLoadsKnown = false;
     const client = { load, backend: "" };

@@ -86,6 +86,14 @@ function comesBack(path: PlayedPath, versions: Readonly<Record<string, number>>)
   }
 }
 
+/** `b` came back with an older history five seconds ago. */
+function forked(): PlayedPath {
+  const { path } = restored();
+  comesBack(path, { a: 900, b: 400 });
+  pass(path, 5000, { a: 900, b: 400 });
+  return path;
+}
+
 test("a backend that comes back with an older history is dead before it has served a second, though it answers", () => {
   const { path, watch } = restored();
   comesBack(path, { a: 900, b: 400 });
@@ -159,18 +167,14 @@ function nameOf(path: PlayedPath, backend: PlayedBackend): string {
 }
 
 test("it is a backend like any other as soon as it has the versions of another backend", () => {
-  const { path } = restored();
-  comesBack(path, { a: 900, b: 400 });
-  pass(path, 5000, { a: 900, b: 400 });
+  const path = forked();
   assert.is(stateOf(path, "b"), "dead");
   pass(path, 6000, { a: 905, b: 905 });
   assert.is(stateOf(path, "b"), "ready");
 });
 
 test("a history that writes have carried past the right one is still the wrong one", () => {
-  const { path } = restored();
-  comesBack(path, { a: 900, b: 400 });
-  pass(path, 5000, { a: 900, b: 400 });
+  const path = forked();
   pass(path, 20_000, { a: 905, b: 910 });
   assert.is(stateOf(path, "b"), "dead");
   pass(path, 20_000, { a: 960, b: 910 });
@@ -196,9 +200,7 @@ test("a history that writes have carried past what clients have seen stays the w
 });
 
 test("only one confirmation runs at a time, so that one crossing of versions does not count as several", () => {
-  const { path } = restored();
-  comesBack(path, { a: 900, b: 400 });
-  pass(path, 5000, { a: 900, b: 400 });
+  const path = forked();
   const before = listsOf(path, "a");
   pass(path, 4000, { b: 910 }, "a");
   // One list is of the confirmation. The other is the regular list of a ready backend.
@@ -209,9 +211,7 @@ test("only one confirmation runs at a time, so that one crossing of versions doe
 });
 
 test("a confirmation whose three lists take long does not count", () => {
-  const { path } = restored();
-  comesBack(path, { a: 900, b: 400 });
-  pass(path, 5000, { a: 900, b: 400 });
+  const path = forked();
   for (let turn = 0; turn < 12; turn += 1) {
     pass(path, 1250, { b: 905 }, "a");
     pass(path, 250, { a: 905, b: 905 });
