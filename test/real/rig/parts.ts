@@ -32,6 +32,7 @@ export const programs = {
   kustomize: { module: "kustomize", package: "sigs.k8s.io/kustomize/kustomize/v5" },
   helm: { module: "helm", package: "helm.sh/helm/v3/cmd/helm" },
   kwok: { module: "kwok", package: "sigs.k8s.io/kwok/cmd/kwok" },
+  "kube-vip": { module: "kube-vip", package: "github.com/kube-vip/kube-vip" },
   "kube-apiserver": { module: "kubernetes", package: apiserverPackage },
   kubectl: { module: "kubernetes", package: kubectlPackage },
   // After kube-apiserver, because it uses the same packages: then it only has to be linked, which takes seconds.
@@ -67,7 +68,7 @@ export type Program = keyof typeof programs;
 /** True for a program that few commands need. `build.ts` builds it only if it is named. */
 export function isOnDemand(program: Program): boolean {
   const { module } = programs[program];
-  return ["kustomize", "operator"].includes(module) || module.startsWith("kubernetes-");
+  return ["kube-vip", "kustomize", "operator"].includes(module) || module.startsWith("kubernetes-");
 }
 
 /** Returns the name of `program` for this version of Kubernetes. */

@@ -96,6 +96,18 @@ export class Host {
     return new Child({ name, command, args, logFile, ...(namespace === undefined ? {} : { namespace }) });
   }
 
+  /**
+   * Starts a program that finds the folder under another path, `at`. The program has a mount namespace of its own, so
+   * that programs of several machines can have different files under the same path.
+   */
+  startWith(
+    { folder, at }: { readonly folder: string; readonly at: string },
+    command: readonly string[],
+  ): Child {
+    const mounted = 'mkdir -p "$2" && mount --bind "$1" "$2" && shift 2 && exec "$@"';
+    return this.start("unshare", ["--mount", "sh", "-c", mounted, "sh", folder, at, ...command]);
+  }
+
   /** Sets a kernel parameter of the namespace. */
   set(parameter: string): void {
     const { namespace } = this;

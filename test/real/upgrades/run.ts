@@ -7,6 +7,7 @@
  */
 import { writeFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { lacking } from "../rig/parts.ts";
 import { summary } from "../storm/tell.ts";
 import { noticed, play } from "./play.ts";
 import { shapes } from "./shapes.ts";
@@ -25,6 +26,11 @@ const only = values.only.split(",").filter((name) => name !== "");
 const lines: (readonly string[])[] = [];
 for (const shape of shapes.filter(({ name }) => only.length === 0 || only.includes(name))) {
   console.log(`${new Date().toISOString()} ${shape.name}`);
+  const missing = (shape.needs ?? []).map(lacking).filter((what) => what !== undefined);
+  if (missing.length > 0) {
+    console.log(`  skipped: needs ${missing.join("; ")}`);
+    continue;
+  }
   const played = await play(shape, { most: Number(values.upgrades), seconds: Number(values.seconds) });
   const wrong = noticed(played);
   for (const line of summary(played.counts.storm).split("\n")) console.log(`  ${line}`);

@@ -7,10 +7,13 @@ import { freePort } from "../../support/free-port.ts";
 import type { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
 import { onLeave } from "../rig/leave.ts";
+import type { Need } from "../rig/parts.ts";
 import { Host, root } from "./host.ts";
 import { bin } from "./installed.ts";
-import { Keepalived } from "./keepalived.ts";
+import { startKeepalived } from "./keepalived.ts";
+import { startKubeVip } from "./kube-vip.ts";
 import { StaticPod } from "./static-pod.ts";
+import { type StartVip, Vip } from "./vip.ts";
 
 export type Running = {
   readonly url: string;
@@ -25,6 +28,8 @@ export type Shape = {
   readonly name: string;
   /** True if no client may notice an upgrade. The other shapes are measured for comparison. */
   readonly isSeamless: boolean;
+  /** What the shape needs in addition to what every cluster needs. */
+  readonly needs?: readonly Need[];
   readonly start: (cluster: Cluster) => Promise<Running>;
 };
 
@@ -68,27 +73,27 @@ function staticPods(manifests: readonly string[], isMigrated = true): Shape["sta
  * Two machines that share a VIP. An upgrade replaces watchkeeper on the machine that has the VIP, because no client
  * uses the other one.
  */
-function behindKeepalived(manifests: readonly string[]): Shape["start"] {
+function behindVip(startVip: StartVip, manifests: readonly string[]): Shape["start"] {
   return async (cluster) => {
-    const vip = vipOf(cluster);
+    const address = vipOf(cluster);
     const hosts = ["node-a", "node-b"].map(
-      (name) => new Host(cluster, name, { config: staticConfig, names: [vip] }),
+      (name) => new Host(cluster, name, { config: staticConfig, names: [address] }),
     );
     for (const host of hosts) host.set(migrate.replaceAll(" ", ""));
     const pods = await Promise.all(hosts.map((host) => started(host, manifests)));
-    const keepalived = new Keepalived(cluster, hosts, vip);
-    await keepalived.ready();
+    const vip = new Vip(hosts, address, startVip(cluster, hosts, address));
+    await vip.ready();
     const upgrades = new Map(hosts.map(({ name }, at) => [name, inTurn(pods[at] ?? [])]));
     const stop = async (): Promise<void> => {
-      await keepalived.stop();
+      await vip.stop();
       await Promise.all(pods.flat().map((pod) => pod.stop()));
     };
     return {
-      url: `https://${vip}:8443`,
+      url: `https://${address}:8443`,
       logFile: hosts[0]?.logFile ?? "",
-      upgrade: async () => upgrades.get(keepalived.holder)?.(),
+      upgrade: async () => upgrades.get(vip.holder)?.(),
       stop,
-      moves: () => keepalived.moves,
+      moves: () => vip.moves,
     };
   };
 }
@@ -302,12 +307,28 @@ async function deployment(cluster: Cluster): Promise<Running> {
 
 export const shapes: readonly Shape[] = [
   { name: "two static pods", isSeamless: true, start: staticPods(two) },
-  { name: "two static pods behind keepalived", isSeamless: true, start: behindKeepalived(two) },
+  {
+    name: "two static pods behind keepalived",
+    isSeamless: true,
+    needs: ["keepalived", "curl"],
+    start: behindVip(startKeepalived, two),
+  },
+  {
+    name: "two static pods behind kube-vip",
+    isSeamless: true,
+    needs: ["kube-vip"],
+    start: behindVip(startKubeVip, two),
+  },
   { name: "two node-local pods", isSeamless: true, start: nodeLocal },
   { name: "systemd reload", isSeamless: true, start: systemdReload },
   { name: "systemd restart with the socket unit", isSeamless: true, start: systemdRestart },
   { name: "Deployment", isSeamless: true, start: deployment },
   { name: "two static pods without tcp_migrate_req", isSeamless: true, start: staticPods(two, false) },
   { name: "one static pod", isSeamless: false, start: staticPods(one) },
-  { name: "one static pod behind keepalived", isSeamless: false, start: behindKeepalived(one) },
+  {
+    name: "one static pod behind keepalived",
+    isSeamless: false,
+    needs: ["keepalived", "curl"],
+    start: behindVip(startKeepalived, one),
+  },
 ];
