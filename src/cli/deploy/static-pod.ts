@@ -99,19 +99,28 @@ export function staticPod(wishes: StaticPodWishes): string {
   return `${podOf(wishes)}${volumesOf(filesOf(wishes), wishes.isPassthrough)}`;
 }
 
+/** Returns the port of the pod's metrics and probes, the probes' scheme, and the option by which the second pod has its own port. */
+function metricsOf({ metricsPort: first, isSecond, hasSecureMetrics }: StaticPodWishes) {
+  const metricsPort = isSecond ? first + 1 : first;
+  return {
+    metricsPort,
+    scheme: hasSecureMetrics ? "scheme: HTTPS, " : "",
+    own: isSecond ? `, --metrics-address, "${metricsHost({ hasSecureMetrics })}:${metricsPort}"` : "",
+  };
+}
+
+/** podmonitor.yaml selects pods by this label, because their certificate has another name and another CA. */
+const certificateLabel = ({ hasSecureMetrics, isPassthrough }: StaticPodWishes): string =>
+  hasSecureMetrics && isPassthrough ? "    watchkeeper.dev/metrics: own-certificate\n" : "";
+
 /**
  * Returns the pod without its volumes. The second pod has another name, because the kubelet runs two static pods at the
  * same time only if their names differ.
  */
 function podOf(wishes: StaticPodWishes): string {
-  const { image, metricsPort: first, isPassthrough, isSecond, hasSecureMetrics } = wishes;
+  const { image, isPassthrough, isSecond } = wishes;
   const name = isSecond ? "watchkeeper-b" : "watchkeeper";
-  const metricsPort = isSecond ? first + 1 : first;
-  const own = isSecond ? `, --metrics-address, "${metricsHost(wishes)}:${metricsPort}"` : "";
-  const scheme = hasSecureMetrics ? "scheme: HTTPS, " : "";
-  // podmonitor.yaml selects pods by this label, because their certificate has another name than the apiserver's.
-  const label =
-    hasSecureMetrics && isPassthrough ? "\n    watchkeeper.dev/metrics: own-certificate" : "";
+  const { metricsPort, scheme, own } = metricsOf(wishes);
   return `# /etc/kubernetes/manifests/${name}.yaml on each control-plane node. Its configuration is ${configFile}.
 apiVersion: v1
 kind: Pod
@@ -120,8 +129,8 @@ metadata:
   namespace: kube-system
   labels:
     app.kubernetes.io/name: watchkeeper
-    app.kubernetes.io/component: control-plane${label}
-spec:
+    app.kubernetes.io/component: control-plane
+${certificateLabel(wishes)}spec:
   hostNetwork: true
   dnsPolicy: Default
   priorityClassName: system-node-critical
