@@ -154,6 +154,9 @@ real(
       "  name: watchkeeper\n  namespace: watchkeeper\n",
     );
     assert.equal(kindsOf(await dryRun(text)), ["PrometheusRule"]);
+    const pods = await dryRun(readFileSync("config/monitoring/podmonitor.yaml", "utf8"));
+    const forToken = ["ClusterRoleBinding", "Secret", "ServiceAccount"];
+    assert.equal(kindsOf(pods), ["PodMonitor", "PodMonitor", ...forToken].toSorted());
     const monitor = readFileSync("deploy/monitoring/servicemonitor.yaml", "utf8");
     const roles = await dryRun(readFileSync("config/rbac/metrics.yaml", "utf8"));
     assert.equal(kindsOf(roles), ["ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding"]);
@@ -221,7 +224,17 @@ real("the chart is a good one, in its usual form and with all that it can do", a
   const file = join(cluster.folder, "helm.yaml");
   const replicated = await render("--set", "replicas.enabled=true,replicas.serverName=wk.example");
   assert.equal(kindsOf(await dryRun(replicated)), [...withTest, "ClusterRoleBinding", "Service"].toSorted());
-  for (const text of [all, onNodes, replicated, await render()]) {
+  const secure = "metrics.secure=true,serviceMonitor.enabled=true";
+  const secured = await render("--set", secure);
+  const forToken = ["ClusterRole", "ClusterRoleBinding", "ClusterRoleBinding", "Secret", "ServiceAccount"];
+  assert.equal(kindsOf(await dryRun(secured)), [...withTest, ...forToken, "ServiceMonitor"].toSorted());
+  const securedOnNodes = await render("--namespace", "kube-system", "--set", `mode=DaemonSet,${secure}`);
+  assert.equal(kindsOf(await dryRun(securedOnNodes)), [...parts, ...forToken, "PodMonitor"].toSorted());
+  for (const text of [secured, securedOnNodes]) {
+    assert.match(text, /scheme: HTTPS[^]*path: \/readyz[^]*scheme: https[^]*serverName: \S+\.svc\n/);
+    assert.not.match(text, "scheme: HTTP,");
+  }
+  for (const text of [all, onNodes, replicated, secured, securedOnNodes, await render()]) {
     // The command reports files that do not exist on this machine, but nothing about the configuration itself.
     writeFileSync(file, configIn(text));
     const said = await call(process.execPath, [bin, "check", "--offline", "--config", file]);
@@ -300,6 +313,7 @@ real("values that make no sense are refused by the chart's schema, each by its n
     "replicas=3",
     "backends[0].name=UPPER",
     "mode=Pod",
+    "metrics.secure=maybe",
     "image.digest=x",
   ]) {
     const args = ["template", "wk", chart, "--kube-version", "1.36.1", "--set", bad];

@@ -181,6 +181,9 @@ export const commands = {
       option("--second", "print the node's second pod, which serves while the first is replaced", undefined, {
         only: ["static-pod"],
       }),
+      option("--secure-metrics", "serve metrics to other machines, with TLS and authorization", undefined, {
+        only: ["static-pod"],
+      }),
       option("--namespace NAME", "namespace of the Deployment", "watchkeeper", { only: ["deployment"] }),
       option("--replicas N", "number of replicas, from 2 to 50", "2", { only: ["deployment"] }),
     ],

@@ -37,8 +37,12 @@ function staticPodPrinted(options: Given): Printed | Failure {
     backends.push(backend);
   }
   const { image, remarks } = imageOf(options);
-  const isSecond = options.has("second");
-  const wishes = { ...ports, image, isPassthrough: options.has("passthrough"), isSecond, backends };
+  const flags = {
+    isPassthrough: options.has("passthrough"),
+    isSecond: options.has("second"),
+    hasSecureMetrics: options.has("secure-metrics"),
+  };
+  const wishes = { ...ports, ...flags, image, backends };
   if (!options.has("print-config")) return { text: staticPod(wishes), remarks };
   if (backends.length === 0) return usage("--backend is missing: NAME=URL of each kube-apiserver");
   return { text: staticPodConfig(wishes), remarks: [] };

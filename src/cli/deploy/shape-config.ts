@@ -22,6 +22,14 @@ export type ConfigWishes = {
   readonly caFile: string;
   readonly frontProxy?: { readonly certFile: string; readonly keyFile: string };
   readonly metricsAddress: string;
+  /** The metrics' own certificate, and the kubeconfig for TokenReviews; default: plain HTTP without authorization. */
+  readonly secureMetrics?: SecureMetrics;
+};
+
+export type SecureMetrics = {
+  readonly certFile: string;
+  readonly keyFile: string;
+  readonly kubeconfigFile: string;
 };
 
 type ServingFiles = {
@@ -49,7 +57,7 @@ ${backends.length === 0 ? "" : `    backends:\n${backends.map(backendLine).join(
 ${frontProxyLines(frontProxy)}
 ${wishes.reusesPort === true ? drainLines : ""}admin:
   metricsAddress: ${JSON.stringify(metricsAddress)} # /metrics, /livez, /readyz
-`;
+${metricsLines(wishes.secureMetrics)}`;
 }
 
 /** Directory of the Unix socket through which one pod passes its listening sockets to the other pod of the node. */
@@ -74,6 +82,18 @@ function servingLines(serving: ServingFiles | undefined): string {
       ? ""
       : `      clientCAFile: ${clientCAFile}\n    identity: {clientCerts: FrontProxy} # kubelets and controllers authenticate with certificates\n`;
   return `    tls:\n      certFile: ${certFile}\n      keyFile: ${keyFile}\n${clients}`;
+}
+
+function metricsLines(secure: SecureMetrics | undefined): string {
+  if (secure === undefined) return "";
+  return `  metrics: # TLS, and a token that the cluster authorizes; probes need no token
+    tls:
+      certFile: ${secure.certFile}
+      keyFile: ${secure.keyFile}
+    authorization:
+      mode: Webhook
+      kubeconfigFile: ${secure.kubeconfigFile}
+`;
 }
 
 function frontProxyLines(pair: ConfigWishes["frontProxy"]): string {

@@ -2,7 +2,8 @@
  * Generates a static pod that replaces the load balancer of kubeadm's HA guide on a control-plane node. Also generates
  * the pod's configuration file, because a static pod cannot use a ConfigMap.
  */
-import { handoverDirectory, type NamedBackend, shapeConfig } from "./shape-config.ts";
+import { basename } from "node:path";
+import { handoverDirectory, type NamedBackend, type SecureMetrics, shapeConfig } from "./shape-config.ts";
 
 export type StaticPodWishes = {
   readonly image: string;
@@ -12,25 +13,46 @@ export type StaticPodWishes = {
   readonly isPassthrough: boolean;
   /** True for the second of two pods on a node. Each serves while the other is replaced. */
   readonly isSecond: boolean;
+  /** True if other machines can read the metrics, with TLS and a token. False: only the node itself can read them. */
+  readonly hasSecureMetrics: boolean;
   readonly backends: readonly NamedBackend[];
 };
 
 const pki = "/etc/kubernetes/pki";
-const configFile = "/etc/watchkeeper/watchkeeper.yaml";
+const directory = "/etc/watchkeeper";
+const configFile = `${directory}/watchkeeper.yaml`;
 
-export function staticPodConfig({
-  isPassthrough,
-  port,
-  metricsPort,
-  backends,
-}: Omit<StaticPodWishes, "isSecond">): string {
+/**
+ * Returns the certificate of the metrics and the credentials for TokenReviews. With Passthrough, the pod must not hold
+ * a key of the cluster, so both are files of its own. Otherwise the pod uses kubeadm's files, which kubeadm renews: the
+ * role of kube-controller-manager permits TokenReviews, and grants less than the front-proxy key that the pod holds.
+ */
+const metricsFiles = ({ isPassthrough }: { readonly isPassthrough: boolean }): SecureMetrics =>
+  isPassthrough
+    ? {
+        certFile: `${directory}/metrics.crt`,
+        keyFile: `${directory}/metrics.key`,
+        kubeconfigFile: `${directory}/reviewer.kubeconfig`,
+      }
+    : {
+        certFile: `${pki}/apiserver.crt`,
+        keyFile: `${pki}/apiserver.key`,
+        kubeconfigFile: "/etc/kubernetes/controller-manager.conf",
+      };
+
+const metricsHost = ({ hasSecureMetrics }: Pick<StaticPodWishes, "hasSecureMetrics">): string =>
+  hasSecureMetrics ? "" : "127.0.0.1";
+
+export function staticPodConfig(wishes: Omit<StaticPodWishes, "isSecond">): string {
+  const { isPassthrough, port, metricsPort, backends } = wishes;
   const common = {
     name: "control-plane",
     address: `:${port}`,
     reusesPort: true,
     backends,
     caFile: `${pki}/ca.crt`,
-    metricsAddress: `127.0.0.1:${metricsPort}`,
+    metricsAddress: `${metricsHost(wishes)}:${metricsPort}`,
+    ...(wishes.hasSecureMetrics ? { secureMetrics: metricsFiles(wishes) } : {}),
   };
   if (isPassthrough)
     return shapeConfig({
@@ -59,13 +81,15 @@ export function staticPodConfig({
  * Returns the kubeadm files that the pod mounts. The pod does not mount their directory, because the directory also
  * contains the CA's key.
  */
-function filesOf({ isPassthrough }: StaticPodWishes): readonly string[] {
-  if (isPassthrough) return ["ca.crt"];
-  return ["ca.crt", "apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
+function filesOf({ isPassthrough, ...wishes }: StaticPodWishes): readonly string[] {
+  if (isPassthrough) return [`${pki}/ca.crt`];
+  const keys = ["apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
+  const files = ["ca.crt", ...keys].map((file) => `${pki}/${file}`);
+  return wishes.hasSecureMetrics ? [...files, metricsFiles({ isPassthrough }).kubeconfigFile] : files;
 }
 
 /** Returns the name of a file's volume, which must be a DNS label. */
-const volumeOf = (file: string): string => file.replaceAll(".", "-");
+const volumeOf = (file: string): string => basename(file).replaceAll(".", "-");
 
 const passthroughUser = "runAsUser: 65532";
 const kubeadmUser = `# Only root can read kubeadm's keys. Without capabilities root can do little else.
@@ -75,14 +99,28 @@ export function staticPod(wishes: StaticPodWishes): string {
   return `${podOf(wishes)}${volumesOf(filesOf(wishes), wishes.isPassthrough)}`;
 }
 
+/** Returns the port of the pod's metrics and probes, the probes' scheme, and the option by which the second pod has its own port. */
+function metricsOf({ metricsPort: first, isSecond, hasSecureMetrics }: StaticPodWishes) {
+  const metricsPort = isSecond ? first + 1 : first;
+  return {
+    metricsPort,
+    scheme: hasSecureMetrics ? "scheme: HTTPS, " : "",
+    own: isSecond ? `, --metrics-address, "${metricsHost({ hasSecureMetrics })}:${metricsPort}"` : "",
+  };
+}
+
+/** podmonitor.yaml selects pods by this label, because their certificate has another name and another CA. */
+const certificateLabel = ({ hasSecureMetrics, isPassthrough }: StaticPodWishes): string =>
+  hasSecureMetrics && isPassthrough ? "    watchkeeper.dev/metrics: own-certificate\n" : "";
+
 /**
  * Returns the pod without its volumes. The second pod has another name, because the kubelet runs two static pods at the
  * same time only if their names differ.
  */
-function podOf({ image, metricsPort: first, isPassthrough, isSecond }: StaticPodWishes): string {
+function podOf(wishes: StaticPodWishes): string {
+  const { image, isPassthrough, isSecond } = wishes;
   const name = isSecond ? "watchkeeper-b" : "watchkeeper";
-  const metricsPort = isSecond ? first + 1 : first;
-  const own = isSecond ? `, --metrics-address, "127.0.0.1:${metricsPort}"` : "";
+  const { metricsPort, scheme, own } = metricsOf(wishes);
   return `# /etc/kubernetes/manifests/${name}.yaml on each control-plane node. Its configuration is ${configFile}.
 apiVersion: v1
 kind: Pod
@@ -92,7 +130,7 @@ metadata:
   labels:
     app.kubernetes.io/name: watchkeeper
     app.kubernetes.io/component: control-plane
-spec:
+${certificateLabel(wishes)}spec:
   hostNetwork: true
   dnsPolicy: Default
   priorityClassName: system-node-critical
@@ -108,16 +146,16 @@ spec:
         - {name: metrics, containerPort: ${metricsPort}}
       # Nothing answers while the process waits for its files, which may take 10 minutes.
       startupProbe:
-        httpGet: {host: 127.0.0.1, path: /livez, port: ${metricsPort}}
+        httpGet: {${scheme}host: 127.0.0.1, path: /livez, port: ${metricsPort}}
         periodSeconds: 2
         failureThreshold: 330
       # The check fails if the event loop hangs. A restart would not help if every apiserver is down, so that does not fail it.
       livenessProbe:
-        httpGet: {host: 127.0.0.1, path: /livez, port: ${metricsPort}}
+        httpGet: {${scheme}host: 127.0.0.1, path: /livez, port: ${metricsPort}}
         periodSeconds: 10
         failureThreshold: 6
       readinessProbe:
-        httpGet: {host: 127.0.0.1, path: /readyz, port: ${metricsPort}}
+        httpGet: {${scheme}host: 127.0.0.1, path: /readyz, port: ${metricsPort}}
         periodSeconds: 2
       resources:
         requests: {cpu: 100m, memory: 256Mi}
@@ -135,10 +173,10 @@ function volumesOf(files: readonly string[], isPassthrough: boolean): string {
     ? "The directory must belong to user 65532."
     : "The kubelet creates the directory.";
   const mounts = files.map(
-    (file) => `        - {name: ${volumeOf(file)}, mountPath: ${pki}/${file}, readOnly: true}\n`,
+    (file) => `        - {name: ${volumeOf(file)}, mountPath: ${file}, readOnly: true}\n`,
   );
   const volumes = files.map(
-    (file) => `    - name: ${volumeOf(file)}\n      hostPath: {path: ${pki}/${file}, type: File}\n`,
+    (file) => `    - name: ${volumeOf(file)}\n      hostPath: {path: ${file}, type: File}\n`,
   );
   return `      volumeMounts:
         - {name: config, mountPath: /etc/watchkeeper, readOnly: true}

@@ -1,7 +1,11 @@
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse, parseAllDocuments } from "yaml";
+import { isLoopback } from "../../../src/base/address.ts";
+import { staticPod, staticPodConfig } from "../../../src/cli/deploy/static-pod.ts";
+import { hasUnprotectedMetrics } from "../../../src/config/admin.ts";
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
@@ -16,26 +20,106 @@ const objectsIn = (file: string): Map<string, ReturnType<typeof JSON.parse>> =>
     }),
   );
 
+const nodeLocal = "deploy/node-local";
 const objects = objectsIn("config/monitoring/podmonitor.yaml");
-const { metadata, spec } = objects.get("PodMonitor/watchkeeper");
+const monitors = ["watchkeeper", "watchkeeper-own-certificate"].map((name) =>
+  objects.get(`PodMonitor/${name}`),
+);
+const [{ metadata, spec }] = monitors;
 const [endpoint] = spec.podMetricsEndpoints;
 
-for (const name of ["watchkeeper", "watchkeeper-b"])
-  test(`the PodMonitor selects the static pod ${name}, as the job of the alerts, and the port of its probes`, () => {
-    const pod = parse(read(`deploy/static-pod/${name}.yaml`));
-    assert.is(pod.metadata.namespace, metadata.namespace);
-    for (const [label, value] of Object.entries(spec.selector.matchLabels))
-      assert.is(pod.metadata.labels[label], value);
-    assert.is(pod.metadata.labels[spec.jobLabel], "watchkeeper");
-    const [container] = pod.spec.containers;
-    const port = container.ports?.find((one: { name: string }) => one.name === endpoint.port);
-    for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"])
-      assert.is(port?.containerPort, container[probe].httpGet.port, probe);
+const wishes = {
+  image: "w",
+  port: 8443,
+  metricsPort: 7481,
+  backends: [{ name: "cp-1", url: "https://10.0.0.11:6443" }],
+};
+const secured = (file: string): string => {
+  const { stdout, status } = spawnSync("sed", [
+    "-f",
+    `${nodeLocal}/secure-metrics.sed`,
+    `${nodeLocal}/${file}`,
+  ]);
+  assert.is(status, 0);
+  return String(stdout);
+};
+
+/** For each shape with secure metrics: its configuration, its two pods, and the name of the PodMonitor that selects them. */
+const shapes = [
+  ...[false, true].map((isPassthrough) => {
+    const own = { ...wishes, isPassthrough, hasSecureMetrics: true };
+    return {
+      name: `static-pod${isPassthrough ? " --passthrough" : ""}`,
+      config: staticPodConfig(own),
+      pods: [false, true].map((isSecond) => staticPod({ ...own, isSecond })),
+      monitor: isPassthrough ? "watchkeeper-own-certificate" : "watchkeeper",
+    };
+  }),
+  {
+    name: "node-local",
+    config: secured("config.yaml"),
+    pods: ["watchkeeper.yaml", "watchkeeper-b.yaml"].map((file) => secured(file)),
+    monitor: "watchkeeper-own-certificate",
+  },
+];
+
+type Labels = Readonly<Record<string, string>>;
+
+/** The names of the PodMonitors that select a pod with these labels. */
+function selecting(labels: Labels): readonly string[] {
+  const chosen = monitors.filter(({ spec: { selector } }) => {
+    const { matchLabels, matchExpressions = [] } = selector;
+    for (const { operator } of matchExpressions) assert.is(operator, "DoesNotExist");
+    return (
+      Object.entries(matchLabels).every(([label, value]) => labels[label] === value) &&
+      matchExpressions.every(({ key }: { key: string }) => !(key in labels))
+    );
+  });
+  return chosen.map((one) => one.metadata.name);
+}
+
+for (const { name, config, pods, monitor } of shapes) {
+  test(`${name}: one PodMonitor selects both pods, as the job of the alerts, and the port of their probes`, () => {
+    const { spec: own } = objects.get(`PodMonitor/${monitor}`);
+    for (const [at, text] of pods.entries()) {
+      const pod = parse(text);
+      assert.is(pod.metadata.namespace, metadata.namespace);
+      assert.equal(selecting(pod.metadata.labels), [monitor]);
+      assert.is(pod.metadata.labels[own.jobLabel], "watchkeeper");
+      const [container] = pod.spec.containers;
+      const [{ port, scheme }] = own.podMetricsEndpoints;
+      const { containerPort } = container.ports.find((one: { name: string }) => one.name === port);
+      assert.is(containerPort, 7481 + at);
+      assert.is(container.args.includes(":7482"), at === 1);
+      for (const probe of ["startupProbe", "livenessProbe", "readinessProbe"]) {
+        const { httpGet } = container[probe];
+        assert.equal([httpGet.port, httpGet.scheme], [containerPort, scheme.toUpperCase()], probe);
+      }
+    }
   });
 
-test("the PodMonitor selects no node-local pod, because its metrics are on loopback", () => {
-  const { labels } = parse(read("deploy/node-local/watchkeeper.yaml")).metadata;
-  assert.not.ok(Object.entries(spec.selector.matchLabels).every(([label, value]) => labels[label] === value));
+  test(`${name}: other machines reach the metrics, with TLS and a token of the cluster`, () => {
+    const parsed = parseConfig(config, "config.yaml");
+    if (isProblems(parsed)) throw new Error(JSON.stringify(parsed));
+    const { admin } = parsed;
+    assert.not.ok(isLoopback(admin.metricsAddress.host) || hasUnprotectedMetrics(admin));
+    assert.ok(admin.metrics.authorization?.kubeconfigFile);
+  });
+}
+
+test("no PodMonitor selects the node-local pods as shipped, because their metrics are on loopback", () => {
+  assert.equal(selecting(parse(read(`${nodeLocal}/watchkeeper.yaml`)).metadata.labels), []);
+});
+
+test("keepalived's check requests /readyz from both pods by the scheme that is its argument; default: http", () => {
+  const script = read("deploy/keepalived/check_watchkeeper.sh");
+  const asked = (...args: string[]): string =>
+    String(spawnSync("sh", ["-c", `curl() { echo "$*"; return 1; }\n${script}`, "check", ...args]).stdout);
+  for (const port of [7481, 7482]) {
+    assert.match(asked(), ` http://127.0.0.1:${port}/readyz?exclude=intake`);
+    assert.match(asked("https"), `--insecure`);
+    assert.match(asked("https"), ` https://127.0.0.1:${port}/readyz?exclude=intake`);
+  }
 });
 
 test("its token belongs to an account that has the role of config/rbac/metrics.yaml, and no other", () => {
@@ -50,16 +134,18 @@ test("its token belongs to an account that has the role of config/rbac/metrics.y
   assert.equal(role.rules, [{ nonResourceURLs: ["/metrics"], verbs: ["get"] }]);
 });
 
-test("it expects TLS and a token, which the setting on the page security.md turns on in the static pod", () => {
-  const [, section = ""] =
-    /### Authorization of metrics.*?```yaml\n(.*?)```/s.exec(read("docs/security.md")) ?? [];
-  const text = read("deploy/static-pod/config.yaml").replace(/^admin:\n.*/ms, section);
-  const config = parseConfig(text, "config.yaml");
-  if (isProblems(config)) throw new Error(JSON.stringify(config));
-  const { admin, clusters } = config;
-  assert.ok(admin.metrics.tls && admin.metrics.authorization);
-  assert.is(endpoint.scheme, "https");
-  assert.is(endpoint.tlsConfig.serverName, clusters[0].tls?.serverName);
+test("the static pod serves metrics with the apiserver's certificate, and all other pods with the name of the second PodMonitor", () => {
+  const [own, other] = monitors.map((one) => one.spec.podMetricsEndpoints[0]);
+  const config = parse(shapes[0]?.config ?? "");
+  assert.is(own.tlsConfig.serverName, config.clusters[0].tls.serverName);
+  const readme = read("config/monitoring/README.md");
+  assert.match(readme, `watchkeeper pki init --dir metrics-pki --host ${other.tlsConfig.serverName}\``);
+  assert.match(
+    readme,
+    `create configmap ${other.tlsConfig.ca.configMap.name} --from-file=${other.tlsConfig.ca.configMap.key}=`,
+  );
+  assert.equal(other.authorization, own.authorization);
+  assert.equal([own.scheme, other.scheme], ["https", "https"]);
 });
 
 test.run();

@@ -14,7 +14,14 @@ const test = suite("cli/deploy/pod-specs");
 
 const chart = "deploy/helm/watchkeeper/templates";
 const read = (file: string): string => readFileSync(file, "utf8");
-const generated = { image: "w", port: 8443, metricsPort: 7481, isSecond: false, backends: [] };
+const generated = {
+  image: "w",
+  port: 8443,
+  metricsPort: 7481,
+  isSecond: false,
+  hasSecureMetrics: false,
+  backends: [],
+};
 
 /** Everything that makes a pod, by its name: files of deploy/, and what the generators print for other wishes. */
 const sources: Readonly<Record<string, string>> = {
@@ -25,6 +32,11 @@ const sources: Readonly<Record<string, string>> = {
   ),
   "manifest static-pod": staticPod({ ...generated, isPassthrough: false }),
   "manifest static-pod --passthrough": staticPod({ ...generated, isPassthrough: true }),
+  "manifest static-pod --secure-metrics": staticPod({
+    ...generated,
+    isPassthrough: false,
+    hasSecureMetrics: true,
+  }),
   "manifest deployment": deploymentText({ image: "w", namespace: "edge", replicas: 3 }),
 };
 
@@ -49,6 +61,7 @@ test("the startup and liveness probes of every shape ask /livez, which passes wh
       "deploy/static-pod/watchkeeper.yaml",
       "manifest static-pod",
       "manifest static-pod --passthrough",
+      "manifest static-pod --secure-metrics",
       "manifest deployment",
     ],
   );

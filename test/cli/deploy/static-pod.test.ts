@@ -17,6 +17,7 @@ const wishes = {
   metricsPort: 7481,
   isPassthrough: false,
   isSecond: false,
+  hasSecureMetrics: false,
   backends: [11, 12, 13].map((last, index) => ({
     name: `cp-${index + 1}`,
     url: `https://10.0.0.${last}:6443`,
@@ -48,13 +49,15 @@ test("its configurations are good ones: with the files of kubeadm, and without a
 });
 
 test("the pod mounts exactly the files that its configuration names, never the directory with the CA's key", () => {
-  for (const isPassthrough of [false, true]) {
-    const mounted = [...staticPod({ ...wishes, isPassthrough }).matchAll(/mountPath: (\S+\/pki[^,]*)/g)];
-    const named = [...staticPodConfig({ ...wishes, isPassthrough }).matchAll(/File: "?([^"\s]+)/g)];
-    const paths = (found: RegExpMatchArray[]): Set<unknown> => new Set(found.map(([, path]) => path));
-    assert.is(paths(mounted).symmetricDifference(paths(named)).size, 0);
-    assert.ok(mounted.length >= 1);
-  }
+  for (const isPassthrough of [false, true])
+    for (const hasSecureMetrics of [false, true]) {
+      const all = { ...wishes, isPassthrough, hasSecureMetrics };
+      const mounted = [...staticPod(all).matchAll(/mountPath: (\/etc\/kubernetes\/[^,]*)/g)];
+      const named = [...staticPodConfig(all).matchAll(/File: "?(\/etc\/kubernetes\/[^"\s]+)/g)];
+      const paths = (found: RegExpMatchArray[]): Set<unknown> => new Set(found.map(([, path]) => path));
+      assert.is(paths(mounted).symmetricDifference(paths(named)).size, 0);
+      assert.ok(mounted.length >= 1);
+    }
   assert.match(staticPod({ ...wishes, isPassthrough: true }), "runAsUser: 65532");
 });
 
@@ -77,7 +80,7 @@ test("the second node-local pod differs from the first in its name and in the po
   const expected = body("deploy/node-local/watchkeeper.yaml")
     .replace("name: watchkeeper-local\n", "name: watchkeeper-local-b\n")
     .replace("10m]", '10m, --metrics-address, "127.0.0.1:7482"]')
-    .replaceAll("port: 7481", "port: 7482");
+    .replaceAll(/(p|containerP)ort: 7481/g, "$1ort: 7482");
   assert.is(body("deploy/node-local/watchkeeper-b.yaml"), expected);
 });
 
@@ -92,6 +95,16 @@ test("both pods of a node mount the directory in which they pass sockets to each
       assert.ok(text.includes(`mountPath: ${handoverDirectory}}`));
       assert.ok(text.includes(`path: ${handoverDirectory}, type: DirectoryOrCreate`));
     }
+});
+
+test("with --passthrough, metrics use files of their own: the pod holds no key of the cluster and does not run as root", () => {
+  const secure = { ...wishes, isPassthrough: true, hasSecureMetrics: true };
+  const config = parseConfig(staticPodConfig(secure), "config.yaml");
+  if (isProblems(config)) throw new Error(JSON.stringify(config));
+  const { tls, authorization } = config.admin.metrics;
+  for (const file of [tls?.certFile, tls?.keyFile, authorization?.kubeconfigFile])
+    assert.match(file ?? "", /^\/etc\/watchkeeper\//);
+  assert.match(staticPod(secure), "runAsUser: 65532");
 });
 
 test("its ports are where it is told", () => {

@@ -104,7 +104,7 @@ export function pathOf(program: Program): string {
  * Kinds of the Prometheus operator of which deploy/ and config/ have objects. Only their CRDs are needed, not the
  * operator.
  */
-export const monitoringKinds = ["servicemonitors", "prometheusrules"] as const;
+export const monitoringKinds = ["podmonitors", "servicemonitors", "prometheusrules"] as const;
 
 /**
  * Returns the path of the kind's CRD as its authors publish it. go/prometheus-operator pins its version, and go.sum its

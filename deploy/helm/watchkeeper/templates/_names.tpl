@@ -31,7 +31,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {{- $admin := dict "metricsAddress" ":7481" }}
 {{- if eq .Values.mode "DaemonSet" }}
 {{- $listener = dict "name" "kube" "address" "127.0.0.1:7443" "mode" "Passthrough" }}
-{{- $admin = dict "metricsAddress" "127.0.0.1:7481" "probeThread" false }}
+{{- $admin = dict "metricsAddress" (.Values.metrics.secure | ternary ":7481" "127.0.0.1:7481") "probeThread" false }}
+{{- end }}
+{{- if .Values.metrics.secure }}
+{{- $_ := set $admin "metrics" (dict "tls" (deepCopy $tls) "authorization" (dict "mode" "Webhook")) }}
 {{- end }}
 {{- if .Values.replicas.enabled }}
 {{- if ne .Values.mode "Deployment" }}
@@ -65,9 +68,10 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 
 {{- define "watchkeeper.probe" -}}
 {{- $values := (index . 0).Values }}
+{{- $scheme := $values.metrics.secure | ternary "HTTPS" "HTTP" }}
 {{- if eq $values.mode "DaemonSet" -}}
-{host: 127.0.0.1, path: {{ index . 1 }}, port: 7481}
+{scheme: {{ $scheme }}, host: 127.0.0.1, path: {{ index . 1 }}, port: 7481}
 {{- else -}}
-{path: {{ index . 1 }}, port: metrics}
+{scheme: {{ $scheme }}, path: {{ index . 1 }}, port: metrics}
 {{- end }}
 {{- end }}

@@ -49,6 +49,7 @@ test("a static pod and its configuration are printed, for the apiservers that ar
   const config = ["static-pod", "--print-config", "--backend", "cp-1=https://10.0.0.11:6443"];
   assert.match(manifest(config).out, '- {name: cp-1, url: "https://10.0.0.11:6443"}');
   assert.match(manifest([...config, "--passthrough"]).out, "mode: Passthrough");
+  assert.match(manifest([...config, "--secure-metrics"]).out, 'metricsAddress: ":7481"');
   for (const args of [["--print-config"], [...config.slice(1), "--backend", "cp-2"], ["--port", "7481"]]) {
     const { code, out } = manifest(["static-pod", ...args]);
     assert.equal([code, out], [2, ""]);
