@@ -306,6 +306,7 @@ test("what the journal counts is counted by its labels", () => {
     { kind: "internal.error", scope: "stream", message: "x" },
     { kind: "downstream_connection.refused", client: "10.0.0.9", reason: "PING of a wrong size" },
     { kind: "request.failed", code: "overload", origin: "proxy", message: "x", auditId: "" },
+    { kind: "request.refused", client: "10.0.0.9", reason: "two Host fields" },
     { kind: "drain.started" },
     { kind: "cache.stalled", detector: "watch", ...stall },
     {
@@ -330,6 +331,7 @@ test("what the journal counts is counted by its labels", () => {
     ],
     internal_errors_total: [[["stream"], 1]],
     downstream_connections_refused_total: [[["PING of a wrong size"], 1]],
+    requests_refused_total: [[["two Host fields"], 1]],
     request_failures_total: [[["overload", "proxy"], 1]],
     cache_stalls_total: [[["cp-1", "watch"], 1]],
     watch_replay_loops_total: [[["/pods"], 1]],
