@@ -116,6 +116,7 @@ export const watchMetrics: readonly Metric[] = [
     name: "cache_stalls_total",
     help: "How often watchkeeper found a watch cache of the backend stalled, by detector",
     labels: ["backend", "detector"],
+    cap: 2 * backendCap,
     counted: { "cache.stalled": ({ backend, detector }) => [backend, detector] },
   },
   {
