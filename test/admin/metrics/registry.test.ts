@@ -323,6 +323,7 @@ const openEnded = new Set([
 test("no metric by backend counts one of 64 backends under other", async () => {
   const names = Array.from({ length: 64 }, (_, index) => `cp-${index}`);
   const ones = new Map(names.map((name) => [name, 1]));
+  const hedges = new Map(names.map((name) => [name, { first: 1, hedge: 1, neither: 1 }]));
   const { path } = clusterWith();
   const shards = trustClasses.flatMap((trust) =>
     connectionKinds.map((kind) => ({ key: { trust, kind }, connections: [{ openCount: 1 }] })),
@@ -334,6 +335,7 @@ test("no metric by backend counts one of 64 backends under other", async () => {
       backends: { ...path.backends, views: names.map((name) => ({ name, state: "ready" })) },
       pools: { poolOf: () => ({ shards }) },
       hedges: { ...path.hedges, counts: ones },
+      migrations: { ...path.migrations, lives: { hedges: { counts: hedges } } },
       exchanges: { ...path.exchanges, watched: { ...path.exchanges.watched, events: ones } },
       measurementsOf: () => ({ ...measured, watchLagMs: 1, load: { ...load, utilization: 0.5 } }),
     },
