@@ -12,6 +12,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../../src/admin/http/limits.ts";
 import { command, endCommands } from "../../../support/command.ts";
+import { freePort } from "../../../support/free-port.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
@@ -330,6 +331,27 @@ test("a changed access log and format apply without a restart", async () => {
   void fetch(`http://127.0.0.1:${port}/version`, { signal: AbortSignal.timeout(500) }).catch(() => undefined);
   assert.match(await said("request.ended"), /^\S+ .*request\.ended.*URI=\/version/);
   child.kill("SIGKILL");
+});
+
+test("--log-level takes precedence over the file, also after a reload", async () => {
+  const port = await freePort();
+  const file = configFile("level.yaml");
+  const text = readFileSync(file, "utf8").replace(
+    'admin: {address: "127.0.0.1:0"',
+    `admin: {address: "127.0.0.1:${port}"`,
+  );
+  writeFileSync(file, `${text}logging: {level: Debug}\n`);
+  const run = command(["run", "--config", file, "--log-level", "Warning"]);
+  await run.said('"to":"dead"');
+  writeFileSync(file, `${text}logging: {level: Info}\n`);
+  const reload = command(["reload", "--admin", `127.0.0.1:${port}`]);
+  assert.is(await reload.ended, 0, reload.text());
+  run.child.kill("SIGTERM");
+  assert.is(await run.ended, 0);
+  assert.not.match(run.text(), /"level":"(info|debug)"/);
+  const wrong = command(["run", "--config", file, "--log-level", "info"]);
+  assert.is(await wrong.ended, 2);
+  assert.match(wrong.text(), '--log-level must be one of Error, Warning, Info, Debug, not "info"');
 });
 
 test("a second signal ends it at once", async () => {
