@@ -44,6 +44,15 @@ test("only perClient needs a restart, and the rest of its section applies at onc
   assert.equal(changedParts(heldOf(held, changed), start), []);
 });
 
+test("the number of workers needs a restart, and the running number stays in force until then", () => {
+  const start = read(sample);
+  const changed = read(`${sample}\nworkers: 2\n`);
+  const held = heldOf(start, changed);
+  assert.is(held.workers, start.workers);
+  for (const before of [start, held]) assert.equal(changedParts(before, changed), ["workers"]);
+  assert.equal(changedParts(held, start), []);
+});
+
 test("a cluster that comes later holds as it came", () => {
   const one = read(readFileSync("config/clusters.yaml", "utf8"));
   const text = readFileSync("config/clusters.yaml", "utf8").replace(

@@ -50,7 +50,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         moves: new Map(),
         moveDurations: new Map(),
         ends: new Map(),
-        hedges: 0,
+        lives: { hedges: { counts: new Map() } },
         refreshes: 0,
         sentinels: 0,
         waiting: 0,

@@ -1,12 +1,7 @@
 /** Declares the metrics of each backend's load (proxy/load). */
 import type { Sample } from "./exposition.ts";
+import { backendCap } from "./labels.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
-
-/**
- * Maximum number of series of each metric below. A metric has one series for each backend, and most control planes have
- * fewer backends than this.
- */
-const comparedCap = 12;
 
 function perBackend(value: (backend: BackendStatus) => number): (cluster: ClusterView) => readonly Sample[] {
   return ({ backendStatuses }) => backendStatuses.map((backend) => [[backend.name], value(backend)]);
@@ -17,7 +12,7 @@ export const loadMetrics: readonly Metric[] = [
     name: "backend_load_streams",
     help: "Load by which backends are compared: open streams, and requests and bytes of responses and events as streams that cause as much work",
     labels: ["backend"],
-    cap: comparedCap,
+    cap: backendCap,
     cluster: perBackend(({ load }) => load.streams),
   },
   {
@@ -25,7 +20,7 @@ export const loadMetrics: readonly Metric[] = [
     across: "min",
     help: "Share of its weight that the backend can serve; below 1 while its reads take much longer than at the other backends, or while it reports a higher utilisation",
     labels: ["backend"],
-    cap: comparedCap,
+    cap: backendCap,
     cluster: perBackend(({ load }) => load.capacity),
   },
   {
@@ -33,7 +28,7 @@ export const loadMetrics: readonly Metric[] = [
     across: "max",
     help: "Utilisation that the backend reports in the header endpoint-load-metrics (ORCA); no value if it reports none",
     labels: ["backend"],
-    cap: comparedCap,
+    cap: backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, load: { utilization } }): Sample[] =>
         utilization === undefined ? [] : [[[name], utilization]],

@@ -7,6 +7,7 @@
 import { limits } from "../../base/limits.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
+import { relayEnds } from "../../proxy/tunnel/tcp-relay.ts";
 import { labelled, type Sample } from "./exposition.ts";
 import { backendCap, backendIn, codeOf } from "./labels.ts";
 import { limitMetrics } from "./limit-metrics.ts";
@@ -15,6 +16,12 @@ import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 import { watchMetrics } from "./watch-metrics.ts";
 
 const states = ["unknown", "ready", "suspect", "dead", "draining"];
+
+/**
+ * Maximum number of series by backend, trust class and connection kind: a backend has connections of at most five
+ * classes and two kinds.
+ */
+const connectionCap = 5 * 2 * backendCap;
 
 type Connections = BackendStatus["connections"][number];
 type Discovery = NonNullable<ClusterView["backends"]["record"]>;
@@ -185,6 +192,7 @@ export const metrics: readonly Metric[] = [
     name: "backend_state_transitions_total",
     help: "State changes of a backend",
     labels: ["backend", "from", "to"],
+    cap: states.length * (states.length - 1) * backendCap,
     counted: { "backend.changed": ({ backend, from, to }) => [backend, from, to] },
   },
   {
@@ -200,6 +208,7 @@ export const metrics: readonly Metric[] = [
     across: "max",
     help: "Round-trip time that 99 % of the recent PINGs on upstream connections did not exceed, rounded up by at most a quarter",
     labels: ["backend", "quantile"],
+    cap: backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.map(({ name, pingP99Ms }) => [[name, "0.99"], pingP99Ms / 1000]),
   },
@@ -228,12 +237,14 @@ export const metrics: readonly Metric[] = [
     name: "upstream_connections",
     help: "Open HTTP/2 connections to the backend, by the trust class and the kind of requests that they carry",
     labels: ["backend", "class", "kind"],
+    cap: connectionCap,
     cluster: perConnectionClass(({ open }) => open),
   },
   {
     name: "upstream_streams",
     help: "Open streams on the HTTP/2 connections to the backend, by trust class and kind of requests",
     labels: ["backend", "class", "kind"],
+    cap: connectionCap,
     cluster: perConnectionClass(({ streams }) => streams),
   },
   {
@@ -313,6 +324,7 @@ export const metrics: readonly Metric[] = [
     name: "request_hedges_total",
     help: "Requests sent a second time, to another backend or on another connection, by the backend that had not answered the first attempt",
     labels: ["backend"],
+    cap: backendCap,
     cluster: ({ label, path: { hedges } }) =>
       Array.from(hedges.counts, ([backend, count]) => [[backendIn(label, backend)], count]),
   },
@@ -412,12 +424,14 @@ export const metrics: readonly Metric[] = [
     name: "passthrough_connections",
     help: "Passthrough connections to the backend, including those being opened",
     labels: ["backend"],
+    cap: backendCap,
     cluster: ({ passthrough }) => passthrough.counts,
   },
   {
     name: "passthrough_connections_ended_total",
     help: "Ended passthrough connections, by reason",
     labels: ["backend", "reason"],
+    cap: relayEnds.length * backendCap,
     counted: { "passthrough.ended": ({ backend, reason }) => [backend, reason] },
   },
   {

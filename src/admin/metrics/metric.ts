@@ -81,8 +81,10 @@ export type LiveCluster = {
     readonly balance: Pick<DataPath["balance"], "spreadClients">;
     readonly migrations: Pick<
       DataPath["migrations"],
-      "moves" | "moveDurations" | "ends" | "hedges" | "refreshes" | "sentinels" | "waiting" | "stalls"
-    >;
+      "moves" | "moveDurations" | "ends" | "refreshes" | "sentinels" | "waiting" | "stalls"
+    > & {
+      readonly lives: { readonly hedges: Pick<DataPath["migrations"]["lives"]["hedges"], "counts"> };
+    };
     readonly detectors: { readonly sentinels: Pick<DataPath["detectors"]["sentinels"], "count"> };
     readonly origins: Pick<DataPath["origins"], "counts">;
     readonly refresher: Pick<DataPath["refresher"], "progressRequests">;

@@ -42,8 +42,15 @@ export const watchMetrics: readonly Metric[] = [
   },
   {
     name: "watch_hedges_total",
-    help: "Second upstream streams opened for watches whose backend was silent",
-    cluster: ({ path }) => path.migrations.hedges,
+    help: "Ended hedges of watches, by the backend that was silent or late, and by outcome: the watch continued on its first stream (first), on a second stream (hedge), or on none of the two (neither)",
+    labels: ["backend", "outcome"],
+    cap: 3 * backendCap,
+    cluster: ({ label, path: { migrations } }) =>
+      Array.from(migrations.lives.hedges.counts).flatMap(([backend, counts]) =>
+        Object.entries(counts).map(
+          ([outcome, count]): Sample => [[backendIn(label, backend), outcome], count],
+        ),
+      ),
   },
   {
     name: "watch_bookmark_refreshes_total",
@@ -116,6 +123,7 @@ export const watchMetrics: readonly Metric[] = [
     name: "cache_stalls_total",
     help: "How often watchkeeper found a watch cache of the backend stalled, by detector",
     labels: ["backend", "detector"],
+    cap: 2 * backendCap,
     counted: { "cache.stalled": ({ backend, detector }) => [backend, detector] },
   },
   {

@@ -71,6 +71,8 @@ export function singularOf(kind: Kind): string {
 
 export const shells = ["bash", "zsh", "fish"] as const;
 
+export const logLevels = ["Error", "Warning", "Info", "Debug"] as const;
+
 const admin = option(
   "--admin ADDRESS",
   "address of the JSON API: host:port or a URL",
@@ -127,6 +129,14 @@ export const commands = {
       option("--metrics-address ADDRESS", "address of metrics and probes", "admin.metricsAddress"),
       option("--zone ZONE", "zone in which the process runs", "zone"),
       option("--workers N", "number of processes that serve clients; auto: one for each core", "workers"),
+      option(
+        "--log-level LEVEL",
+        "least severe level of the log: Error, Warning, Info or Debug",
+        "logging.level",
+        {
+          choices: logLevels,
+        },
+      ),
       option("--wait-for-files DURATION", "how long to wait for files that do not exist yet", "0s"),
     ],
     exits: "1: the process ended because of an internal error",

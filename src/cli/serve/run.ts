@@ -15,6 +15,7 @@ import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import type { Journal } from "../../events/journal.ts";
 import { startWatchkeeper } from "../../main.ts";
 import { passedIn } from "../../proxy/net/descriptors.ts";
+import { logLevels } from "../commands/commands.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
 import { Handover, inheritedLimits, isSuccessor, tellPredecessor } from "./handover.ts";
@@ -80,7 +81,7 @@ function wishesOf(options: Given): Wishes | Failure {
   const waitMs = parseDuration(wait);
   if (waitMs === undefined)
     return usage(`--wait-for-files must be a duration such as 10m, not ${quote(wait)}`);
-  const changes = [zoneIn(options), workersIn(options), metricsAddressIn(options)];
+  const changes = [zoneIn(options), workersIn(options), logLevelIn(options), metricsAddressIn(options)];
   const failure = changes.find((change) => change instanceof Failure);
   if (failure !== undefined) return failure;
   const adjust = (config: Config): Config =>
@@ -110,6 +111,11 @@ function workersIn(options: Given): Change | Failure {
   if (!Number.isInteger(workers) || workers < 1 || workers > mostWorkers)
     return usage(`--workers must be a whole number from 1 to ${mostWorkers}, or auto, not ${quote(text)}`);
   return (config) => ({ ...config, workers });
+}
+
+function logLevelIn(options: Given): Change {
+  const level = logLevels.find((one) => one === options.text("log-level"));
+  return level === undefined ? noChange : (config) => ({ ...config, logging: { ...config.logging, level } });
 }
 
 function metricsAddressIn(options: Given): Change | Failure {

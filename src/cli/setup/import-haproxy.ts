@@ -1,11 +1,22 @@
-/** Reads the servers from a haproxy.cfg, and notes each line that is not imported. */
+/** Reads the servers from a haproxy.cfg, and notes each line, and each option of a line, that is not imported. */
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
 import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
 
 type Line = { readonly at: string; readonly words: readonly string[] };
-type Section = { readonly kind: string; readonly name: string; readonly lines: Line[] };
+type Section = {
+  readonly at: string;
+  readonly kind: string;
+  readonly name: string;
+  readonly lines: Line[];
+};
+
+/** What a group takes from lines that may occur more than once. `bind`: the line of the listener's address. */
+type Used = { readonly bind: Line | undefined; readonly address?: string; readonly caFile?: string };
+
+/** An option of a `server`, `default-server` or `bind` line, with its value if it has one. */
+type Option = { readonly name: string; readonly value: string };
 
 const sectionKinds = new Set(
   "global defaults frontend backend listen peers resolvers userlist mailers cache program ring http-errors fcgi-app".split(
@@ -26,7 +37,9 @@ const unneeded: readonly (readonly [begins: string, why: string])[] = [
 /** Keywords of lines that need no note: watchkeeper imports the line, or loses nothing without it. */
 const understood = new Set(["server", "mode", "bind", "default_backend", "option tcplog", "description"]);
 
-/** Options of a `server` line that matter but are not imported, and what watchkeeper does or the operator should do. */
+const oneListener = "the generated configuration has one listener, with the address of the first bind line";
+
+/** What watchkeeper does, or what the operator should do, where an option of a `server` line is not imported. */
 const serverOptions = new Map([
   ["backup", "watchkeeper uses this apiserver like the others"],
   ["weight", "weights from 1 to 256 of a server line are imported"],
@@ -34,18 +47,42 @@ const serverOptions = new Map([
   ["maxconn", "watchkeeper does not limit the connections to one apiserver"],
   ["send-proxy", "set clusters[0].proxyProtocol: {version: V1}"],
   ["send-proxy-v2", "set clusters[0].proxyProtocol: {version: V2}"],
+  ["ssl", "with --mode HTTP, watchkeeper connects to apiservers with TLS"],
+  ["verify", "watchkeeper verifies certificates of apiservers with clusters[0].tls.caFile"],
+  ["ca-file", "the generated configuration has one CA file for all apiservers"],
+  ["sni", "set clusters[0].tls.serverName"],
+  ["port", "watchkeeper sends probes to the port of the server"],
+  ["slowstart", "the share of an apiserver that has returned grows to its full share within 30 s"],
 ]);
 
-/** Options of a `bind` line that matter but are not imported, and what the operator should do. */
+/** What the operator should do where an option of a `bind` line is not imported. */
 const bindOptions = new Map([
   ["ssl", "import with --mode HTTP, and set listeners[0].tls"],
+  ["crt", "set listeners[0].tls.certFile and keyFile"],
+  ["ca-file", "set listeners[0].tls.clientCAFile"],
   ["accept-proxy", "set listeners[0].proxyProtocol"],
 ]);
 
-const optionsOf: ReadonlyMap<string, ReadonlyMap<string, string>> = new Map([
-  ["server", serverOptions],
-  ["default-server", serverOptions],
-  ["bind", bindOptions],
+/** Options that need no note, because they only tune HAProxy's checks, which PINGs and probes replace. */
+const checkOptions = new Set("check check-ssl check-sni inter fastinter downinter rise fall".split(" "));
+
+/** Options that are followed by a value. The value of an option that is missing here gets a note of its own. */
+const optionsWithValue = new Set(
+  (
+    "addr agent-addr agent-inter agent-port agent-send alpn backlog ca-file ca-sign-file check-alpn check-proto check-sni " +
+    "ciphers ciphersuites cookie crl-file crt crt-list curves downinter ecdhe error-limit fall fastinter group id init-addr inter " +
+    "interface level log-proto maxconn maxqueue max-reuse minconn mode mss name namespace nice npn observe on-error " +
+    "on-marked-down on-marked-up pool-low-conn pool-max-conn pool-purge-delay port process proto proxy-v2-options redir " +
+    "resolve-net resolve-opts resolve-prefer resolvers rise sigalgs slowstart sni socks4 source ssl-max-ver ssl-min-ver " +
+    "tcp-ut thread track uid user usesrc verify verifyhost weight ws"
+  ).split(" "),
+);
+
+/** Number of words before the first option of a line. */
+const headOf: ReadonlyMap<string, number> = new Map([
+  ["server", 3],
+  ["default-server", 1],
+  ["bind", 2],
 ]);
 
 export function groupsOfHaproxy(text: string, file: string): readonly Group[] | Failure {
@@ -58,14 +95,16 @@ export function groupsOfHaproxy(text: string, file: string): readonly Group[] | 
     if (backends.length === 0) continue;
     const fronts =
       section.kind === "listen" ? [section] : sections.filter((one) => leadsTo(one, section.name));
-    const defaults = sections.filter(({ kind }) => kind === "defaults");
-    const notes = [...defaults, ...fronts, section].flatMap(notesOf);
+    const used = { ...boundOf(fronts), ...caOf(section) };
+    const read = [...sections.filter(({ kind }) => kind === "defaults"), ...fronts, section];
+    const notes = sections.flatMap((one) => (read.includes(one) ? notesOf(one, used) : sectionNote(one)));
+    const { address, caFile } = used;
     groups.push({
       name: section.name,
       backends,
-      ...addressOf(fronts),
-      ...caOf(section),
-      notes: unique(notes),
+      ...(address === undefined ? {} : { address }),
+      ...(caFile === undefined ? {} : { caFile }),
+      notes,
     });
   }
   return groups;
@@ -82,7 +121,7 @@ function sectionsOf(text: string, file: string): readonly Section[] | Failure {
     const [first = "", name = ""] = words;
     const at = `${file}:${index + 1}`;
     if (first === "") continue;
-    if (sectionKinds.has(first)) sections.push({ kind: first, name, lines: [] });
+    if (sectionKinds.has(first)) sections.push({ at, kind: first, name, lines: [] });
     else if (sections.length === 0)
       return refused(`${at}: ${quote(first)} is outside any section: this is not a haproxy.cfg`);
     else sections.at(-1)?.lines.push({ at, words });
@@ -125,26 +164,36 @@ function weightOf(words: readonly string[]): { weight?: number } {
   return words.includes("weight") && isWeight ? { weight } : {};
 }
 
-/** Returns the address of the first `bind` line, such as `bind *:8443` or `bind 10.0.0.1:8443`. */
-function addressOf(fronts: readonly Section[]): { address?: string } {
-  const bound = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind")?.words[1];
-  const [, host = "", port] = /^(.*):(\d+)$/.exec(bound ?? "") ?? [];
-  if (port === undefined) return {};
-  return { address: `${host === "*" || host === "::" ? "" : host}:${port}` };
+/** Returns the first `bind` line, and its address, such as `bind *:8443` or `bind 10.0.0.1:8443`. */
+function boundOf(fronts: readonly Section[]): Used {
+  const bind = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind");
+  const [, host = "", port] = /^(?:ipv[46]@)?([^,/@]*):(\d+)$/.exec(bind?.words[1] ?? "") ?? [];
+  if (port === undefined) return { bind };
+  return { bind, address: `${host === "*" || host === "::" ? "" : host}:${port}` };
 }
 
 function caOf({ lines }: Section): { caFile?: string } {
-  const words = lines.flatMap((line) => line.words);
+  const words = lines.flatMap((line) => (line.words[0] === "bind" ? [] : line.words));
   const caFile = words[words.indexOf("ca-file") + 1];
   return words.includes("ca-file") && caFile !== undefined ? { caFile } : {};
 }
 
-function notesOf({ lines }: Section): Note[] {
-  return lines.flatMap(({ at, words }) => {
+/** Returns one note for a section of which no line is imported; none if the section is empty. */
+function sectionNote({ at, kind, name, lines }: Section): Note[] {
+  const why = kind === "global" ? ": its lines concern only the haproxy process" : "";
+  const text = `the section ${quote(`${kind} ${name}`.trim())} was not imported${why}`;
+  return lines.length === 0 ? [] : [{ at, text }];
+}
+
+function notesOf({ lines }: Section, used: Used): Note[] {
+  return lines.flatMap((written) => {
+    const { at, words } = written;
     const [first = "", second = ""] = words;
-    const lost = lostOptions(words);
-    if (lost !== "") return [{ at, text: lost }];
     const line = words.join(" ");
+    if (first === "bind" && written !== used.bind)
+      return [{ at, text: `${quote(line)} was not imported: ${oneListener}` }];
+    const lost = lostOf(words, used);
+    if (lost.length > 0) return [{ at, text: lost.join("; ") }];
     const why = unneeded.find(([begins]) => line.startsWith(begins))?.[1];
     if (why !== undefined) return [{ at, text: `${quote(line)} is not needed: ${why}` }];
     if (understood.has(first) || understood.has(`${first} ${second}`)) return [];
@@ -152,18 +201,40 @@ function notesOf({ lines }: Section): Note[] {
   });
 }
 
-/** Returns a note about those options of a `server` or `bind` line that are not imported; "": there are none. */
-function lostOptions(words: readonly string[]): string {
+/** Returns a text for each part of a `server`, `default-server` or `bind` line that is not imported. */
+function lostOf(words: readonly string[], used: Used): string[] {
   const [first = "", name] = words;
   const owner = first === "default-server" ? first : `${first} ${quote(name)}`;
-  const options = optionsOf.get(first) ?? new Map<string, string>();
-  const hasWeight = first === "server" && "weight" in weightOf(words);
-  const lost = words.filter((word) => options.has(word) && !(hasWeight && word === "weight"));
-  return lost
-    .map((option) => `${quote(option)} of ${owner} was not imported: ${options.get(option)}`)
-    .join("; ");
+  const hasNoAddress = first === "bind" && used.address === undefined;
+  const texts = first === "bind" ? bindOptions : serverOptions;
+  const lost = optionsOf(words).filter((option) => !isUsed(first, option, words, used));
+  return [
+    ...(hasNoAddress ? [`the address of ${owner} was not imported: set listeners[0].address`] : []),
+    ...lost.map((option) => {
+      const why = texts.get(option.name);
+      const written = quote(`${option.name} ${option.value}`.trim());
+      return `${written} of ${owner} was not imported${why === undefined ? "" : `: ${why}`}`;
+    }),
+  ];
 }
 
-function unique(notes: readonly Note[]): Note[] {
-  return [...new Map(notes.map((note) => [note.at, note])).values()];
+/** True if watchkeeper imports the option, does without it, or behaves in the same way. */
+function isUsed(first: string, { name, value }: Option, words: readonly string[], used: Used): boolean {
+  if (first === "bind") return false;
+  if (name === "weight") return first === "server" && "weight" in weightOf(words);
+  if (name === "ca-file") return value === used.caFile;
+  return checkOptions.has(name) || (name === "verify" && value === "required");
+}
+
+/** Returns the options of a `server`, `default-server` or `bind` line; none for other lines. */
+function optionsOf(words: readonly string[]): Option[] {
+  const options: Option[] = [];
+  let at = headOf.get(words[0] ?? "") ?? words.length;
+  while (at < words.length) {
+    const name = words[at] ?? "";
+    const value = optionsWithValue.has(name) ? (words[at + 1] ?? "") : "";
+    options.push({ name, value });
+    at += value === "" ? 1 : 2;
+  }
+  return options;
 }

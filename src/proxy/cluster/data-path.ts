@@ -488,6 +488,7 @@ export class DataPath {
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
     this.hedges.reconcile(names);
+    this.migrations.lives.hedges.reconcile(names);
     this.pending.release();
     for (const periodic of this.#periodic)
       if (names.length > 0) periodic.start();

@@ -10,15 +10,17 @@ import { abort, closeAfterFlush } from "../net/socket-end.ts";
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 
 /** Why a relay ended. `ended`: the backend closed its half normally, and then the sockets closed. */
-export type RelayEnd =
-  | "ended"
-  | "client_left"
-  | "backend_lost"
-  | "backend_dead"
-  | "backend_removed"
-  | "connection_stuck"
-  | "draining"
-  | "passed_on";
+export const relayEnds = [
+  "ended",
+  "client_left",
+  "backend_lost",
+  "backend_dead",
+  "backend_removed",
+  "connection_stuck",
+  "draining",
+  "passed_on",
+] as const;
+export type RelayEnd = (typeof relayEnds)[number];
 
 export class TcpRelay {
   readonly #down: Socket;

@@ -5,7 +5,8 @@ import type { TrustClass } from "../identity/trust.ts";
  * Short ("plain") and long requests never share a connection. A connection carries about 80 streams, so 80 watches
  * would leave no stream for a GET.
  */
-export type ConnectionKind = "plain" | "long";
+export const connectionKinds = ["plain", "long"] as const;
+export type ConnectionKind = (typeof connectionKinds)[number];
 
 /** Key of a shard. `owner`: the client of a private connection, `rejectedOwner`, or "" for shared connections. */
 export type PoolKey = {

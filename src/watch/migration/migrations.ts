@@ -67,7 +67,6 @@ export class Migrations {
    */
   readonly moveDurations = new Map<string, Histogram>();
   readonly ends = new Map<EndReason, number>();
-  hedges = 0;
   refreshes = 0;
   sentinels = 0;
 
@@ -138,7 +137,6 @@ export class Migrations {
         ? (this.targets.elsewhereFor(watch, [attempt.backend]) ?? last)
         : attempt.backend;
     if (backend === undefined || !this.pace.take(watch.clientRequest.caller.urgency)) return;
-    this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
@@ -150,7 +148,6 @@ export class Migrations {
       return;
     const backend = this.targets.elsewhereFor(watch, [attempt.backend, ...others]);
     if (backend === undefined || !this.pace.take(watch.clientRequest.caller.urgency)) return;
-    this.hedges += 1;
     this.#send(watch.ask(backend, "suspect"), undefined);
   }
 

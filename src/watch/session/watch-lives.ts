@@ -4,7 +4,8 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
-import { type WatchState, watchStates } from "./watch-state.ts";
+import { HedgeCounts, hedgeOutcome } from "./hedge-counts.ts";
+import { type WatchInput, type WatchState, watchStates } from "./watch-state.ts";
 
 /**
  * A change of a watch's state. `backend`: that of the first stream, or of the lost stream. `version`: the newest
@@ -18,6 +19,8 @@ export type LifeEntry = {
 };
 
 export class WatchLives {
+  /** The ended hedges of all watches. */
+  readonly hedges = new HedgeCounts();
   /** For each entry, the sequence number of the watch that has changed. */
   readonly #watches = new Uint32Array(watchLimits.lifeEntries);
   readonly #times = new Float64Array(watchLimits.lifeEntries);
@@ -60,6 +63,8 @@ export class WatchLife {
   readonly #clock: Clock;
   /** The sequence number of the watch in `WatchLives`. */
   readonly #number: number;
+  /** The backend of the first stream when a hedge was opened; "": no hedge is open. */
+  #hedgedAt = "";
 
   constructor(lives: WatchLives, clock: Clock, number: number) {
     this.#lives = lives;
@@ -67,9 +72,21 @@ export class WatchLife {
     this.#number = number;
   }
 
-  /** The change to "ended" is not kept, because the admin API lists only open watches. */
-  changed(state: WatchState, backend: string, version: string): void {
+  /**
+   * Records that `input` has changed the watch's state to `state`. The change to "ended" is not kept, because the admin
+   * API lists only open watches.
+   */
+  changed(input: WatchInput, state: WatchState, backend: string, version: string): void {
+    this.#countHedge(input, state, backend);
     if (state !== "ended") this.#lives.add(this.#number, { at: this.#clock.now(), state, backend, version });
+  }
+
+  #countHedge(input: WatchInput, state: WatchState, backend: string): void {
+    if (input === "hedge") this.#hedgedAt = backend;
+    const outcome = this.#hedgedAt === "" ? undefined : hedgeOutcome(input, state);
+    if (outcome === undefined) return;
+    this.#lives.hedges.add(this.#hedgedAt, outcome);
+    this.#hedgedAt = "";
   }
 
   /**

@@ -196,7 +196,7 @@ export class WatchSession implements AttemptOwner {
     const state = next(this.#state, input);
     if (state !== undefined) {
       this.#state = state;
-      this.life.changed(state, this.#merge.nextBackend(input), this.progress.cursor);
+      this.life.changed(input, state, this.#merge.nextBackend(input), this.progress.cursor);
       return true;
     }
     const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);

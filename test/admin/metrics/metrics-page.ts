@@ -31,7 +31,10 @@ If the process serves several clusters, each series that is about one cluster al
 \`watchkeeper_build_info\`, do not have it. The column *labels* omits \`cluster\`, except for the metrics of discovery.
 
 No label contains a path, a user name or a raw User-Agent. A label contains a namespace only in the metrics of leader leases. The column *at most* shows the maximum number of label sets of a metric for each cluster:
-the metric keeps the first label sets and sums all others under \`other\`. A watchkeeper process with one cluster and a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 3,000.
+the metric keeps the first label sets and sums all others under \`other\`. A watchkeeper process with one cluster and a few backends has fewer than 2,200 series, whatever clients send; with 64 backends, fewer than 5,600. A metric by backend has a series for each of 64 backends, except
+histograms and metrics with another label whose values are not a closed list, such as \`watchkeeper_requests_total\`.
+\`watchkeeper_watch_events_total\` has no label \`resource\`: clients may watch any number of custom resources, and each of them would need a series for each backend. \`watchkeeper_backend_watches\` shows
+at which backend the watches of a resource are.
 If reloads have added more than 16 clusters over time, the events of further clusters are counted with \`cluster="other"\`.
 
 The buckets of \`watchkeeper_request_duration_seconds\`, \`watchkeeper_request_overhead_seconds\` and \`watchkeeper_watch_move_duration_seconds\` have exemplars in OpenMetrics: the label \`audit_id\` contains the Audit-ID of the latest

@@ -8,6 +8,10 @@ import { Histogram, requestBounds } from "../../../src/base/histogram.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { backendStates } from "../../../src/health/backend.ts";
+import { trustClasses } from "../../../src/proxy/identity/trust.ts";
+import { relayEnds } from "../../../src/proxy/tunnel/tcp-relay.ts";
+import { connectionKinds } from "../../../src/proxy/upstream/pool-key.ts";
 import { manualClock } from "../../support/clock.ts";
 import { clusterWith, processWith } from "../../support/metrics.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
@@ -243,24 +247,25 @@ test("a removed cluster's counters stay, without the names of its backends; its 
 
 for (const [backends, most] of [
   [3, 2200],
-  [3000, 3000],
+  [3000, 5600],
 ] as const)
   test(`never more than ${most} series with ${backends} backends, whatever clients and names there are (A54)`, async () => {
     const journal = new Journal(manualClock());
     const all = new Metrics(journal, flood(3000, backends));
     for (let index = 0; index < 3000; index++) {
       const name = `n-${index}`;
+      const backend = `n-${index % backends}`;
       journal.write({
         kind: "backend.changed",
-        backend: name,
-        from: name,
-        to: name,
+        backend,
+        from: backendStates[index % 5] ?? "",
+        to: backendStates[Math.floor(index / 5) % 5] ?? "",
         detector: name,
         valueMs: 0,
         limitMs: 0,
         reason: name,
       });
-      journal.write({ kind: "upstream_connection.closed", backend: name, connection: name, reason: name });
+      journal.write({ kind: "upstream_connection.closed", backend, connection: name, reason: name });
       journal.write({ kind: "request.failed", code: name, origin: name, message: name, auditId: name });
       journal.write({ kind: "certificate.loaded", name, notAfter: name });
       journal.write({ kind: "downstream_connection.refused", client: name, reason: name });
@@ -304,6 +309,70 @@ test("each state of 64 backends is shown, which is the largest number that a con
   assert.ok(states.includes('watchkeeper_backend_state{backend="cp-63",state="ready"} 1'));
   assert.not.ok(states.some((line) => line.includes('"other"')));
 });
+
+/** Metrics by backend whose other label has no closed list of values, so that 64 backends may share "other". */
+const openEnded = new Set([
+  "api_failures_total",
+  "api_unreachable",
+  "backend_watches",
+  "incident_active",
+  "incidents_total",
+  "requests_total",
+]);
+
+test("no metric by backend counts one of 64 backends under other", async () => {
+  const names = Array.from({ length: 64 }, (_, index) => `cp-${index}`);
+  const ones = new Map(names.map((name) => [name, 1]));
+  const hedges = new Map(names.map((name) => [name, { first: 1, hedge: 1, neither: 1 }]));
+  const { path } = clusterWith();
+  const shards = trustClasses.flatMap((trust) =>
+    connectionKinds.map((kind) => ({ key: { trust, kind }, connections: [{ openCount: 1 }] })),
+  );
+  const { load, ...measured } = path.measurementsOf("cp-0");
+  const cluster = clusterWith({
+    passthrough: { counts: ones, bytes: { sent: 0, received: 0 } },
+    path: {
+      backends: { ...path.backends, views: names.map((name) => ({ name, state: "ready" })) },
+      pools: { poolOf: () => ({ shards }) },
+      hedges: { ...path.hedges, counts: ones },
+      migrations: { ...path.migrations, lives: { hedges: { counts: hedges } } },
+      exchanges: { ...path.exchanges, watched: { ...path.exchanges.watched, events: ones } },
+      measurementsOf: () => ({ ...measured, watchLagMs: 1, load: { ...load, utilization: 0.5 } }),
+    },
+  });
+  const journal = new Journal(manualClock());
+  const all = new Metrics(journal, processWith({ clusters: () => [cluster] }));
+  for (const backend of names) writeAllOf(journal, backend);
+  const lines = seriesIn(await all.text());
+  for (const { name, labels = [] } of metrics) {
+    if (!labels.includes("backend") || openEnded.has(name)) continue;
+    const series = lines.filter((line) => line.startsWith(`watchkeeper_${name}{`));
+    assert.ok(series.length >= 64, `${name}: ${series.length} series`);
+    assert.is(
+      series.find((line) => line.includes('backend="other"')),
+      undefined,
+      name,
+    );
+    assert.ok(
+      series.some((line) => line.includes('backend="cp-63"')),
+      name,
+    );
+  }
+});
+
+/** Writes each kind of entry that a metric by backend counts, with each value of the metric's other labels. */
+function writeAllOf(journal: Journal, backend: string): void {
+  const changed = { detector: "ping", valueMs: 0, limitMs: 0, reason: "x" };
+  for (const from of backendStates)
+    for (const to of backendStates)
+      if (from !== to) journal.write({ kind: "backend.changed", backend, from, to, ...changed });
+  const client = { listener: "l", client: "10.0.0.9", serverName: "", durationMs: 1, sent: 1, received: 1 };
+  for (const reason of relayEnds) journal.write({ kind: "passthrough.ended", backend, reason, ...client });
+  journal.write({ kind: "upstream_connection.closed", backend, connection: "1", reason: "x" });
+  const stall = { resource: "/pods", version: "7", peersVersion: "9", behindMs: 1, watches: 1 };
+  for (const detector of ["bookmark", "watch"] as const)
+    journal.write({ kind: "cache.stalled", backend, detector, ...stall });
+}
 
 test("histograms of backends beyond the cap are summed under other", async () => {
   const views = Array.from({ length: 20 }, (_, index) => ({ name: `cp-${index}`, state: "ready" }));

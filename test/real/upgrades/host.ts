@@ -6,6 +6,7 @@ import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { parse } from "yaml";
 import { Child } from "../rig/child.ts";
 import type { Cluster } from "../rig/cluster.ts";
 
@@ -18,7 +19,7 @@ export const root = fileURLToPath(new URL("../../../", import.meta.url));
 export const drain = { shutdownDelayMs: 3_000, timeoutMs: 4_000 } as const;
 
 export type Settings = {
-  /** Path of the configuration file, relative to the repository. */
+  /** Path of the configuration file, relative to the repository. The file may be a ConfigMap that contains it. */
   readonly config: string;
   /** Additional addresses that clients use. */
   readonly names?: readonly string[];
@@ -29,6 +30,17 @@ export type Settings = {
   /** Port that replaces the metrics port in the file. Default: the port of the shipped pods. */
   readonly metricsPort?: number;
 };
+
+/** The files in deploy/ from which watchkeeper serves its own certificate. */
+const ownPair = /\/(?:etc\/kubernetes\/pki\/apiserver|var\/run\/secrets\/watchkeeper-tls\/tls)\.(?:crt|key)/g;
+
+type Shipped = { readonly kind: string; readonly data?: Readonly<Record<string, string>> };
+
+/** Returns the configuration in a ConfigMap; the text itself if it is none. */
+function configIn(text: string): string {
+  const { kind, data } = parse(text) as Shipped;
+  return kind === "ConfigMap" ? (data?.["watchkeeper.yaml"] ?? "") : text;
+}
 
 export class Host {
   readonly name: string;
@@ -63,7 +75,8 @@ export class Host {
     });
     const backends = cluster.apiservers.map(({ url }, at) => `      - {name: cp-${at + 1}, url: "${url}"}\n`);
     const shared = reusesPort ? "$&" : "";
-    const text = readFileSync(join(root, config), "utf8")
+    const discovery = `{type: EndpointSlice, kubeconfigFile: ${cluster.kubeconfig(cluster.admin.url)}}`;
+    const text = configIn(readFileSync(join(root, config), "utf8"))
       .replace(/( {4}backends:\n)(?: {6}- .*\n)+/, (_, head: string) => head + backends.join(""))
       .replace(
         /":8443"|127\.0\.0\.1:7443/,
@@ -71,9 +84,9 @@ export class Host {
       )
       .replace(/ {4}reusePort: .*\n/, shared)
       .replace(/metricsAddress: .*/, `metricsAddress: "0.0.0.0:${this.metricsPort}"`)
-      .replaceAll(/\/etc\/kubernetes\/pki\/apiserver\.(?:crt|key)/g, (file) =>
-        file.endsWith("crt") ? pair.certFile : pair.keyFile,
-      )
+      .replace("{type: EndpointSlice}", discovery)
+      .replaceAll(ownPair, (file) => (file.endsWith("crt") ? pair.certFile : pair.keyFile))
+      .replaceAll("/var/run/secrets/kubernetes.io/serviceaccount/ca.crt", cluster.caFile)
       .replaceAll("/etc/kubernetes/pki/", `${cluster.folder}/`);
     const times = `shutdownDelay: ${drain.shutdownDelayMs}ms, timeout: ${drain.timeoutMs}ms`;
     // In deploy/node-local, processes pass sockets to each other through a directory of the machine.

@@ -34,6 +34,7 @@ export type Shape = {
 };
 
 const staticConfig = "deploy/static-pod/config.yaml";
+const deploymentConfig = "deploy/deployment/config.yaml";
 const migrate =
   /^net\.\S+ = 1$/m.exec(readFileSync(join(root, "deploy/static-pod/sysctl.conf"), "utf8"))?.[0] ?? "";
 
@@ -275,7 +276,7 @@ function iptables(how: "-I" | "-D", rule: string): void {
 async function deployment(cluster: Cluster): Promise<Running> {
   const vip = vipOf(cluster);
   const hosts = ["pod-a", "pod-b", "pod-c"].map(
-    (name) => new Host(cluster, name, { config: staticConfig, names: [vip], reusesPort: false }),
+    (name) => new Host(cluster, name, { config: deploymentConfig, names: [vip] }),
   );
   const pods = new Map<Host, Child>();
   const start = async (host: Host): Promise<void> => {

@@ -6,8 +6,9 @@ import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
+import type { HedgeOutcome } from "../../../src/watch/session/hedge-counts.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
-import { blackHole, PlayedWatch } from "../../support/watch-path.ts";
+import { blackHole, hold, PlayedWatch } from "../../support/watch-path.ts";
 
 const test = suite("watch-session: its state");
 
@@ -33,6 +34,65 @@ test("its state is told with its backends, why, and how far it has come", () => 
   session.cancel();
   assert.is(String(session), "ended (suspect at a), live at 8");
 });
+
+/** Opens a watch at `a` with a hedge at `b`. The returned function lets the data of `a` pass again. */
+function hedged(): { readonly watch: PlayedWatch; readonly release: () => void } {
+  const watch = new PlayedWatch();
+  watch.serve(watch.from, "+8a");
+  watch.advance(watchLimits.shortWatchMs);
+  const release = hold(watch.from);
+  watch.advance(750);
+  assert.is(sessionOf(watch).state, "hedged");
+  return { watch, release };
+}
+
+const outcomes: readonly (readonly [
+  what: string,
+  end: (hedge: ReturnType<typeof hedged>) => void,
+  HedgeOutcome,
+])[] = [
+  ["the first stream answers again", ({ release }) => release(), "first"],
+  ["the second stream fails", ({ watch }) => watch.kill(watch.to), "first"],
+  [
+    "the first stream is lost after the second was accepted",
+    ({ watch }) => {
+      watch.serve(watch.to);
+      watch.kill(watch.from);
+    },
+    "hedge",
+  ],
+  [
+    "the first stream is lost before the second is accepted",
+    ({ watch }) => {
+      watch.kill(watch.from);
+      watch.serve(watch.to);
+    },
+    "hedge",
+  ],
+  [
+    "both streams are lost",
+    ({ watch }) => {
+      watch.kill(watch.from);
+      watch.kill(watch.to);
+    },
+    "neither",
+  ],
+  ["the client leaves", ({ watch }) => sessionOf(watch).cancel(), "neither"],
+];
+
+for (const [what, end, outcome] of outcomes)
+  test(`a hedge is counted once, at the silent backend, when it ends: ${what}`, () => {
+    const hedge = hedged();
+    const { hedges } = hedge.watch.path.migrations.lives;
+    assert.equal([...hedges.counts], []);
+    end(hedge);
+    hedge.watch.path.settle();
+    assert.equal([...hedges.counts], [["a", { first: 0, hedge: 0, neither: 0, [outcome]: 1 }]]);
+    hedge.watch.path.reconcile(["b"]);
+    hedge.watch.path.reconcile(["b"]);
+    assert.equal([...hedges.counts.keys()], ["other"]);
+    assert.is(hedges.counts.get("other")?.[outcome], 1);
+  });
 
 test("an input that is impossible is a fault of the proxy: it is journaled, and the watch ends between two events", () => {
   const watch = new PlayedWatch();

@@ -29,18 +29,33 @@ test("each watch has its own changes, in memory of a fixed size: the oldest chan
   const clock = manualClock();
   const lives = new WatchLives();
   const [one, other] = [lives.begin(clock), lives.begin(clock)];
-  one.changed("parked", "a", "7");
-  one.changed("resuming", "a", "7");
-  for (let count = 0; count < watchLimits.lifeEntries - 1; count += 1) other.changed("hedged", "b", "8");
+  one.changed("lose", "parked", "a", "7");
+  one.changed("ask", "resuming", "a", "7");
+  for (let count = 0; count < watchLimits.lifeEntries - 1; count += 1)
+    other.changed("hedge", "hedged", "b", "8");
   assert.equal(
     one.entries.map(({ state }) => state),
     ["resuming"],
   );
   assert.is(other.entries.length, watchLimits.lifeEntries - 1);
-  other.changed("streaming", "b", "8");
+  other.changed("drop", "streaming", "b", "8");
   assert.equal([one.entries.length, other.entries.length], [0, watchLimits.lifeEntries]);
-  other.changed("ended", "b", "8");
+  other.changed("cancel", "ended", "b", "8");
   assert.is(other.entries.at(-1)?.state, "streaming", "the admin API lists open watches only");
+});
+
+test("a hedge that a sentinel's stream has served is counted each time, and the states after it are not", () => {
+  const lives = new WatchLives();
+  const one = lives.begin(manualClock());
+  for (let times = 0; times < 2; times += 1) {
+    one.changed("compare", "sentinel", "a", "7");
+    one.changed("hedge", "hedged", "a", "7");
+  }
+  one.changed("drop", "streaming", "a", "8");
+  one.changed("lose", "parked", "a", "8");
+  one.changed("ask", "resuming", "a", "8");
+  one.changed("promote", "streaming", "b", "8");
+  assert.equal([...lives.hedges.counts], [["a", { first: 2, hedge: 0, neither: 0 }]]);
 });
 
 test.run();

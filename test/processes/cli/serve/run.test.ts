@@ -3,11 +3,17 @@ import { hash } from "node:crypto";
 import { once } from "node:events";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import http2 from "node:http2";
 import net from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { adminLimits } from "../../../../src/admin/http/limits.ts";
+import { command, endCommands } from "../../../support/command.ts";
+import { freePort } from "../../../support/free-port.ts";
+import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("cli/serve/run");
@@ -17,6 +23,7 @@ const children: ChildProcess[] = [];
 
 test.after(() => {
   for (const child of children) child.kill("SIGKILL");
+  endCommands();
   rmSync(directory, { recursive: true, force: true });
 });
 
@@ -143,6 +150,52 @@ test("a running process applies changed settings of health, admin and metadata w
   const before = livez();
   await new Promise((resolve) => setTimeout(resolve, 3000));
   assert.ok(livez() - before >= 5, `${livez() - before} probes of /livez in 3 s`);
+  backend.close();
+});
+
+test("a changed setting that needs a restart is in the gauge, and `status` names it and exits with 1", async () => {
+  const { authority, serving } = await testPki();
+  const { certificate: cert, key } = serving;
+  const backend = http2.createSecureServer({ cert, key, allowHTTP1: true }, (_request, response) => {
+    response.end("ok");
+  });
+  backend.on("session", (session) => session.on("error", () => {}));
+  backend.listen(0, "127.0.0.1").unref();
+  await once(backend, "listening");
+  const file = configFile("restart.yaml");
+  const url = `https://localhost:${(backend.address() as net.AddressInfo).port}`;
+  writeFileSync(join(directory, "restart-ca.crt"), authority.certificate);
+  writeFileSync(
+    file,
+    readFileSync(file, "utf8").replace('"http://127.0.0.1:1"}]', `"${url}"}], tls: {caFile: restart-ca.crt}`),
+  );
+  const { child, said } = start(file);
+  const addressOf = async (listener: string): Promise<string> =>
+    (JSON.parse(await said(`"listener":"${listener}"`)) as { address: string }).address;
+  const gauge = async (): Promise<readonly string[]> => {
+    await sleep(adminLimits.scrapeReuseMs);
+    const answer = await fetch(`http://${await addressOf("metrics")}/metrics`);
+    const lines = (await answer.text()).split("\n");
+    return lines.filter((line) => line.startsWith("watchkeeper_config_restart_required{"));
+  };
+  const admin = await addressOf("admin");
+  const status = async (): Promise<{ readonly code: number | null; readonly out: string }> => {
+    const run = command(["status", "--admin", admin]);
+    return { code: await run.ended, out: run.text() };
+  };
+  await said('"to":"ready"');
+  const before = await status();
+  assert.equal([before.code, await gauge()], [0, []], before.out);
+  const perClient = "connectionPool: {perClient: true}, backends:";
+  writeFileSync(file, readFileSync(file, "utf8").replace("backends:", perClient));
+  child.kill("SIGHUP");
+  const setting = "clusters.default.connectionPool.perClient";
+  assert.match(await said('"config.reloaded"'), setting);
+  assert.equal(await gauge(), [`watchkeeper_config_restart_required{part="${setting}"} 1`]);
+  const after = await status();
+  assert.is(after.code, 1);
+  assert.match(after.out, `! ${setting} takes effect only after a restart\n`);
+  child.kill("SIGKILL");
   backend.close();
 });
 
@@ -278,6 +331,27 @@ test("a changed access log and format apply without a restart", async () => {
   void fetch(`http://127.0.0.1:${port}/version`, { signal: AbortSignal.timeout(500) }).catch(() => undefined);
   assert.match(await said("request.ended"), /^\S+ .*request\.ended.*URI=\/version/);
   child.kill("SIGKILL");
+});
+
+test("--log-level takes precedence over the file, also after a reload", async () => {
+  const port = await freePort();
+  const file = configFile("level.yaml");
+  const text = readFileSync(file, "utf8").replace(
+    'admin: {address: "127.0.0.1:0"',
+    `admin: {address: "127.0.0.1:${port}"`,
+  );
+  writeFileSync(file, `${text}logging: {level: Debug}\n`);
+  const run = command(["run", "--config", file, "--log-level", "Warning"]);
+  await run.said('"to":"dead"');
+  writeFileSync(file, `${text}logging: {level: Info}\n`);
+  const reload = command(["reload", "--admin", `127.0.0.1:${port}`]);
+  assert.is(await reload.ended, 0, reload.text());
+  run.child.kill("SIGTERM");
+  assert.is(await run.ended, 0);
+  assert.not.match(run.text(), /"level":"(info|debug)"/);
+  const wrong = command(["run", "--config", file, "--log-level", "info"]);
+  assert.is(await wrong.ended, 2);
+  assert.match(wrong.text(), '--log-level must be one of Error, Warning, Info, Debug, not "info"');
 });
 
 test("a second signal ends it at once", async () => {

@@ -22,11 +22,11 @@ function written(name: string, text: string): string {
 test("a haproxy.cfg becomes a configuration that `check` finds valid", () => {
   const file = written(
     "haproxy.cfg",
-    "listen kube\n  bind :8443\n  balance leastconn\n  server cp-1 10.0.0.11:6443\n",
+    "listen kube\n  bind :8443\n  balance leastconn\n  bind :80\n  server cp-1 10.0.0.11:6443 verify none\nglobal\n  daemon\n",
   );
   const { code, out, err } = imported(file);
   assert.is(code, 0, err);
-  assert.match(err, "haproxy.cfg:3:");
+  for (const line of [3, 4, 5, 6]) assert.match(err, `haproxy.cfg:${line}:`);
   assert.match(err, /note: set .*caFile: .* The printed path is a guess\./);
   const { stdout } = spawnSync("bin/watchkeeper.js", ["check", "--offline", "-c", written("out.yaml", out)]);
   assert.match(stdout.toString(), "valid, listeners: 1, backends: 1");
