@@ -26,7 +26,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
     : client.one(`incidents/${number}`));
   if (incident instanceof Failure) return incident;
   if (incident === undefined) return complain("No incidents", codeOfNone, screen);
-  screen.print(isJson ? json(incident) : explained(incident));
+  screen.print(isJson ? json(incident) : explained(incident, await portsOf(client)));
   return 0;
 });
 
@@ -57,17 +57,24 @@ async function explainAll(
   query: Record<string, string>,
   { isJson, codeOfNone, screen }: Printing,
 ): Promise<number | Failure> {
-  const all = await fromAll(client, (one) => newestIncident(one, query));
+  const all = await fromAll(client, async (one) => {
+    const incident = await newestIncident(one, query);
+    return incident instanceof Failure || incident === undefined
+      ? incident
+      : { incident, ports: await portsOf(one) };
+  });
   if (all instanceof Failure) return all;
   const answers = answersIn(all).flatMap(({ name, answer }) =>
-    answer === undefined ? [] : [{ name, answer }],
+    answer === undefined ? [] : [{ name, ...answer }],
   );
   if (isJson) {
-    const items = answers.map(({ name, answer }) => ({ replica: name, ...answer }));
+    const items = answers.map(({ name, incident }) => ({ replica: name, ...incident }));
     screen.print(json({ kind: "IncidentList", items, unreachable: failuresIn(all) }));
   } else
     screen.print(
-      answers.map(({ name, answer }) => `REPLICA ${shown(name)}\n${explained(answer)}`).join("\n"),
+      answers
+        .map(({ name, incident, ports }) => `REPLICA ${shown(name)}\n${explained(incident, ports)}`)
+        .join("\n"),
     );
   for (const { name, answer } of answersIn(all))
     if (answer === undefined) screen.complain(`${shown(name)}: No incidents\n`);
@@ -91,7 +98,14 @@ async function newestIncident(
   return list instanceof Failure ? list : list.items[0];
 }
 
-function explained(incident: Row): string {
+/** Returns the ports of the process's listeners; none if the process is too old to report them, or does not answer. */
+async function portsOf(client: AdminClient): Promise<readonly string[]> {
+  const stats = await client.one("stats");
+  const listeners = stats instanceof Failure ? [] : rowsAt(stats, "listeners");
+  return listeners.map((row) => shown(textAt(row, "address").split(":").at(-1) ?? ""));
+}
+
+function explained(incident: Row, ports: readonly string[]): string {
   return [
     head(incident),
     meaning(incident),
@@ -99,7 +113,7 @@ function explained(incident: Row): string {
     impact(incident),
     clients(incident, "affected", "AFFECTED"),
     clients(incident, "causedBy", "CAUSED BY"),
-    nextCommands(incident),
+    nextCommands(incident, ports),
   ]
     .filter((part) => part !== "")
     .join("\n");

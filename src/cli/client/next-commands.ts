@@ -2,7 +2,8 @@
 import { runbookOf } from "../../admin/monitoring/alerts.ts";
 import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 
-type Commands = (incident: Row) => readonly string[];
+/** `ports`: the ports of the listeners of the process that reports the incident; empty: they are not known. */
+type Commands = (incident: Row, ports: readonly string[]) => readonly string[];
 
 const byKind: Readonly<Record<string, Commands>> = {
   "backend-frozen": () => [
@@ -21,13 +22,13 @@ const byKind: Readonly<Record<string, Commands>> = {
     "watchkeeper get backends  # before the drain, another apiserver must be ready",
     `watchkeeper drain ${nameIn(textAt(incident, "backend"))}  # on every instance; then restart this kube-apiserver, then undrain`,
   ],
-  "watch-replay-loop": (incident) => originCommands(incident),
+  "watch-replay-loop": originCommands,
   "lease-ghost-holder": leaseCommands,
   "lease-contested": leaseCommands,
   "lease-unknown-client": leaseCommands,
 };
 
-export function nextCommands(incident: Row): string {
+export function nextCommands(incident: Row, ports: readonly string[]): string {
   const kind = textAt(incident, "kind");
   const backend = textAt(incident, "backend");
   const audit = rowsAt(incident, "evidence")
@@ -37,7 +38,7 @@ export function nextCommands(incident: Row): string {
   return [
     "NEXT",
     ...(runbook === undefined ? [] : [`runbook: ${runbook}`]),
-    ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident) ?? []) : []),
+    ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident, ports) ?? []) : []),
     ...(backend === "" ? [] : [`watchkeeper get backends ${nameIn(backend)} -o wide  # STATE and REASON`]),
     ...(audit === undefined ? [] : [`grep ${nameIn(audit)} audit.log  # of the apiserver`]),
     `watchkeeper_incident_active{kind="${shown(kind)}"}  # in Prometheus: the instances that report it`,
@@ -64,24 +65,30 @@ function compareFiles(summary: string): readonly string[] {
   ];
 }
 
-function leaseCommands(incident: Row): readonly string[] {
+function leaseCommands(incident: Row, ports: readonly string[]): readonly string[] {
   const name = textAt(incident, "subject").split("/").at(-1) ?? "";
-  return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident)];
+  return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident, ports)];
 }
 
 /** Maximum number of client addresses for which commands are printed, so that the commands fit on one screen. */
 const mostAddresses = 3;
 
 /** Returns commands that find the process, pod or node of each client that caused the incident. */
-function originCommands(incident: Row): readonly string[] {
+function originCommands(incident: Row, ports: readonly string[]): readonly string[] {
   const addresses = wordsAt(incident, "causedBy.names").map((name) => name.split(" ")[0] ?? "");
   return [...new Set(addresses)]
     .slice(0, mostAddresses)
     .map((address) =>
       /^127\.|^::1$/.test(address)
-        ? `ss -tnp src ${nameIn(address)} and dport = :PORT  # loopback: a process of this instance's host or pod; as root there, PORT: of the listener`
+        ? `ss -tnp ${nameIn(`src ${address} and ${portFilter(ports)}`)}  # loopback: a process of this instance's host or pod; run it there as root`
         : `kubectl get nodes,pods -A -o wide | grep -wF ${nameIn(address)}`,
     );
+}
+
+/** Returns the part of a filter of `ss` that selects connections to these ports. */
+function portFilter(ports: readonly string[]): string {
+  const filters = (ports.length === 0 ? ["PORT"] : ports).map((port) => `dport = :${port}`);
+  return filters.length === 1 ? filters.join("") : `( ${filters.join(" or ")} )`;
 }
 
 /** Returns a name, in quotes if a shell would otherwise split or interpret it. */

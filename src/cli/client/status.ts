@@ -1,7 +1,7 @@
 /** `watchkeeper status`: prints the backends, counts and active incidents on one screen. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "../commands/rows.ts";
+import { listOf, numberAt, type Row, type RowList, rowOf, rowsAt, shown, textAt } from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
@@ -136,6 +136,7 @@ function screenOf(known: StatusParts): string {
   const wrong = incidents.items.map((one) => incidentLines(one)).join("");
   return [
     headOf(known.stats),
+    listenersOf(known.stats),
     "\n",
     backends.items.length === 0 ? "No backends\n" : tableOf(views.backends.columns, backends.items, look),
     "\n",
@@ -159,6 +160,14 @@ function headOf(stats: Row): string {
     `${amount(numberAt(stats, "rssBytes"))}B memory`,
   ];
   return `${words.filter((word) => word !== "").join("  ")}\n`;
+}
+
+/** Returns "" if no listener is open, or if the process is too old to report its listeners. */
+function listenersOf(stats: Row): string {
+  const listeners = rowsAt(stats, "listeners").map(
+    (row) => `${shown(textAt(row, "address"))} (${shown(textAt(row, "name"))})`,
+  );
+  return listeners.length === 0 ? "" : `listens on ${listeners.join(", ")}\n`;
 }
 
 function countsOf({ watches, hung, clients, leases, certificates }: StatusParts): string {

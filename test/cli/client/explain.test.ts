@@ -90,7 +90,7 @@ test("a client at a loopback address is searched for among the processes of the 
   const { out } = await asked(await idOf("watch-replay-loop"));
   assert.match(out, "CAUSED BY (1)\n127.0.0.1 operator/v2\n");
   assert.match(out, /^found \S+; the cause may be older$/m);
-  assert.match(out, /^ss -tnp src 127\.0\.0\.1 and dport = :PORT {2}# loopback: /m);
+  assert.match(out, /^ss -tnp 'src 127\.0\.0\.1 and \( dport = :8443 or dport = :6443 \)' {2}# loopback: /m);
   assert.not.match(out, "kubectl");
 });
 

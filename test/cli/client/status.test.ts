@@ -22,6 +22,7 @@ async function asked(...args: string[]): Promise<KeptScreen & { readonly code: n
 test("one screen says how every backend is and what is wrong, and ends with 1", async () => {
   const { out, code } = await asked();
   assert.match(out, /^watchkeeper 0\.1\.0 {2}prod {2}up [^]*12 requests \(0 5xx\) {2}7 watch events/);
+  assert.match(out, "\nlistens on 127.0.0.1:8443 (kube), [::]:6443 (public)\n");
   assert.match(out, /^BACKEND +STATE/m);
   assert.match(out, "1 watch (0 hung)   1 client   1 lease (0 suspect)   1 certificate (1 expiring)");
   const active = (await scene.items("incidents")).filter(({ state }) => state === "active");
@@ -53,6 +54,7 @@ test("as JSON it is one object, with its verdict", async () => {
   const { out } = await asked("-o", "json");
   const said = JSON.parse(out);
   assert.is(said.kind, "Status");
+  assert.equal(said.stats.listeners[0], { name: "kube", address: "127.0.0.1:8443" });
   assert.is(said.backends.items.length, 2);
   assert.type(said.isWell, "boolean");
 });
