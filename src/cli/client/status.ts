@@ -171,12 +171,13 @@ function listenersOf(stats: Row): string {
 }
 
 function countsOf({ watches, hung, clients, leases, certificates }: StatusParts): string {
-  const odd = leases.items.filter(({ verdict }) => verdict !== "ok").length;
+  const lapsed = leases.items.filter(({ verdict }) => verdict === "lapsed").length;
+  const odd = leases.items.filter(({ verdict }) => verdict !== "ok").length - lapsed;
   const near = certificates.items.filter(({ level }) => level !== "ok").length;
   return [
     `${counted(watches.total, "watch", "watches")} (${amount(hung.matching)} hung)`,
     counted(clients.total, "client"),
-    `${counted(leases.total, "lease")} (${amount(odd)} suspect)`,
+    `${counted(leases.total, "lease")} (${amount(odd)} suspect${lapsed === 0 ? "" : `, ${amount(lapsed)} lapsed`})`,
     `${counted(certificates.total, "certificate")} (${amount(near)} expiring)\n`,
   ].join("   ");
 }

@@ -50,6 +50,11 @@ test("a changed setting that needs a restart is named, and the exit code is 1", 
   assert.is(code, 1);
 });
 
+test("a lapsed lease is not ok, and not suspect either", async () => {
+  scene.path.clock.advance(15_001);
+  assert.match((await asked()).out, "1 lease (0 suspect, 1 lapsed)");
+});
+
 test("as JSON it is one object, with its verdict", async () => {
   const { out } = await asked("-o", "json");
   const said = JSON.parse(out);
