@@ -23,7 +23,7 @@ const byKind: Readonly<Record<string, Commands>> = {
     `watchkeeper drain ${nameIn(textAt(incident, "backend"))}  # on every instance; then restart this kube-apiserver, then undrain`,
   ],
   "watch-replay-loop": originCommands,
-  "lease-ghost-holder": leaseCommands,
+  "lease-ghost-holder": (incident, ports) => [...leaseCommands(incident, ports), ...endGhost(incident)],
   "lease-contested": leaseCommands,
   "lease-unknown-client": leaseCommands,
 };
@@ -68,6 +68,24 @@ function compareFiles(summary: string): readonly string[] {
 function leaseCommands(incident: Row, ports: readonly string[]): readonly string[] {
   const name = textAt(incident, "subject").split("/").at(-1) ?? "";
   return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident, ports)];
+}
+
+/**
+ * Returns the command that ends the ghost's process, if the latest evidence names its pod. Only names that Kubernetes
+ * permits are printed, because clients choose these names, and no shell interprets a permitted name.
+ */
+function endGhost(incident: Row): readonly string[] {
+  const reason = textAt(rowsAt(incident, "evidence").at(-1) ?? {}, "text");
+  const deleted = /^Pod ([a-z0-9][a-z0-9-]*)\/([a-z0-9][a-z0-9.-]*) was deleted /.exec(reason);
+  if (deleted !== null)
+    return [
+      `ssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace ${deleted[1]} --name ${deleted[2]}))'  # ends the process; NODE: the host of the address above`,
+    ];
+  const renewing = / token of pod ([a-z0-9][a-z0-9-]*)\/([a-z0-9][a-z0-9.-]*) from \S+$/.exec(reason);
+  if (renewing === null) return [];
+  return [
+    `kubectl delete pod -n ${renewing[1]} ${renewing[2]}  # ends the process that renews; its controller starts another`,
+  ];
 }
 
 /** Maximum number of client addresses for which commands are printed, so that the commands fit on one screen. */

@@ -81,6 +81,38 @@ test("equal findings are one row, and the client that renews a ghost's lease is 
   assert.match(out, "watchkeeper get leases leader -o wide\n");
   assert.match(out, "kubectl get nodes,pods -A -o wide | grep -wF 10.9.3.7\n");
   assert.match(out, "grep id-39 audit.log");
+  assert.match(
+    out,
+    "\nssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace shop --name cart-0))'  # ends",
+  );
+});
+
+test("a pod that renews the lease of another pod is deleted by name; a name that a shell could interpret is not", async () => {
+  const ghost = {
+    kind: "lease.suspect",
+    verdict: "ghost",
+    holder: "cart-0",
+    client: "10.9.3.7",
+    subject: "system:serviceaccount:shop:cart",
+    userAgent: "cart/v1",
+    was: "cart-1",
+    detector: "pod",
+    valueMs: 0,
+    limitMs: 0,
+    auditId: "id",
+  } as const;
+  const commandsFor = async (lease: string, pod: string): Promise<string> => {
+    const reason = `Lease names pod cart-0 but is renewed with the token of pod ${pod} from 10.9.3.7`;
+    scene.path.journal.write({ ...ghost, lease, reason });
+    const found = (await scene.items("incidents")).find(({ subject }) => subject === lease);
+    return (await asked(String(found?.["id"]))).out.split("\nNEXT\n")[1] ?? "";
+  };
+  assert.match(
+    await commandsFor("leases shop/a", "shop/cart-1"),
+    "\nkubectl delete pod -n shop cart-1  # ends",
+  );
+  for (const pod of ["shop/$(reboot)", "shop/-x", "shop/a'b", "cart-1"])
+    assert.not.match(await commandsFor(`leases shop/${pod.length}`, pod), /kubectl delete|crictl/, pod);
 });
 
 test("a client at a loopback address is searched for among the processes of the same host", async () => {
