@@ -26,7 +26,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
     : client.one(`incidents/${number}`));
   if (incident instanceof Failure) return incident;
   if (incident === undefined) return complain("No incidents", codeOfNone, screen);
-  screen.print(isJson ? json(incident) : explained(incident, await portsOf(client)));
+  screen.print(isJson ? json(incident) : explained(incident, await setupOf(client, incident)));
   return 0;
 });
 
@@ -61,7 +61,7 @@ async function explainAll(
     const incident = await newestIncident(one, query);
     return incident instanceof Failure || incident === undefined
       ? incident
-      : { incident, ports: await portsOf(one) };
+      : { incident, setup: await setupOf(one, incident) };
   });
   if (all instanceof Failure) return all;
   const answers = answersIn(all).flatMap(({ name, answer }) =>
@@ -73,7 +73,7 @@ async function explainAll(
   } else
     screen.print(
       answers
-        .map(({ name, incident, ports }) => `REPLICA ${shown(name)}\n${explained(incident, ports)}`)
+        .map(({ name, incident, setup }) => `REPLICA ${shown(name)}\n${explained(incident, setup)}`)
         .join("\n"),
     );
   for (const { name, answer } of answersIn(all))
@@ -98,16 +98,27 @@ async function newestIncident(
   return list instanceof Failure ? list : list.items[0];
 }
 
-/** Returns the ports of the process's listeners; none if the process is too old to report them, or does not answer. */
-async function portsOf(client: AdminClient): Promise<readonly string[]> {
+/**
+ * The ports of the listeners of the process that reports an incident, and the address of the incident's backend. Both
+ * are empty if the process is too old to report them, or does not answer.
+ */
+type Setup = { readonly ports: readonly string[]; readonly address: string };
+
+async function setupOf(client: AdminClient, incident: Row): Promise<Setup> {
   const stats = await client.one("stats");
   const listeners = stats instanceof Failure ? [] : rowsAt(stats, "listeners");
-  return listeners.map((row) => shown(textAt(row, "address").split(":").at(-1) ?? ""));
+  const name = textAt(incident, "backend");
+  const backends = name === "" ? undefined : await client.list("backends", { name }, 1);
+  const [backend = {}] = backends === undefined || backends instanceof Failure ? [] : backends.items;
+  return {
+    ports: listeners.map((row) => shown(textAt(row, "address").split(":").at(-1) ?? "")),
+    address: text(backend, "address"),
+  };
 }
 
-function explained(incident: Row, ports: readonly string[]): string {
+function explained(incident: Row, { ports, address }: Setup): string {
   return [
-    head(incident),
+    head(incident, address),
     meaning(incident),
     evidence(incident),
     impact(incident),
@@ -123,7 +134,7 @@ function text(row: Row, path: string): string {
   return shown(textAt(row, path));
 }
 
-function head(incident: Row): string {
+function head(incident: Row, address: string): string {
   const lasted = age(numberAt(incident, "durationMs"));
   const isActive = textAt(incident, "state") === "active";
   const ending = text(incident, "resolution");
@@ -134,6 +145,7 @@ function head(incident: Row): string {
     `${`#${text(incident, "id")}  ${text(incident, "kind")}  ${text(incident, "subject")}`.trimEnd()}\n`,
     `${marked(text(incident, "severity"))}, ${state}\n`,
     `${beginning(incident)}\n`,
+    address === "" ? "" : `backend ${text(incident, "backend")}: ${address}\n`,
   ].join("");
 }
 

@@ -40,6 +40,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
   assert.match(out, /^started \S+, detected 0\.6s later$/m);
   assert.match(out, /^AT +DETECTOR +MEASURED +THRESHOLD +FINDING$/m);
   assert.match(out, /ping +600ms +500ms/);
+  assert.match(out, /^backend b: b:6443$/m);
   assert.match(out, "watchkeeper get backends b -o wide");
   assert.match(out, "runbook: https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md");
 });
@@ -47,6 +48,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
 test("without a number it is the newest that lasts", async () => {
   const { out } = await asked();
   assert.match(out, /^#\d+ {2}all-backends-down\n/);
+  assert.not.match(out, /^backend/m);
   assert.match((await asked("backend-blackholed")).out, /^#\d+ {2}backend-blackholed {2}b\n/);
 });
 
