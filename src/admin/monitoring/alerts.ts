@@ -466,8 +466,13 @@ export function listOf({ query, of = [], sort = "instance", line }: Fact): strin
   return `{{ range query ${text} | sortByLabel "${sort}" }}${line}{{ end }}`;
 }
 
+/** Returns the alert about a kind of incident; undefined: there is none. */
+export function alertOf(kind: string): Alert | undefined {
+  return alerts.find(({ kinds }) => kinds.some((one) => one === kind));
+}
+
 export function runbookOf(kind: string): string | undefined {
-  const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
+  const alert = alertOf(kind);
   return alert === undefined ? undefined : runbookUrl(alert);
 }
 

@@ -1,5 +1,5 @@
 /** The commands that an operator may run next, by the kind of incident. Each command is one line for a shell. */
-import { runbookOf } from "../../admin/monitoring/alerts.ts";
+import { alertOf, runbookUrl } from "../../admin/monitoring/alerts.ts";
 import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 
 /** `ports`: the ports of the listeners of the process that reports the incident; empty: they are not known. */
@@ -34,10 +34,12 @@ export function nextCommands(incident: Row, ports: readonly string[]): string {
   const audit = rowsAt(incident, "evidence")
     .map((row) => textAt(row, "auditId"))
     .findLast((id) => id !== "");
-  const runbook = runbookOf(kind);
+  const alert = alertOf(kind);
   return [
     "NEXT",
-    ...(runbook === undefined ? [] : [`runbook: ${runbook}`]),
+    ...(alert === undefined
+      ? []
+      : [`runbook: ${runbookUrl(alert)}`, `watchkeeper docs runbooks/${alert.name}  # prints the runbook`]),
     ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident, ports) ?? []) : []),
     ...(backend === "" ? [] : [`watchkeeper get backends ${nameIn(backend)} -o wide  # STATE and REASON`]),
     ...(audit === undefined ? [] : [`grep ${nameIn(audit)} audit.log  # of the apiserver`]),

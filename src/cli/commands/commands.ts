@@ -401,6 +401,18 @@ export const commands = {
     ],
     exits: "1: the bundle was not written",
   },
+  docs: {
+    summary:
+      "print a page of the documentation that was installed with the program, or the list of its topics",
+    words: "[TOPIC]",
+    options: [],
+    exits: "1: the documentation was not installed: the single executable does not contain it",
+    examples: [
+      "watchkeeper docs",
+      "watchkeeper docs incidents/004",
+      "watchkeeper docs runbooks/WatchkeeperDown",
+    ],
+  },
   completion: {
     summary: "print a script that completes these commands in a shell",
     words: "bash|zsh|fish",
