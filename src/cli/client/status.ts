@@ -1,6 +1,7 @@
 /** `watchkeeper status`: prints the backends, counts and active incidents on one screen. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
+import { yamlTextOf } from "../../config/yaml-document.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, rowsAt, shown, textAt } from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
@@ -30,22 +31,27 @@ type StatusParts = Readonly<Record<keyof typeof lists, RowList>> & { readonly st
  * error, 3 the API or a replica is unreachable.
  */
 export const status = apiCommand("status", async ({ options, client, screen }) => {
-  const isJson = options.text("output") === "json";
-  if (options.has("all-replicas")) return statusOfAll(client, isJson, screen);
+  const format = options.text("output");
+  const textOf = format === "json" ? json : format === "yaml" ? yamlTextOf : undefined;
+  if (options.has("all-replicas")) return statusOfAll(client, textOf, screen);
   const known = await readAll(client);
   if (known instanceof Failure) return known;
-  screen.print(isJson ? json({ kind: "Status", isWell: isWell(known), ...known }) : screenOf(known));
+  screen.print(textOf?.({ kind: "Status", isWell: isWell(known), ...known }) ?? screenOf(known));
   return isWell(known) ? 0 : 1;
 });
 
 /** Prints a line for each replica, and then the incidents of all replicas. */
-async function statusOfAll(client: AdminClient, isJson: boolean, screen: Screen): Promise<number | Failure> {
+async function statusOfAll(
+  client: AdminClient,
+  textOf: ((value: unknown) => string) | undefined,
+  screen: Screen,
+): Promise<number | Failure> {
   const all = await fromAll(client, readAll);
   if (all instanceof Failure) return all;
   const answers = answersIn(all);
-  if (isJson) {
+  if (textOf !== undefined) {
     const items = answers.map(({ name, answer }) => ({ replica: name, isWell: isWell(answer), ...answer }));
-    screen.print(json({ kind: "StatusList", items, unreachable: failuresIn(all) }));
+    screen.print(textOf({ kind: "StatusList", items, unreachable: failuresIn(all) }));
   } else {
     screen.print(tableOf(replicaColumns, all.map(lineOf), { isWide: false, hasHeads: true }));
     const wrong = answers.map(({ name, answer }) => wrongAt(name, answer)).filter((text) => text !== "");

@@ -263,7 +263,11 @@ export const commands = {
   status: {
     summary: "print backends, watches and active incidents on one screen",
     words: "",
-    options: [...apiOptions, ...replicaOptions, plainOutput],
+    options: [
+      ...apiOptions,
+      ...replicaOptions,
+      option("-o, --output FORMAT", "table, json or yaml", "table", { choices: ["table", "json", "yaml"] }),
+    ],
     exits: "1: an incident is active, no backend is ready, or a changed setting needs a restart",
     examples: ["watchkeeper status", "watchkeeper status --all-replicas"],
   },

@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { parse } from "yaml";
 import { status } from "../../../src/cli/client/status.ts";
 import { KeptScreen, type SceneServer, serveScene } from "../../support/api-server.ts";
 import { changed } from "../../support/incidents.ts";
@@ -62,6 +63,12 @@ test("as JSON it is one object, with its verdict", async () => {
   assert.equal(said.stats.listeners[0], { name: "kube", address: "127.0.0.1:8443" });
   assert.is(said.backends.items.length, 2);
   assert.type(said.isWell, "boolean");
+});
+
+test("as YAML it is the same object", async () => {
+  const { kind, stats, isWell } = parse((await asked("-o", "yaml")).out);
+  assert.equal([kind, stats.name, isWell], ["Status", "prod", false]);
+  assert.is(parse((await asked("-o", "yaml", "--all-replicas")).out).kind, "StatusList");
 });
 
 test("no server there is 3", async () => {
