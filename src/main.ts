@@ -447,6 +447,7 @@ class Watchkeeper implements Running {
     const servers = await AdminServers.open(records, {
       ...this.#facts(),
       current: () => this.#config,
+      addresses: () => this.addresses,
       inherited: this.#adminDescriptor(),
       secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
       ready: () => this.#ready(),
@@ -503,7 +504,7 @@ class Watchkeeper implements Running {
   }
 }
 
-type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers">;
+type ProcessFacts = Omit<AdminParts, "current" | "inherited" | "secure" | "ready" | "workers" | "addresses">;
 
 /** Asks the workers to move a watch to another backend. Resolves with undefined if no worker serves the watch. */
 async function movedIn(parent: Parent, id: string): Promise<Outcome | undefined> {

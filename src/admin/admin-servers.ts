@@ -61,6 +61,8 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   /** Returns all clusters, including those that are being removed. */
   readonly clusters: () => readonly ListedCluster[];
   readonly current: () => Config;
+  /** Returns the bound address of each listener by name. */
+  readonly addresses: () => ReadonlyMap<string, string>;
   /** Descriptor of the listening socket for metrics and probes, inherited from a predecessor; undefined: none. */
   readonly inherited: number | undefined;
   /** Loads a port's TLS certificate and authorization. AdminServers stops both later. */
@@ -379,10 +381,17 @@ function metricsOf(
 function statsIn(
   metrics: Metrics,
   measured: ReturnType<ProcessMonitor["read"]>,
-  { version, current, config, times }: Pick<AdminParts, "version" | "current" | "config"> & { times: Times },
+  {
+    version,
+    current,
+    config,
+    addresses,
+    times,
+  }: Pick<AdminParts, "version" | "current" | "config" | "addresses"> & { times: Times },
 ): Stats {
   const { waiting: restartRequired } = config();
-  return statsOf(metrics, { ...measured, version, name: current().name, restartRequired }, times);
+  const listeners = Array.from(addresses(), ([name, address]) => ({ name, address }));
+  return statsOf(metrics, { ...measured, version, name: current().name, restartRequired, listeners }, times);
 }
 
 function probeSettings({ metricsAddress: address, probeThread, metrics }: AdminConfig): ProbeSettings {

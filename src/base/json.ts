@@ -9,6 +9,29 @@ export function parseJson(text: string): unknown {
   }
 }
 
+/** The characters that a terminal may obey or hide. The line feed is none of them, because it formats JSON and YAML. */
+const invisible = /[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu;
+
+export function hasInvisible(text: string): boolean {
+  return text.search(invisible) >= 0;
+}
+
+/**
+ * Escapes the invisible characters within the quoted strings of JSON or YAML. JSON has no escape for a character above
+ * U+FFFF and uses two of them, which YAML does not permit.
+ */
+export function escapeInvisible(text: string, format: "json" | "yaml"): string {
+  return text.replace(invisible, (char) =>
+    char.length > 1 && format === "yaml"
+      ? `\\U${hex(char.codePointAt(0), 8)}`
+      : char.replace(/[^]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`),
+  );
+}
+
+function hex(code = 0, digits = 4): string {
+  return code.toString(16).padStart(digits, "0");
+}
+
 export function isRecord(value: unknown): value is JsonRecord {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }

@@ -32,6 +32,7 @@ const runs: Readonly<Record<CommandName, (args: string[]) => Promise<number>>> =
   unlimit: async (args) => (await import("./client/operate.ts")).operate("unlimit", args),
   reload: async (args) => (await import("./client/operate.ts")).operate("reload", args),
   bundle: async (args) => (await import("./bundle/bundle.ts")).bundle(args),
+  docs: async (args) => (await import("./docs.ts")).docs(args),
   completion: async (args) => (await import("./completion.ts")).completion(args),
   version: (args) => Promise.resolve(version(args)),
 };

@@ -16,6 +16,7 @@ import {
   stringify,
   type YAMLMap,
 } from "yaml";
+import { escapeInvisible, hasInvisible } from "../base/json.ts";
 import { configLimits } from "./limits.ts";
 import { type Problem, quote } from "./problem.ts";
 
@@ -130,7 +131,11 @@ class Walk {
   }
 }
 
-/** Returns the value as YAML. */
+/** Returns the value as YAML, with the characters escaped that a terminal may obey or hide (A53). */
 export function yamlTextOf(value: unknown): string {
-  return stringify(value);
+  const text = stringify(value);
+  if (!hasInvisible(text)) return text;
+  // Only double-quoted strings have escapes.
+  const quoted = stringify(value, { defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" });
+  return escapeInvisible(quoted, "yaml");
 }

@@ -48,7 +48,7 @@ function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judge
   // format.
   const isOther = pods.isSeen(namespace, named) || isSibling(named, pod);
   if (pod === "" || isNamed(holder, pod) || isNamed(holder, node) || !isOther) return undefined;
-  const reason = `Lease names pod ${named} but is renewed with the token of pod ${pod} from ${caller.address}`;
+  const reason = `Lease names pod ${named} but is renewed with the token of pod ${namespace}/${pod} from ${caller.address}`;
   return { verdict: "ghost", detector: "pod", was: pod, valueMs: 0, limitMs: 0, reason };
 }
 

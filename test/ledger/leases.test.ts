@@ -113,8 +113,9 @@ test("a pod that was deleted, and renews all the same, is a ghost (seed 002)", (
 });
 
 test("the pod of the token must be the one that is named, if one is", () => {
-  const { renew } = scene();
+  const { leases, renew } = scene();
   assert.is(renew(one, "web-7d-ccccc_2", 0), "ghost pod");
+  assert.match(leases.all[0]?.judgement?.reason ?? "", "the token of pod n/web-7d-bbbbb from ");
   const free = scene();
   assert.is(free.renew(one, "a-name-of-its-own", 0), undefined);
   assert.is(

@@ -49,7 +49,12 @@ const aloneRow: ReplicaRow = {
   lastError: "",
 };
 
-const ownFigures = { name: "prod", cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
+/** The listeners of the scene's process. */
+const listeners = [
+  { name: "kube", address: "127.0.0.1:8443" },
+  { name: "public", address: "[::]:6443" },
+];
+const ownFigures = { name: "prod", listeners, cpuMs: 100, eventLoopDelayMs: 0.2, rssBytes: 80e6 };
 
 /**
  * Builds the API over two backends, one of which was killed, and one client with a watch and a lease. `items` returns

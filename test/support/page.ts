@@ -119,6 +119,7 @@ export function figuresAt(ms: number): Stats {
     at,
     name: "prod-eu1",
     restartRequired: [],
+    listeners: [],
     version: "0.1.0",
     uptimeMs: 273_600_000 + ms - now,
     requests,

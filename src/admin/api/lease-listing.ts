@@ -55,9 +55,10 @@ export const leaseFields = {
   renewals: count("Renewals that passed through this proxy.", ({ lease }) => lease.renewals),
   renewedBy: maybe("The client that renewed the lease last.", callerFields, lastCaller),
   verdict: oneOf(
-    "Whether the renewals of the lease are as expected.",
-    ["ok", "contested", "ghost", "unknown"],
-    ({ lease }, { now }) => lease.verdictAt(now())?.verdict ?? "ok",
+    "Whether the renewals of the lease are as expected; lapsed: its holder no longer renews it.",
+    ["ok", "contested", "ghost", "unknown", "lapsed"],
+    (row, times) =>
+      row.lease.verdictAt(times.now())?.verdict ?? (stateOf(row, times) === "lapsed" ? "lapsed" : "ok"),
   ),
   reason: text(
     "Why the renewals are not as expected.",

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";
-import { count, type Fields, number, text, time, type ViewOf, viewOf } from "./fields.ts";
+import { count, type Fields, list, number, text, time, type ViewOf, viewOf } from "./fields.ts";
 
 /**
  * Measurements of this process. `at`: clock reading in ms. `cpuMs`: CPU time of all threads in ms since the start.
@@ -16,11 +16,20 @@ type ProcessStats = {
   readonly rssBytes: number;
 };
 
+type ListenerAddress = { readonly name: string; readonly address: string };
+
+const listenerFields = {
+  name: text("Name of the listener in the configuration.", "name"),
+  address: text("IP address and port to which the listener is bound.", "address"),
+} satisfies Fields<ListenerAddress>;
+
 type StatsRow = ProcessStats & {
   readonly version: string;
   readonly name: string;
   /** The settings that have changed in the file and take effect only after a restart. */
   readonly restartRequired: readonly string[];
+  /** The listeners that are open, with the address that each is bound to, such as "0.0.0.0:8443". */
+  readonly listeners: readonly ListenerAddress[];
   readonly requests: Readonly<Record<string, number>>;
   readonly watchEvents: number;
 };
@@ -49,6 +58,7 @@ export const statsFields = {
     view: ({ restartRequired }) => restartRequired,
     key: () => "",
   },
+  listeners: list("The listeners that accept clients.", listenerFields, "listeners"),
   uptimeMs: count("Time since the start, in ms.", "uptimeMs"),
   cpuMs: count("CPU time of all threads, in ms.", "cpuMs"),
   eventLoopDelayMs: number(

@@ -66,6 +66,9 @@ const staleKinds = [
   "backend-webhook-failing",
 ] as const satisfies readonly IncidentKind[];
 
+/** The kinds of incident in which a client gets old events again. */
+const replayKinds = ["watch-replay-loop", "version-regression"] as const satisfies readonly IncidentKind[];
+
 /**
  * Selects the series of the alert's cluster (`%s`), and series without the label `cluster`. An instance that serves
  * several clusters sets this label, except on series about the whole process.
@@ -133,6 +136,10 @@ const backendStates: Fact = {
   line: "apiserver {{ .Labels.text }} (instances: {{ .Value }})",
 };
 
+/** Template for the kind of incident that belongs to the label `verdict`. */
+const leaseKind =
+  'lease-{{ .Labels.verdict }}{{ if eq .Labels.verdict "ghost" }}-holder{{ else if eq .Labels.verdict "unknown" }}-client{{ end }}';
+
 export const alerts: readonly Alert[] = [
   {
     name: "WatchkeeperDown",
@@ -162,7 +169,8 @@ export const alerts: readonly Alert[] = [
     summary:
       "Some instances of watchkeeper do not serve as they should: {{ $labels.reason }} (instances: {{ $value }})",
     affected: "clients of these instances only; the other instances serve",
-    first: "`watchkeeper status` on an instance below",
+    first:
+      '{{ if match "^(listener-lost|internal-error)$" $labels.reason }}`watchkeeper explain {{ $labels.reason }}`{{ else }}`watchkeeper status`{{ end }} on an instance below',
     facts: [
       { query: 'topk(5, up{job="watchkeeper"} == 0)', line: `${instance}: not-scraped` },
       {
@@ -195,16 +203,10 @@ export const alerts: readonly Alert[] = [
     holds: "2m",
     kinds: downKinds,
     by: ["cluster", "backend"],
-    summary: `Apiserver {{ $labels.backend }} cannot be used:${listOf({
-      query: `count by (kind) (${active(downKinds, `,${ofCluster},backend=%q`)} > 0)`,
-      of: ["cluster", "backend"],
-      sort: "kind",
-      line: " {{ .Labels.kind }}",
-    })} (instances: {{ $value }})`,
+    summary: `Apiserver {{ $labels.backend }} cannot be used:${activeKinds({ kinds: downKinds, by: ["backend"] })} (instances: {{ $value }})`,
     affected:
       "exec, attach, port-forward and `logs -f` through it ended, if there were any; reads and watches have moved to the other apiservers, which carry its load",
-    first:
-      "`watchkeeper explain KIND` on an instance below, with the kind in its line: EVIDENCE says what failed. The runbook has the action for each kind",
+    first: `on an instance below, run${explainActive({ kinds: downKinds, by: ["backend"] })}: EVIDENCE says what failed. The runbook has the action for each kind`,
     facts: [
       {
         query: `topk(5, max by (instance, pod, kind) (${active(downKinds, `,${ofCluster},backend=%q`)} > 0))`,
@@ -221,38 +223,24 @@ export const alerts: readonly Alert[] = [
     holds: "1m",
     kinds: staleKinds,
     by: ["cluster", "backend"],
-    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind, or it cannot reach other servers:${listOf(
-      {
-        query: `count by (kind) (${active(staleKinds, `,${ofCluster},backend=%q`)} > 0)`,
-        of: ["cluster", "backend"],
-        sort: "kind",
-        line: " {{ .Labels.kind }}",
-      },
-    )} (instances: {{ $value }})`,
+    summary: `Apiserver {{ $labels.backend }} answers, but its watches stand still or fall behind, or it cannot reach other servers:${activeKinds({ kinds: staleKinds, by: ["backend"] })} (instances: {{ $value }})`,
     affected:
       "clients that read from it past watchkeeper get old data; its watches through watchkeeper have moved; writes that call a webhook may fail",
-    first:
-      "`watchkeeper explain KIND` on an instance below, with the kind in its line: the resource and how far it is behind, or the API or webhook",
+    first: `on an instance below, run${explainActive({ kinds: staleKinds, by: ["backend"] })}: the resource and how far it is behind, or the API or webhook`,
     facts: [kindsByInstance(staleKinds)],
   },
   {
     name: "WatchkeeperWatchReplayLoop",
     severity: "warning",
-    expr: instancesWith(["watch-replay-loop", "version-regression"], "cluster"),
+    expr: instancesWith(replayKinds, "cluster"),
     holds: "30s",
-    kinds: ["watch-replay-loop", "version-regression"],
+    kinds: replayKinds,
     by: ["cluster"],
-    summary: `History is replayed:${listOf({
-      query: `count by (kind) (${active(["watch-replay-loop", "version-regression"], `,${ofCluster}`)} > 0)`,
-      of: ["cluster"],
-      sort: "kind",
-      line: " {{ .Labels.kind }}",
-    })} (instances: {{ $value }})`,
+    summary: `History is replayed:${activeKinds({ kinds: replayKinds, by: [] })} (instances: {{ $value }})`,
     affected:
       "one client restarts a watch from the same old version (watch-replay-loop), or an apiserver sent an older version than before (version-regression): the client acts on old objects and can undo the work of others",
-    first:
-      "`watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. NEXT begins the search for the client's process",
-    facts: [kindsByInstance(["watch-replay-loop", "version-regression"])],
+    first: `on an instance below, run${explainActive({ kinds: replayKinds, by: [] })}: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. NEXT begins the search for the client's process`,
+    facts: [kindsByInstance(replayKinds)],
   },
   {
     name: "WatchkeeperWatchesEnded",
@@ -267,7 +255,8 @@ export const alerts: readonly Alert[] = [
     summary:
       "Watches end instead of moving to another apiserver, or many clients list again: {{ $labels.reason }}",
     affected: "the clients of these watches: they open the watches again, and may have to list first",
-    first: "`watchkeeper get incidents` on an instance below",
+    first:
+      '{{ if eq $labels.reason "relist-storm" }}`watchkeeper explain relist-storm`{{ else }}`watchkeeper get incidents`{{ end }} on an instance below',
     facts: [
       {
         query:
@@ -284,18 +273,10 @@ export const alerts: readonly Alert[] = [
     holds: "15s",
     kinds: ["lease-ghost-holder", "lease-contested", "lease-unknown-client"],
     by: ["cluster", "namespace", "name"],
-    summary: `Leader lease {{ $labels.namespace }}/{{ $labels.name }} is renewed by the wrong client:${listOf(
-      {
-        query: `count by (verdict) (watchkeeper_lease_suspect{${ofCluster},namespace=%q,name=%q} > 0)`,
-        of: ["cluster", "namespace", "name"],
-        sort: "verdict",
-        line: " {{ .Labels.verdict }}",
-      },
-    )}`,
+    summary: `Leader lease {{ $labels.namespace }}/{{ $labels.name }} is renewed by the wrong client:${leaseVerdicts(" {{ .Labels.verdict }}")}`,
     affected:
       "the program of this lease. Verdict ghost: a process that should be gone, or that uses another pod's token, renews it; contested: two clients lead; unknown: a client leads that never did before",
-    first:
-      "`watchkeeper explain KIND` on an instance below, also after the incident has ended: EVIDENCE and CAUSED BY name the process to stop, and NEXT has the commands that find it. KIND for the verdict ghost is lease-ghost-holder, for contested lease-contested, for unknown lease-unknown-client",
+    first: `on an instance below, run${leaseVerdicts(` \`watchkeeper explain ${leaseKind}\``)}, also after the incident has ended: EVIDENCE and CAUSED BY name the process to stop, and NEXT has the commands that find it`,
     facts: [
       {
         query: `topk(5, watchkeeper_lease_holder_info{${ofCluster},namespace=%q,name=%q})`,
@@ -448,6 +429,28 @@ export const alerts: readonly Alert[] = [
   },
 ];
 
+/** Returns a Prometheus template that prints `line` for each of the alert's kinds of incident that is active. */
+export function activeKinds(
+  { kinds, by }: Pick<Alert, "kinds" | "by">,
+  line = " {{ .Labels.kind }}",
+): string {
+  const isByBackend = by.includes("backend");
+  const matchers = `,${ofCluster}${isByBackend ? ",backend=%q" : ""}`;
+  const query = `count by (kind) (${active(kinds, matchers)} > 0)`;
+  return listOf({ query, of: isByBackend ? ["cluster", "backend"] : ["cluster"], sort: "kind", line });
+}
+
+/** Returns a Prometheus template with the commands that explain the active incidents of the alert. */
+function explainActive(alert: Pick<Alert, "kinds" | "by">): string {
+  return activeKinds(alert, " `watchkeeper explain {{ .Labels.kind }}`");
+}
+
+/** Returns a Prometheus template that prints `line` for each verdict about the alert's lease. */
+function leaseVerdicts(line: string): string {
+  const query = `count by (verdict) (watchkeeper_lease_suspect{${ofCluster},namespace=%q,name=%q} > 0)`;
+  return listOf({ query, of: ["cluster", "namespace", "name"], sort: "verdict", line });
+}
+
 function expiryByInstance(): Fact {
   return {
     query: `topk(5, watchkeeper_certificate_expiry_timestamp_seconds{${ofCluster},purpose=%q,name=%q})`,
@@ -463,8 +466,13 @@ export function listOf({ query, of = [], sort = "instance", line }: Fact): strin
   return `{{ range query ${text} | sortByLabel "${sort}" }}${line}{{ end }}`;
 }
 
+/** Returns the alert about a kind of incident; undefined: there is none. */
+export function alertOf(kind: string): Alert | undefined {
+  return alerts.find(({ kinds }) => kinds.some((one) => one === kind));
+}
+
 export function runbookOf(kind: string): string | undefined {
-  const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
+  const alert = alertOf(kind);
   return alert === undefined ? undefined : runbookUrl(alert);
 }
 

@@ -1,6 +1,6 @@
 /** Generates the alert rules as a Prometheus rules file, which is also in the Helm chart, and as a PrometheusRule. */
 import { docsPage } from "../../program/docs.ts";
-import { type Alert, active, alerts, listOf, ofCluster, runbookUrl } from "./alerts.ts";
+import { type Alert, activeKinds, alerts, listOf, runbookUrl } from "./alerts.ts";
 
 /** Base of every `runbook_url`. The Helm chart replaces it with its value `prometheusRule.runbookBaseURL`. */
 export const runbookBase = docsPage("runbooks");
@@ -45,17 +45,8 @@ function linesOf(alert: Alert): readonly string[] {
     `          summary: ${JSON.stringify(summary)}`,
     `          description: ${JSON.stringify(descriptionOf(alert))}`,
     `          runbook_url: ${runbookUrl(alert)}`,
-    ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(activeKinds(alert))}`]),
+    ...(kinds.length === 0 ? [] : [`          incidents: ${JSON.stringify(`active:${activeKinds(alert)}`)}`]),
   ];
-}
-
-/** Returns a Prometheus template that lists which of the alert's kinds of incident are active. */
-function activeKinds({ kinds, by }: Alert): string {
-  const isByBackend = by.includes("backend");
-  const matchers = `,${ofCluster}${isByBackend ? ",backend=%q" : ""}`;
-  const query = `count by (kind) (${active(kinds, matchers)} > 0)`;
-  const of = isByBackend ? ["cluster", "backend"] : ["cluster"];
-  return `active:${listOf({ query, of, sort: "kind", line: " {{ .Labels.kind }}" })}`;
 }
 
 function descriptionOf({ name, by, affected, first, facts }: Alert): string {

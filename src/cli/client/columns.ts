@@ -178,7 +178,13 @@ export const views: Readonly<Record<Kind, View>> = {
     columns: [
       text("PURPOSE", "purpose"),
       text("NAME", "name"),
-      state("EXPIRY", "level"),
+      {
+        head: "EXPIRY",
+        of: (row) =>
+          textAt(row, "refused") === ""
+            ? marked(textAt(row, "level"))
+            : `! refused, last valid: ${textAt(row, "level")}`,
+      },
       number("LEFT", "leftMs", left),
       wide(text("NOT-AFTER", "notAfter")),
       text("REFUSED", "refused"),

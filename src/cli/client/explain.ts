@@ -26,7 +26,7 @@ export const explain = apiCommand("explain", async ({ options, client, screen })
     : client.one(`incidents/${number}`));
   if (incident instanceof Failure) return incident;
   if (incident === undefined) return complain("No incidents", codeOfNone, screen);
-  screen.print(isJson ? json(incident) : explained(incident));
+  screen.print(isJson ? json(incident) : explained(incident, await setupOf(client, incident)));
   return 0;
 });
 
@@ -57,17 +57,24 @@ async function explainAll(
   query: Record<string, string>,
   { isJson, codeOfNone, screen }: Printing,
 ): Promise<number | Failure> {
-  const all = await fromAll(client, (one) => newestIncident(one, query));
+  const all = await fromAll(client, async (one) => {
+    const incident = await newestIncident(one, query);
+    return incident instanceof Failure || incident === undefined
+      ? incident
+      : { incident, setup: await setupOf(one, incident) };
+  });
   if (all instanceof Failure) return all;
   const answers = answersIn(all).flatMap(({ name, answer }) =>
-    answer === undefined ? [] : [{ name, answer }],
+    answer === undefined ? [] : [{ name, ...answer }],
   );
   if (isJson) {
-    const items = answers.map(({ name, answer }) => ({ replica: name, ...answer }));
+    const items = answers.map(({ name, incident }) => ({ replica: name, ...incident }));
     screen.print(json({ kind: "IncidentList", items, unreachable: failuresIn(all) }));
   } else
     screen.print(
-      answers.map(({ name, answer }) => `REPLICA ${shown(name)}\n${explained(answer)}`).join("\n"),
+      answers
+        .map(({ name, incident, setup }) => `REPLICA ${shown(name)}\n${explained(incident, setup)}`)
+        .join("\n"),
     );
   for (const { name, answer } of answersIn(all))
     if (answer === undefined) screen.complain(`${shown(name)}: No incidents\n`);
@@ -91,15 +98,33 @@ async function newestIncident(
   return list instanceof Failure ? list : list.items[0];
 }
 
-function explained(incident: Row): string {
+/**
+ * The ports of the listeners of the process that reports an incident, and the address of the incident's backend. Both
+ * are empty if the process is too old to report them, or does not answer.
+ */
+type Setup = { readonly ports: readonly string[]; readonly address: string };
+
+async function setupOf(client: AdminClient, incident: Row): Promise<Setup> {
+  const stats = await client.one("stats");
+  const listeners = stats instanceof Failure ? [] : rowsAt(stats, "listeners");
+  const name = textAt(incident, "backend");
+  const backends = name === "" ? undefined : await client.list("backends", { name }, 1);
+  const [backend = {}] = backends === undefined || backends instanceof Failure ? [] : backends.items;
+  return {
+    ports: listeners.map((row) => shown(textAt(row, "address").split(":").at(-1) ?? "")),
+    address: text(backend, "address"),
+  };
+}
+
+function explained(incident: Row, { ports, address }: Setup): string {
   return [
-    head(incident),
+    head(incident, address),
     meaning(incident),
     evidence(incident),
     impact(incident),
     clients(incident, "affected", "AFFECTED"),
     clients(incident, "causedBy", "CAUSED BY"),
-    nextCommands(incident),
+    nextCommands(incident, ports),
   ]
     .filter((part) => part !== "")
     .join("\n");
@@ -109,7 +134,7 @@ function text(row: Row, path: string): string {
   return shown(textAt(row, path));
 }
 
-function head(incident: Row): string {
+function head(incident: Row, address: string): string {
   const lasted = age(numberAt(incident, "durationMs"));
   const isActive = textAt(incident, "state") === "active";
   const ending = text(incident, "resolution");
@@ -120,6 +145,7 @@ function head(incident: Row): string {
     `${`#${text(incident, "id")}  ${text(incident, "kind")}  ${text(incident, "subject")}`.trimEnd()}\n`,
     `${marked(text(incident, "severity"))}, ${state}\n`,
     `${beginning(incident)}\n`,
+    address === "" ? "" : `backend ${text(incident, "backend")}: ${address}\n`,
   ].join("");
 }
 

@@ -1,8 +1,9 @@
 /** The commands that an operator may run next, by the kind of incident. Each command is one line for a shell. */
-import { runbookOf } from "../../admin/monitoring/alerts.ts";
+import { alertOf, runbookUrl } from "../../admin/monitoring/alerts.ts";
 import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 
-type Commands = (incident: Row) => readonly string[];
+/** `ports`: the ports of the listeners of the process that reports the incident; empty: they are not known. */
+type Commands = (incident: Row, ports: readonly string[]) => readonly string[];
 
 const byKind: Readonly<Record<string, Commands>> = {
   "backend-frozen": () => [
@@ -21,23 +22,25 @@ const byKind: Readonly<Record<string, Commands>> = {
     "watchkeeper get backends  # before the drain, another apiserver must be ready",
     `watchkeeper drain ${nameIn(textAt(incident, "backend"))}  # on every instance; then restart this kube-apiserver, then undrain`,
   ],
-  "watch-replay-loop": (incident) => originCommands(incident),
-  "lease-ghost-holder": leaseCommands,
+  "watch-replay-loop": originCommands,
+  "lease-ghost-holder": (incident, ports) => [...leaseCommands(incident, ports), ...endGhost(incident)],
   "lease-contested": leaseCommands,
   "lease-unknown-client": leaseCommands,
 };
 
-export function nextCommands(incident: Row): string {
+export function nextCommands(incident: Row, ports: readonly string[]): string {
   const kind = textAt(incident, "kind");
   const backend = textAt(incident, "backend");
   const audit = rowsAt(incident, "evidence")
     .map((row) => textAt(row, "auditId"))
     .findLast((id) => id !== "");
-  const runbook = runbookOf(kind);
+  const alert = alertOf(kind);
   return [
     "NEXT",
-    ...(runbook === undefined ? [] : [`runbook: ${runbook}`]),
-    ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident) ?? []) : []),
+    ...(alert === undefined
+      ? []
+      : [`runbook: ${runbookUrl(alert)}`, `watchkeeper docs runbooks/${alert.name}  # prints the runbook`]),
+    ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident, ports) ?? []) : []),
     ...(backend === "" ? [] : [`watchkeeper get backends ${nameIn(backend)} -o wide  # STATE and REASON`]),
     ...(audit === undefined ? [] : [`grep ${nameIn(audit)} audit.log  # of the apiserver`]),
     `watchkeeper_incident_active{kind="${shown(kind)}"}  # in Prometheus: the instances that report it`,
@@ -64,24 +67,48 @@ function compareFiles(summary: string): readonly string[] {
   ];
 }
 
-function leaseCommands(incident: Row): readonly string[] {
+function leaseCommands(incident: Row, ports: readonly string[]): readonly string[] {
   const name = textAt(incident, "subject").split("/").at(-1) ?? "";
-  return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident)];
+  return [`watchkeeper get leases ${nameIn(name)} -o wide`, ...originCommands(incident, ports)];
+}
+
+/**
+ * Returns the command that ends the ghost's process, if the latest evidence names its pod. Only names that Kubernetes
+ * permits are printed, because clients choose these names, and no shell interprets a permitted name.
+ */
+function endGhost(incident: Row): readonly string[] {
+  const reason = textAt(rowsAt(incident, "evidence").at(-1) ?? {}, "text");
+  const deleted = /^Pod ([a-z0-9][a-z0-9-]*)\/([a-z0-9][a-z0-9.-]*) was deleted /.exec(reason);
+  if (deleted !== null)
+    return [
+      `ssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace ${deleted[1]} --name ${deleted[2]}))'  # ends the process; NODE: the host of the address above`,
+    ];
+  const renewing = / token of pod ([a-z0-9][a-z0-9-]*)\/([a-z0-9][a-z0-9.-]*) from \S+$/.exec(reason);
+  if (renewing === null) return [];
+  return [
+    `kubectl delete pod -n ${renewing[1]} ${renewing[2]}  # ends the process that renews; its controller starts another`,
+  ];
 }
 
 /** Maximum number of client addresses for which commands are printed, so that the commands fit on one screen. */
 const mostAddresses = 3;
 
 /** Returns commands that find the process, pod or node of each client that caused the incident. */
-function originCommands(incident: Row): readonly string[] {
+function originCommands(incident: Row, ports: readonly string[]): readonly string[] {
   const addresses = wordsAt(incident, "causedBy.names").map((name) => name.split(" ")[0] ?? "");
   return [...new Set(addresses)]
     .slice(0, mostAddresses)
     .map((address) =>
       /^127\.|^::1$/.test(address)
-        ? `ss -tnp src ${nameIn(address)} and dport = :PORT  # loopback: a process of this instance's host or pod; as root there, PORT: of the listener`
+        ? `ss -tnp ${nameIn(`src ${address} and ${portFilter(ports)}`)}  # loopback: a process of this instance's host or pod; run it there as root`
         : `kubectl get nodes,pods -A -o wide | grep -wF ${nameIn(address)}`,
     );
+}
+
+/** Returns the part of a filter of `ss` that selects connections to these ports. */
+function portFilter(ports: readonly string[]): string {
+  const filters = (ports.length === 0 ? ["PORT"] : ports).map((port) => `dport = :${port}`);
+  return filters.length === 1 ? filters.join("") : `( ${filters.join(" or ")} )`;
 }
 
 /** Returns a name, in quotes if a shell would otherwise split or interpret it. */

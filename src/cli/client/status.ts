@@ -1,7 +1,8 @@
 /** `watchkeeper status`: prints the backends, counts and active incidents on one screen. */
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
-import { listOf, numberAt, type Row, type RowList, rowOf, shown, textAt } from "../commands/rows.ts";
+import { yamlTextOf } from "../../config/yaml-document.ts";
+import { listOf, numberAt, type Row, type RowList, rowOf, rowsAt, shown, textAt } from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
@@ -30,22 +31,27 @@ type StatusParts = Readonly<Record<keyof typeof lists, RowList>> & { readonly st
  * error, 3 the API or a replica is unreachable.
  */
 export const status = apiCommand("status", async ({ options, client, screen }) => {
-  const isJson = options.text("output") === "json";
-  if (options.has("all-replicas")) return statusOfAll(client, isJson, screen);
+  const format = options.text("output");
+  const textOf = format === "json" ? json : format === "yaml" ? yamlTextOf : undefined;
+  if (options.has("all-replicas")) return statusOfAll(client, textOf, screen);
   const known = await readAll(client);
   if (known instanceof Failure) return known;
-  screen.print(isJson ? json({ kind: "Status", isWell: isWell(known), ...known }) : screenOf(known));
+  screen.print(textOf?.({ kind: "Status", isWell: isWell(known), ...known }) ?? screenOf(known));
   return isWell(known) ? 0 : 1;
 });
 
 /** Prints a line for each replica, and then the incidents of all replicas. */
-async function statusOfAll(client: AdminClient, isJson: boolean, screen: Screen): Promise<number | Failure> {
+async function statusOfAll(
+  client: AdminClient,
+  textOf: ((value: unknown) => string) | undefined,
+  screen: Screen,
+): Promise<number | Failure> {
   const all = await fromAll(client, readAll);
   if (all instanceof Failure) return all;
   const answers = answersIn(all);
-  if (isJson) {
+  if (textOf !== undefined) {
     const items = answers.map(({ name, answer }) => ({ replica: name, isWell: isWell(answer), ...answer }));
-    screen.print(json({ kind: "StatusList", items, unreachable: failuresIn(all) }));
+    screen.print(textOf({ kind: "StatusList", items, unreachable: failuresIn(all) }));
   } else {
     screen.print(tableOf(replicaColumns, all.map(lineOf), { isWide: false, hasHeads: true }));
     const wrong = answers.map(({ name, answer }) => wrongAt(name, answer)).filter((text) => text !== "");
@@ -136,6 +142,7 @@ function screenOf(known: StatusParts): string {
   const wrong = incidents.items.map((one) => incidentLines(one)).join("");
   return [
     headOf(known.stats),
+    listenersOf(known.stats),
     "\n",
     backends.items.length === 0 ? "No backends\n" : tableOf(views.backends.columns, backends.items, look),
     "\n",
@@ -161,13 +168,22 @@ function headOf(stats: Row): string {
   return `${words.filter((word) => word !== "").join("  ")}\n`;
 }
 
+/** Returns "" if no listener is open, or if the process is too old to report its listeners. */
+function listenersOf(stats: Row): string {
+  const listeners = rowsAt(stats, "listeners").map(
+    (row) => `${shown(textAt(row, "address"))} (${shown(textAt(row, "name"))})`,
+  );
+  return listeners.length === 0 ? "" : `listens on ${listeners.join(", ")}\n`;
+}
+
 function countsOf({ watches, hung, clients, leases, certificates }: StatusParts): string {
-  const odd = leases.items.filter(({ verdict }) => verdict !== "ok").length;
+  const lapsed = leases.items.filter(({ verdict }) => verdict === "lapsed").length;
+  const odd = leases.items.filter(({ verdict }) => verdict !== "ok").length - lapsed;
   const near = certificates.items.filter(({ level }) => level !== "ok").length;
   return [
     `${counted(watches.total, "watch", "watches")} (${amount(hung.matching)} hung)`,
     counted(clients.total, "client"),
-    `${counted(leases.total, "lease")} (${amount(odd)} suspect)`,
+    `${counted(leases.total, "lease")} (${amount(odd)} suspect${lapsed === 0 ? "" : `, ${amount(lapsed)} lapsed`})`,
     `${counted(certificates.total, "certificate")} (${amount(near)} expiring)\n`,
   ].join("   ");
 }

@@ -1,6 +1,7 @@
 /** `watchkeeper tap [KIND]`: prints the entries of a running proxy's journal as they are written. */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
+import { escapeInvisible } from "../../base/json.ts";
 import { type Row, rowOf, shown, textAt } from "../commands/rows.ts";
 import { type AdminClient, apiCommand, type ServerSentEvent } from "./admin-client.ts";
 
@@ -20,7 +21,7 @@ export const tap = apiCommand("tap", async ({ options, client, screen, clock }) 
   const isJson = options.text("output") === "json";
   const path = `/api/v1/events?kind=${encodeURIComponent(options.words[0] ?? "")}`;
   const outcome = await follow(client, path, { stop: stop.signal, clock }, (told) =>
-    screen.print(isJson ? `${told.data}\n` : lineOf(told)),
+    screen.print(isJson ? `${escapeInvisible(told.data, "json")}\n` : lineOf(told)),
   );
   return outcome ?? 0;
 });

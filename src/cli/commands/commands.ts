@@ -276,7 +276,11 @@ export const commands = {
   status: {
     summary: "print backends, watches and active incidents on one screen",
     words: "",
-    options: [...apiOptions, ...replicaOptions, plainOutput],
+    options: [
+      ...apiOptions,
+      ...replicaOptions,
+      option("-o, --output FORMAT", "table, json or yaml", "table", { choices: ["table", "json", "yaml"] }),
+    ],
     exits: "1: an incident is active, no backend is ready, or a changed setting needs a restart",
     examples: ["watchkeeper status", "watchkeeper status --all-replicas"],
   },
@@ -413,6 +417,18 @@ export const commands = {
       option("--names", "keep names and addresses in the bundle; default: names and addresses are redacted"),
     ],
     exits: "1: the bundle was not written",
+  },
+  docs: {
+    summary:
+      "print a page of the documentation that was installed with the program, or the list of its topics",
+    words: "[TOPIC]",
+    options: [],
+    exits: "1: the documentation was not installed: the single executable does not contain it",
+    examples: [
+      "watchkeeper docs",
+      "watchkeeper docs incidents/004",
+      "watchkeeper docs runbooks/WatchkeeperDown",
+    ],
   },
   completion: {
     summary: "print a script that completes these commands in a shell",

@@ -1,5 +1,6 @@
 /** Prints the output of commands (data to stdout, messages to stderr), and returns their exit codes. */
 import type { Failure } from "../../base/failure.ts";
+import { escapeInvisible } from "../../base/json.ts";
 
 export type Screen = {
   readonly print: (text: string) => void;
@@ -30,6 +31,7 @@ export function complain(text: string, code: number, screen: Screen = standardSc
   return code;
 }
 
+/** Returns the value as JSON, with the characters escaped that a terminal may obey or hide (A53). */
 export function json(value: unknown): string {
-  return `${JSON.stringify(value, undefined, 2)}\n`;
+  return `${escapeInvisible(JSON.stringify(value, undefined, 2), "json")}\n`;
 }

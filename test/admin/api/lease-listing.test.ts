@@ -21,7 +21,8 @@ test("a lease is listed with its holder, and the caller and address that renew i
 test("one that is not renewed any more has lapsed", async () => {
   const { items, path } = apiScene();
   path.clock.advance(15_001);
-  assert.is((await items("leases"))[0]?.["state"], "lapsed");
+  const [lease] = await items("leases");
+  assert.equal([lease?.["state"], lease?.["verdict"]], ["lapsed", "lapsed"]);
 });
 
 test.run();

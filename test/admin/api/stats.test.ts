@@ -42,6 +42,7 @@ test("requests are counted by the class of their code, whichever backend answere
     at: 0,
     name: "prod-eu1",
     restartRequired: [],
+    listeners: [{ name: "kube", address: "127.0.0.1:8443" }],
     uptimeMs: 5,
     cpuMs: 2,
     eventLoopDelayMs: 1,
@@ -51,6 +52,7 @@ test("requests are counted by the class of their code, whichever backend answere
   assert.equal(stats["requests"], { "2xx": 4, "5xx": 2, none: 1 });
   assert.is(stats["watchEvents"], 7);
   assert.is(stats["name"], "prod-eu1");
+  assert.equal(stats["listeners"], own.listeners);
 });
 
 test.run();

@@ -87,6 +87,10 @@ test("the text of an alert says what is affected, since when, what to do first, 
   }
 });
 
+test("no text of an alert leaves the kind of `watchkeeper explain` to the reader", () => {
+  assert.not.match(rulesFile(), "explain KIND");
+});
+
 test("every alert that an inhibit rule names is there", () => {
   const file = readFileSync("config/monitoring/alertmanager.yaml", "utf8");
   const named = new Set(Array.from(file.matchAll(/Watchkeeper[A-Z]\w+/g), ([name]) => name));

@@ -27,4 +27,11 @@ test("a backend shows the certificate that ends first", () => {
   assert.is(column?.of({ certificates: [...certificates, { purpose: "backend", leftMs: 1 }] }), "4d");
 });
 
+test("a certificate whose new files were refused is not ok, however long the last valid one lasts", () => {
+  const expiry = views.certificates.columns.find(({ head }) => head === "EXPIRY")?.of;
+  assert.is(expiry?.({ level: "ok", refused: "no pair" }), "! refused, last valid: ok");
+  assert.is(expiry?.({ level: "none", refused: "no pair" }), "! refused, last valid: none");
+  assert.is(expiry?.({ level: "ok", refused: "" }), "✓ ok");
+});
+
 test.run();

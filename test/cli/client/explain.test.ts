@@ -40,13 +40,16 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
   assert.match(out, /^started \S+, detected 0\.6s later$/m);
   assert.match(out, /^AT +DETECTOR +MEASURED +THRESHOLD +FINDING$/m);
   assert.match(out, /ping +600ms +500ms/);
+  assert.match(out, /^backend b: b:6443$/m);
   assert.match(out, "watchkeeper get backends b -o wide");
-  assert.match(out, "runbook: https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md");
+  assert.match(out, "runbook: https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md\n");
+  assert.match(out, "\nwatchkeeper docs runbooks/WatchkeeperBackendDown  # ");
 });
 
 test("without a number it is the newest that lasts", async () => {
   const { out } = await asked();
   assert.match(out, /^#\d+ {2}all-backends-down\n/);
+  assert.not.match(out, /^backend/m);
   assert.match((await asked("backend-blackholed")).out, /^#\d+ {2}backend-blackholed {2}b\n/);
 });
 
@@ -81,6 +84,38 @@ test("equal findings are one row, and the client that renews a ghost's lease is 
   assert.match(out, "watchkeeper get leases leader -o wide\n");
   assert.match(out, "kubectl get nodes,pods -A -o wide | grep -wF 10.9.3.7\n");
   assert.match(out, "grep id-39 audit.log");
+  assert.match(
+    out,
+    "\nssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace shop --name cart-0))'  # ends",
+  );
+});
+
+test("a pod that renews the lease of another pod is deleted by name; a name that a shell could interpret is not", async () => {
+  const ghost = {
+    kind: "lease.suspect",
+    verdict: "ghost",
+    holder: "cart-0",
+    client: "10.9.3.7",
+    subject: "system:serviceaccount:shop:cart",
+    userAgent: "cart/v1",
+    was: "cart-1",
+    detector: "pod",
+    valueMs: 0,
+    limitMs: 0,
+    auditId: "id",
+  } as const;
+  const commandsFor = async (lease: string, pod: string): Promise<string> => {
+    const reason = `Lease names pod cart-0 but is renewed with the token of pod ${pod} from 10.9.3.7`;
+    scene.path.journal.write({ ...ghost, lease, reason });
+    const found = (await scene.items("incidents")).find(({ subject }) => subject === lease);
+    return (await asked(String(found?.["id"]))).out.split("\nNEXT\n")[1] ?? "";
+  };
+  assert.match(
+    await commandsFor("leases shop/a", "shop/cart-1"),
+    "\nkubectl delete pod -n shop cart-1  # ends",
+  );
+  for (const pod of ["shop/$(reboot)", "shop/-x", "shop/a'b", "cart-1"])
+    assert.not.match(await commandsFor(`leases shop/${pod.length}`, pod), /kubectl delete|crictl/, pod);
 });
 
 test("a client at a loopback address is searched for among the processes of the same host", async () => {
@@ -90,7 +125,7 @@ test("a client at a loopback address is searched for among the processes of the 
   const { out } = await asked(await idOf("watch-replay-loop"));
   assert.match(out, "CAUSED BY (1)\n127.0.0.1 operator/v2\n");
   assert.match(out, /^found \S+; the cause may be older$/m);
-  assert.match(out, /^ss -tnp src 127\.0\.0\.1 and dport = :PORT {2}# loopback: /m);
+  assert.match(out, /^ss -tnp 'src 127\.0\.0\.1 and \( dport = :8443 or dport = :6443 \)' {2}# loopback: /m);
   assert.not.match(out, "kubectl");
 });
 

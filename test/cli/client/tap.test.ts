@@ -63,6 +63,15 @@ test("each entry is a line, with nothing in it that a terminal obeys, until its 
   assert.not.match(screen.out, "drain.started");
 });
 
+test("-o json leaves nothing that a terminal obeys", async () => {
+  const screen = new KeptScreen({ WATCHKEEPER_ADMIN: api.address });
+  const ended = tap(["upstream_connection.", "--for", "2", "-o", "json"], screen);
+  await shownIn(screen, "one");
+  opened("a\u009b2Jb");
+  assert.is(await within(20_000, "its end", ended), 0);
+  assert.match(screen.out, '"a\\u009b2Jb"');
+});
+
 test("when the proxy is away for a moment it goes on where it was", async () => {
   const screen = new KeptScreen({ WATCHKEEPER_ADMIN: api.address });
   const port = Number(api.address.split(":").at(-1));

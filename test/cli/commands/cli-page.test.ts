@@ -15,7 +15,7 @@ The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit
 value of \`--admin\`, else of \`WATCHKEEPER_ADMIN\`, else 127.0.0.1:7480. The JSON API listens on loopback by default. To reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
 \`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API, \`-o yaml\` the same response as YAML, and \`-o name\` one name a line.
 With \`--replica NAME\`, the process at the address of \`--admin\` [forwards the command's requests](admin-api.md#replicas) to the replica NAME; with \`--all-replicas\`, it forwards them to every replica. \`watchkeeper get replicas\` lists the replicas. If a replica does not answer, the command prints a line about it to stderr.
-In text that clients have sent, commands escape terminal control characters.
+In every output format, commands escape control characters in text that clients have sent.
 
 The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
 

@@ -284,7 +284,7 @@ it("the alert of a backend names only the active kinds, its instances with their
       description: [
         "Affected: exec, attach, port-forward and `logs -f` through it ended, if there were any; reads and watches have moved to the other apiservers, which carry its load.",
         "Since: 1970-01-01 00:01:00 +0000 UTC.",
-        "First: `watchkeeper explain KIND` on an instance below, with the kind in its line: EVIDENCE says what failed. The runbook has the action for each kind.",
+        "First: on an instance below, run `watchkeeper explain backend-blackholed` `watchkeeper explain backend-frozen`: EVIDENCE says what failed. The runbook has the action for each kind.",
         commands,
         "Reported by:",
         "- instance wk-1: backend-frozen",
@@ -321,6 +321,34 @@ it("the alert of a refused certificate says what not to do, and lists only insta
       ].join("\n"),
       runbook_url: runbookPage("WatchkeeperCertificateRefused"),
       incidents: "active: certificate-refused",
+    },
+  });
+  assert.is(wrong, undefined);
+});
+
+it("the alert of a lease has the command that explains its verdict", async () => {
+  const lease = (name: string, more: string): Series => ({
+    series: `watchkeeper_lease_${name}{${from()}, namespace="shop", name="leader", ${more}}`,
+    values: "1x90",
+  });
+  const series = [
+    ...["contested", "ghost", "unknown"].map((verdict) => lease("suspect", `verdict="${verdict}"`)),
+    lease("holder_info", 'holder="cart-0", source="10.9.3.7"'),
+  ];
+  const wrong = await wrongTexts("WatchkeeperLeaseSuspect", series, {
+    labels: { namespace: "shop", name: "leader", severity: "warning" },
+    annotations: {
+      summary: "Leader lease shop/leader is renewed by the wrong client: contested ghost unknown",
+      description: [
+        "Affected: the program of this lease. Verdict ghost: a process that should be gone, or that uses another pod's token, renews it; contested: two clients lead; unknown: a client leads that never did before.",
+        "Since: 1970-01-01 00:00:00 +0000 UTC.",
+        "First: on an instance below, run `watchkeeper explain lease-contested` `watchkeeper explain lease-ghost-holder` `watchkeeper explain lease-unknown-client`, also after the incident has ended: EVIDENCE and CAUSED BY name the process to stop, and NEXT has the commands that find it.",
+        commands,
+        "Reported by:",
+        "- instance wk-1: holder cart-0, renewed last from 10.9.3.7",
+      ].join("\n"),
+      runbook_url: runbookPage("WatchkeeperLeaseSuspect"),
+      incidents: "active:",
     },
   });
   assert.is(wrong, undefined);
@@ -397,7 +425,7 @@ it("with several clusters in one Prometheus, an alert lists the instances of its
         description: [
           "Affected: one client restarts a watch from the same old version (watch-replay-loop), or an apiserver sent an older version than before (version-regression): the client acts on old objects and can undo the work of others.",
           "Since: 1970-01-01 00:00:00 +0000 UTC.",
-          "First: `watchkeeper explain KIND` on an instance below, with the kind in its line: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. NEXT begins the search for the client's process.",
+          "First: on an instance below, run `watchkeeper explain watch-replay-loop`: CAUSED BY is the client with its address and program, or EVIDENCE names the apiserver. NEXT begins the search for the client's process.",
           commands,
           "Reported by:",
           "- instance wk-1: watch-replay-loop",
