@@ -1,4 +1,5 @@
 /** Reads the servers from a haproxy.cfg, and notes each line, and each option of a line, that is not imported. */
+import { parseAddress } from "../../base/address.ts";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
@@ -164,12 +165,12 @@ function weightOf(words: readonly string[]): { weight?: number } {
   return words.includes("weight") && isWeight ? { weight } : {};
 }
 
-/** Returns the first `bind` line, and its address, such as `bind *:8443` or `bind 10.0.0.1:8443`. */
+/** Returns the first `bind` line, and its address if watchkeeper accepts it, such as `*:8443` or `10.0.0.1:8443`. */
 function boundOf(fronts: readonly Section[]): Used {
   const bind = fronts.flatMap(({ lines }) => lines).find(({ words }) => words[0] === "bind");
-  const [, host = "", port] = /^(?:ipv[46]@)?([^,/@]*):(\d+)$/.exec(bind?.words[1] ?? "") ?? [];
-  if (port === undefined) return { bind };
-  return { bind, address: `${host === "*" || host === "::" ? "" : host}:${port}` };
+  const [, host = "", port = ""] = /^(?:ipv[46]@)?([^,/@]*):(\d+)$/.exec(bind?.words[1] ?? "") ?? [];
+  const address = `${host === "*" || host === "::" ? "" : host}:${port}`;
+  return parseAddress(address) === undefined ? { bind } : { bind, address };
 }
 
 function caOf({ lines }: Section): { caFile?: string } {

@@ -117,7 +117,7 @@ backend b
       `haproxy.cfg:6 "bind :80" was not imported: ${why}`,
     ],
   );
-  for (const address of ["/run/h.sock", ":80,:443", ":80-90"]) {
+  for (const address of ["/run/h.sock", ":80,:443", ":80-90", "${VIP}:80", "lb.example:80", "::1:80"]) {
     const [first] = groups(`listen api\n  bind ${address} accept-proxy\n  server a 10.0.0.2:6443\n`);
     assert.is(first?.address, undefined);
     assert.equal(
