@@ -74,14 +74,15 @@ function leaseCommands(incident: Row, ports: readonly string[]): readonly string
 
 /**
  * Returns the command that ends the ghost's process, if the latest evidence names its pod. Only names that Kubernetes
- * permits are printed, because clients choose these names, and no shell interprets a permitted name.
+ * permits are printed, because clients choose these names, and no shell interprets a permitted name. `crictl pods` takes
+ * names as regular expressions: without the anchors, the command for cart-1 would also match cart-10.
  */
 function endGhost(incident: Row): readonly string[] {
   const reason = textAt(rowsAt(incident, "evidence").at(-1) ?? {}, "text");
   const deleted = /^Pod ([a-z0-9][a-z0-9-]*)\/([a-z0-9][a-z0-9.-]*) was deleted /.exec(reason);
   if (deleted !== null)
     return [
-      `ssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace ${deleted[1]} --name ${deleted[2]}))'  # ends the process; NODE: the host of the address above`,
+      `ssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace "^${deleted[1]}$" --name "^${deleted[2]}$"))'  # ends the process; NODE: the host of the address above`,
     ];
   const renewing = / token of pod ([a-z0-9][a-z0-9-]*)\/([a-z0-9][a-z0-9.-]*) from \S+$/.exec(reason);
   if (renewing === null) return [];
@@ -100,7 +101,7 @@ function originCommands(incident: Row, ports: readonly string[]): readonly strin
     .slice(0, mostAddresses)
     .map((address) =>
       /^127\.|^::1$/.test(address)
-        ? `ss -tnp ${nameIn(`src ${address} and ${portFilter(ports)}`)}  # loopback: a process of this instance's host or pod; run it there as root`
+        ? `ss -tnp ${nameIn(`src ${address === "::1" ? "[::1]" : address} and ${portFilter(ports)}`)}  # loopback: a process of this instance's host or pod; run it there as root`
         : `kubectl get nodes,pods -A -o wide | grep -wF ${nameIn(address)}`,
     );
 }

@@ -86,7 +86,7 @@ test("equal findings are one row, and the client that renews a ghost's lease is 
   assert.match(out, "grep id-39 audit.log");
   assert.match(
     out,
-    "\nssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace shop --name cart-0))'  # ends",
+    "\nssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace \"^shop$\" --name \"^cart-0$\"))'  # ends",
   );
 });
 
@@ -127,6 +127,9 @@ test("a client at a loopback address is searched for among the processes of the 
   assert.match(out, /^found \S+; the cause may be older$/m);
   assert.match(out, /^ss -tnp 'src 127\.0\.0\.1 and \( dport = :8443 or dport = :6443 \)' {2}# loopback: /m);
   assert.not.match(out, "kubectl");
+  scene.path.journal.write({ kind: "watch.replay_loop", ...loop, client: "::1", resource: "/secrets" });
+  // `ss` takes "::1" without brackets as the host ":" and the port 1, and prints an error.
+  assert.match((await asked(await idOf("watch-replay-loop"))).out, "\nss -tnp 'src [::1] and ( dport = ");
 });
 
 test("for a certificate it prints the commands that compare its files, and says not to restart", async () => {
