@@ -1,8 +1,9 @@
 # Lets Prometheus scrape the pods of this folder, with TLS and a token: sed -i -f secure-metrics.sed config.yaml watchkeeper*.yaml
-# config/monitoring/README.md names the files that each node needs first.
+# config/monitoring/README.md names the files that each node needs first. A second run changes nothing.
+/^    watchkeeper.dev\/metrics: own-certificate$/d
 s|^    app.kubernetes.io/component: node-local$|&\
     watchkeeper.dev/metrics: own-certificate|
-s|httpGet: {|&scheme: HTTPS, |
+s|httpGet: {host|httpGet: {scheme: HTTPS, host|
 s|"127\.0\.0\.1:7482"|":7482"|
 s|^  metricsAddress: 127\.0\.0\.1:7481$|  metricsAddress: ":7481"\
   metrics:\

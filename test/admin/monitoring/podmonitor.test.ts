@@ -34,12 +34,8 @@ const wishes = {
   metricsPort: 7481,
   backends: [{ name: "cp-1", url: "https://10.0.0.11:6443" }],
 };
-const secured = (file: string): string => {
-  const { stdout, status } = spawnSync("sed", [
-    "-f",
-    `${nodeLocal}/secure-metrics.sed`,
-    `${nodeLocal}/${file}`,
-  ]);
+const secured = (file: string, input = read(`${nodeLocal}/${file}`)): string => {
+  const { stdout, status } = spawnSync("sed", ["-f", `${nodeLocal}/secure-metrics.sed`], { input });
   assert.is(status, 0);
   return String(stdout);
 };
@@ -106,6 +102,11 @@ for (const { name, config, pods, monitor } of shapes) {
     assert.ok(admin.metrics.authorization?.kubeconfigFile);
   });
 }
+
+test("secure-metrics.sed changes nothing in files that it has changed before", () => {
+  for (const file of ["config.yaml", "watchkeeper.yaml", "watchkeeper-b.yaml"])
+    assert.is(secured(file, secured(file)), secured(file));
+});
 
 test("no PodMonitor selects the node-local pods as shipped, because their metrics are on loopback", () => {
   assert.equal(selecting(parse(read(`${nodeLocal}/watchkeeper.yaml`)).metadata.labels), []);
