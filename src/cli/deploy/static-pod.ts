@@ -81,11 +81,11 @@ export function staticPodConfig(wishes: Omit<StaticPodWishes, "isSecond">): stri
  * Returns the kubeadm files that the pod mounts. The pod does not mount their directory, because the directory also
  * contains the CA's key.
  */
-function filesOf({ isPassthrough, ...wishes }: StaticPodWishes): readonly string[] {
-  if (isPassthrough) return [`${pki}/ca.crt`];
+function filesOf(wishes: StaticPodWishes): readonly string[] {
+  if (wishes.isPassthrough) return [`${pki}/ca.crt`];
   const keys = ["apiserver.crt", "apiserver.key", "front-proxy-client.crt", "front-proxy-client.key"];
   const files = ["ca.crt", ...keys].map((file) => `${pki}/${file}`);
-  return wishes.hasSecureMetrics ? [...files, metricsFiles({ isPassthrough }).kubeconfigFile] : files;
+  return wishes.hasSecureMetrics ? [...files, metricsFiles(wishes).kubeconfigFile] : files;
 }
 
 /** Returns the name of a file's volume, which must be a DNS label. */
