@@ -309,7 +309,7 @@ export const commands = {
       "watchkeeper get clients --sort=-relists --limit 10",
       "watchkeeper get backends --all-replicas",
       "watchkeeper get backends state=ready -o name",
-      "watchkeeper get leases -o json | jq '.items[] | select(.verdict != \"ok\")'",
+      "watchkeeper get leases -o json | jq '.items[] | select(.detector != \"\")'",
     ],
   },
   explain: {
