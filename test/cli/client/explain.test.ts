@@ -86,7 +86,7 @@ test("equal findings are one row, and the client that renews a ghost's lease is 
   assert.match(out, "grep id-39 audit.log");
   assert.match(
     out,
-    "\nssh NODE 'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace \"^shop$\" --name \"^cart-0$\"))'  # ends",
+    '\nssh NODE \'crictl stop $(crictl ps -q --pod $(crictl pods -q --namespace "^shop$" --name "^cart-0$"))\'  # ends',
   );
 });
 
