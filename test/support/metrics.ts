@@ -34,7 +34,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         ends: { complete: 0, client_gone: 0, backend_gone: 0, refused: 0 },
         watched: { events: new Map(), bytes: 0, versionRegressions: 0, states: new Map() },
       },
-      hedges: { counts: new Map(), wins: { first: 0, hedge: 0 } },
+      hedges: { counts: { all: [] }, wins: { first: 0, hedge: 0 } },
       overhead: {
         histograms: {
           request: new Histogram(overheadBounds),
@@ -50,7 +50,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
         moves: new Map(),
         moveDurations: new Map(),
         ends: new Map(),
-        lives: { hedges: { counts: new Map() } },
+        lives: { hedges: { all: [] } },
         refreshes: 0,
         sentinels: 0,
         waiting: 0,

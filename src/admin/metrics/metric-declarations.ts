@@ -326,7 +326,7 @@ export const metrics: readonly Metric[] = [
     labels: ["backend"],
     cap: backendCap,
     cluster: ({ label, path: { hedges } }) =>
-      Array.from(hedges.counts, ([backend, count]) => [[backendIn(label, backend)], count]),
+      hedges.counts.all.map(({ backend, count }) => [[backendIn(label, backend)], count]),
   },
   {
     name: "request_hedge_wins_total",

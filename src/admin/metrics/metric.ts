@@ -73,7 +73,9 @@ export type LiveCluster = {
     };
     readonly pools: { readonly poolOf: (backend: string) => PoolFacts | undefined };
     readonly exchanges: Pick<DataPath["exchanges"], "active" | "counts" | "durations" | "ends" | "watched">;
-    readonly hedges: Pick<DataPath["hedges"], "counts" | "wins">;
+    readonly hedges: Pick<DataPath["hedges"], "wins"> & {
+      readonly counts: Pick<DataPath["hedges"]["counts"], "all">;
+    };
     readonly overhead: Pick<DataPath["overhead"], "histograms">;
     readonly pending: Pick<DataPath["pending"], "size">;
     readonly limits: Pick<DataPath["limits"], "own" | "refused">;
@@ -83,7 +85,7 @@ export type LiveCluster = {
       DataPath["migrations"],
       "moves" | "moveDurations" | "ends" | "refreshes" | "sentinels" | "waiting" | "stalls"
     > & {
-      readonly lives: { readonly hedges: Pick<DataPath["migrations"]["lives"]["hedges"], "counts"> };
+      readonly lives: { readonly hedges: Pick<DataPath["migrations"]["lives"]["hedges"], "all"> };
     };
     readonly detectors: { readonly sentinels: Pick<DataPath["detectors"]["sentinels"], "count"> };
     readonly origins: Pick<DataPath["origins"], "counts">;

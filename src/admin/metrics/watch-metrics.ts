@@ -46,11 +46,7 @@ export const watchMetrics: readonly Metric[] = [
     labels: ["backend", "outcome"],
     cap: 3 * backendCap,
     cluster: ({ label, path: { migrations } }) =>
-      Array.from(migrations.lives.hedges.counts).flatMap(([backend, counts]) =>
-        Object.entries(counts).map(
-          ([outcome, count]): Sample => [[backendIn(label, backend), outcome], count],
-        ),
-      ),
+      migrations.lives.hedges.all.map(({ backend, key, count }) => [[backendIn(label, backend), key], count]),
   },
   {
     name: "watch_bookmark_refreshes_total",

@@ -487,7 +487,7 @@ export class DataPath {
     this.caches.reconcile(names);
     this.probers?.reconcile(names);
     this.exchanges.reconcile(names);
-    this.hedges.reconcile(names);
+    this.hedges.counts.reconcile(names);
     this.migrations.lives.hedges.reconcile(names);
     this.pending.release();
     for (const periodic of this.#periodic)

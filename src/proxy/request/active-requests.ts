@@ -1,10 +1,10 @@
 /** The active exchanges (requests with their responses), for the drain and observers, and counts of ended ones. */
 import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
-import { EventCounts } from "../../watch/session/event-counts.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import type { Client } from "../context/client.ts";
 import { isSafe } from "../context/request-context.ts";
+import { BackendCount, BackendCounts } from "../upstream/backend-counts.ts";
 import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 import { requestLimits } from "./limits.ts";
@@ -18,7 +18,7 @@ export type RequestCount = {
   readonly verb: string;
   readonly code: number;
   readonly backend: string;
-  count: number;
+  readonly count: number;
 };
 
 export type WatchCounts = {
@@ -69,15 +69,16 @@ export class ActiveRequests {
   /** Clients that caused much work with short requests since the last `takeBusy`. */
   #busy = new Set<Client>();
   #onEnd: AccessLogger | undefined;
-  readonly #counts = new Map<string, RequestCount>();
-  /** The counter that was incremented last. Most requests have the labels of the previous one, and need no lookup. */
-  #lastCount: RequestCount | undefined;
+  /** Key: the verb and the status code. */
+  readonly #counts = new BackendCounts<`${string} ${number}`>();
+  /** The request that was counted last. Most requests have the labels of the previous one, and need no lookup. */
+  readonly #last = { verb: "", status: -1, count: new BackendCount<string>("", "") };
   /** The latencies that were recorded last, and their backend. Most requests end at the previous one's backend. */
   #lastLatencies = new LatencyCounts();
   #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
   readonly #watches: WatchTally = {
-    events: new EventCounts(),
+    events: new BackendCounts(),
     bytes: 0,
     versionRegressions: 0,
     phases: { opening: 0, listing: 0, live: 0, opaque: 0, ended: 0 },
@@ -92,23 +93,16 @@ export class ActiveRequests {
     this.#onEnd = onEnd;
   }
 
-  /**
-   * Adds the counts of removed backends to "other". Otherwise the counts would grow without limit, because backends
-   * with new names may be added again and again.
-   */
+  /** Adds the counts of removed backends to "other", and drops their latencies. */
   reconcile(backends: readonly string[]): void {
     this.#watches.events.reconcile(backends);
-    const counts = Array.from(this.#counts.values());
-    this.#counts.clear();
-    this.#lastCount = undefined;
+    this.#counts.reconcile(backends);
+    // A backend may be added again, and then has a new counter.
+    this.#last.status = -1;
     for (const backend of this.latencies.keys())
       if (!backends.includes(backend)) this.latencies.delete(backend);
     this.#lastBackend = "";
     this.#lastLatencies = new LatencyCounts();
-    for (const { verb, code, backend, count } of counts) {
-      const isHere = backend === "" || backends.includes(backend);
-      this.#countOf(verb, code, isHere ? backend : "other").count += count;
-    }
   }
 
   add(exchange: Exchange): void {
@@ -130,10 +124,7 @@ export class ActiveRequests {
     if (exchange.attempts.trace !== undefined) endTrace(exchange, end, now);
     exchange.countIn(undefined);
     exchange.watch?.progress.countOut();
-    const last = this.#lastCount;
-    const isAlike = last?.code === exchange.status && last.backend === exchange.backend;
-    if (isAlike && last.verb === exchange.context.verb) last.count += 1;
-    else this.#count(exchange);
+    this.#count(exchange);
   }
 
   /**
@@ -199,24 +190,23 @@ export class ActiveRequests {
     last.moveTo(exchange.index);
   }
 
-  #count(exchange: Exchange): void {
-    const verb = verbs.has(exchange.context.verb) ? exchange.context.verb : "other";
-    // A backend may send any three-digit code. Once 500 combinations of verb, code and backend are counted, further
-    // requests are counted under the class of their code only, such as 400 for 422.
-    const { status, backend } = exchange;
-    const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
-    const count = this.#countOf(verb, code, backend);
-    count.count += 1;
-    this.#lastCount = count;
+  #count({ status, backend, context: { verb } }: Exchange): void {
+    const last = this.#last;
+    if (last.status !== status || last.count.backend !== backend || last.verb !== verb) {
+      last.verb = verb;
+      last.status = status;
+      last.count = this.#countOf(verbs.has(verb) ? verb : "other", status, backend);
+    }
+    last.count.add(1);
   }
 
-  #countOf(verb: string, code: number, backend: string): RequestCount {
-    const key = `${verb} ${code} ${backend}`;
-    const known = this.#counts.get(key);
-    if (known !== undefined) return known;
-    const count = { verb, code, backend, count: 0 };
-    this.#counts.set(key, count);
-    return count;
+  /**
+   * A backend may send any three-digit code. Once 500 combinations of verb, code and backend are counted, further
+   * requests are counted under the class of their code only, such as 400 for 422.
+   */
+  #countOf(verb: string, status: number, backend: string): BackendCount {
+    const code = this.#counts.size < 500 ? status : Math.floor(status / 100) * 100;
+    return this.#counts.of(backend, `${verb} ${code}`);
   }
 
   /**
@@ -251,7 +241,10 @@ export class ActiveRequests {
   }
 
   get counts(): readonly RequestCount[] {
-    return [...this.#counts.values()];
+    return this.#counts.all.map(({ backend, key, count }) => {
+      const [verb = "", code] = key.split(" ");
+      return { verb, code: Number(code), backend, count };
+    });
   }
 
   get ends(): Readonly<Record<ExchangeEnd, number>> {
@@ -264,7 +257,7 @@ export class ActiveRequests {
     for (const count of Object.values(phases)) unread -= count;
     const all = Object.entries({ ...phases, opaque: phases.opaque + unread });
     return {
-      events: events.all,
+      events: new Map(events.all.map(({ backend, count }) => [backend, count])),
       bytes,
       versionRegressions,
       states: new Map(all.filter(([, count]) => count > 0)),

@@ -13,6 +13,7 @@ import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
 import { isFreshRead, isRepeatable, type RequestContext } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
+import { BackendCounts } from "../upstream/backend-counts.ts";
 import { pickOther } from "../upstream/pick.ts";
 import type { PoolSet } from "../upstream/pool-set.ts";
 import type { AttemptPair } from "./attempt-pair.ts";
@@ -34,8 +35,8 @@ export class Hedges {
   readonly #parts: HedgeParts;
   readonly #budget: TokenBucket;
   readonly #slowBudget: TokenBucket;
-  /** Number of requests that were sent twice. Key: the backend that had not answered the first attempt. */
-  readonly counts = new Map<string, number>();
+  /** Number of requests that were sent twice, by the backend that had not answered the first attempt. */
+  readonly counts = new BackendCounts();
   /** How many hedged requests got their response from their first attempt, and how many from their hedge. */
   readonly wins = { first: 0, hedge: 0 };
 
@@ -156,19 +157,7 @@ export class Hedges {
   }
 
   #count({ backend }: Attempt): void {
-    this.counts.set(backend, (this.counts.get(backend) ?? 0) + 1);
-  }
-
-  /**
-   * Adds the counts of removed backends to "other". Otherwise the counts would grow without limit, because backends
-   * with new names may be added again and again.
-   */
-  reconcile(backends: readonly string[]): void {
-    for (const [backend, count] of this.counts) {
-      if (backend === "other" || backends.includes(backend)) continue;
-      this.counts.delete(backend);
-      this.counts.set("other", (this.counts.get("other") ?? 0) + count);
-    }
+    this.counts.of(backend, "hedge").add(1);
   }
 
   /**

@@ -9,8 +9,8 @@
 import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
+import type { BackendCount, BackendCounts } from "../../proxy/upstream/backend-counts.ts";
 import type { EventType, WatchEvent } from "../codec/event.ts";
-import type { EventCount, EventCounts } from "./event-counts.ts";
 import { isHeldBack } from "./expired-version.ts";
 
 export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
@@ -20,7 +20,8 @@ export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
  * event loop.
  */
 export type WatchTally = {
-  readonly events: EventCounts;
+  /** By the backend whose stream delivered the event. */
+  readonly events: BackendCounts<"event">;
   versionRegressions: number;
   /** Number of bytes sent to clients. `exchange.ts` counts them. */
   bytes: number;
@@ -126,7 +127,7 @@ export class Progress {
   countIn(tally: WatchTally, backend: string): void {
     this.#tally = tally;
     tally.phases[this.#phase] += 1;
-    tally.events.of(backend).sum.events += this.events;
+    tally.events.of(backend, "event").add(this.events);
     tally.versionRegressions += this.#versionRegressions;
   }
 
@@ -242,8 +243,8 @@ export class Progress {
     this.events += 1;
     this.liveEvents += 1;
     if (this.#tally === undefined) return;
-    reading.counter ??= this.#tally.events.of(reading.backend);
-    reading.counter.sum.events += 1;
+    reading.counter ??= this.#tally.events.of(reading.backend, "event");
+    reading.counter.add(1);
   }
 
   /** Begins to count live events and live time at the same bookmark as client-go (watch.md §5.1). */
@@ -403,7 +404,7 @@ export class Reading {
   readonly isOurs: boolean;
   readonly backend: string;
   /** Counts the forwarded events of the backend; undefined until the stream has delivered one. */
-  counter: EventCount | undefined;
+  counter: BackendCount | undefined;
   readonly mark = new Mark();
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
   bookmark = "";

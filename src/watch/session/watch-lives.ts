@@ -3,8 +3,8 @@
  * that all watches share: each new change overwrites the oldest one.
  */
 import type { Clock } from "../../base/clock.ts";
+import { BackendCounts } from "../../proxy/upstream/backend-counts.ts";
 import { watchLimits } from "../limits.ts";
-import { HedgeCounts, hedgeOutcome } from "./hedge-counts.ts";
 import { type WatchInput, type WatchState, watchStates } from "./watch-state.ts";
 
 /**
@@ -18,9 +18,23 @@ export type LifeEntry = {
   readonly version: string;
 };
 
+/**
+ * How a hedge ends. first: the watch continues on its first stream. hedge: the watch continues on the second stream.
+ * neither: the watch ends, or loses both streams.
+ */
+export const hedgeOutcomes = ["first", "hedge", "neither"] as const;
+export type HedgeOutcome = (typeof hedgeOutcomes)[number];
+
+/** Returns how an open hedge ends when `input` changes the watch's state to `state`; undefined: it stays open. */
+function hedgeOutcome(input: WatchInput, state: WatchState): HedgeOutcome | undefined {
+  if (input === "promote") return "hedge";
+  if (input === "drop" || input === "compare") return state === "parked" ? "neither" : "first";
+  return input === "end" || input === "cancel" ? "neither" : undefined;
+}
+
 export class WatchLives {
-  /** The ended hedges of all watches. */
-  readonly hedges = new HedgeCounts();
+  /** The ended hedges of all watches, by the backend of the first stream. */
+  readonly hedges = new BackendCounts<HedgeOutcome>();
   /** For each entry, the sequence number of the watch that has changed. */
   readonly #watches = new Uint32Array(watchLimits.lifeEntries);
   readonly #times = new Float64Array(watchLimits.lifeEntries);
@@ -85,7 +99,8 @@ export class WatchLife {
     if (input === "hedge") this.#hedgedAt = backend;
     const outcome = this.#hedgedAt === "" ? undefined : hedgeOutcome(input, state);
     if (outcome === undefined) return;
-    this.#lives.hedges.add(this.#hedgedAt, outcome);
+    // All outcomes of a backend appear in the metrics at once, so that a rate includes the first one.
+    for (const one of hedgeOutcomes) this.#lives.hedges.of(this.#hedgedAt, one).add(one === outcome ? 1 : 0);
     this.#hedgedAt = "";
   }
 

@@ -8,6 +8,7 @@ import { metrics } from "../../../src/admin/metrics/metric-declarations.ts";
 import { Metrics } from "../../../src/admin/metrics/registry.ts";
 import type { Entry } from "../../../src/events/journal.ts";
 import { Journal } from "../../../src/events/journal.ts";
+import type { HedgeOutcome } from "../../../src/watch/session/watch-lives.ts";
 import { manualClock } from "../../support/clock.ts";
 import { clusterWith, processWith } from "../../support/metrics.ts";
 
@@ -124,7 +125,10 @@ test("verbs and codes come from closed sets, in the apiserver's words (A54)", ()
 });
 
 test("requests that were sent twice, and those that wait for a backend or for admission, are shown", () => {
-  const hedges = { counts: new Map([["cp-1", 3]]), wins: { first: 2, hedge: 1 } };
+  const hedges = {
+    counts: { all: [{ backend: "cp-1", key: "hedge", count: 3 }] },
+    wins: { first: 2, hedge: 1 },
+  };
   assert.equal(of("request_hedges_total", { hedges }), [[["cp-1"], 3]]);
   assert.equal(of("request_hedge_wins_total", { hedges }), [
     [["first"], 2],
@@ -141,6 +145,7 @@ test("watches are shown by their state, their moves and ends by the reason", () 
     versionRegressions: 5,
     states: new Map([["live", 2]]),
   };
+  const ended = (key: HedgeOutcome, count: number) => ({ backend: "cp-1", key, count });
   const path = {
     exchanges: { ...exchanges, watched },
     migrations: {
@@ -148,7 +153,7 @@ test("watches are shown by their state, their moves and ends by the reason", () 
       moves: new Map([["suspect", 1] as const]),
       ends: new Map([["no_progress", 2] as const]),
       waiting: 3,
-      lives: { hedges: { counts: new Map([["cp-1", { first: 4, hedge: 1, neither: 0 }]]) } },
+      lives: { hedges: { all: [ended("first", 4), ended("hedge", 1), ended("neither", 0)] } },
       refreshes: 5,
       sentinels: 7,
       stalls: 9,

@@ -12,6 +12,7 @@ import { backendStates } from "../../../src/health/backend.ts";
 import { trustClasses } from "../../../src/proxy/identity/trust.ts";
 import { relayEnds } from "../../../src/proxy/tunnel/tcp-relay.ts";
 import { connectionKinds } from "../../../src/proxy/upstream/pool-key.ts";
+import { hedgeOutcomes } from "../../../src/watch/session/watch-lives.ts";
 import { manualClock } from "../../support/clock.ts";
 import { clusterWith, processWith } from "../../support/metrics.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
@@ -46,7 +47,10 @@ function flood(count: number, backendCount = count, clusters: readonly string[] 
         views: names.slice(0, backendCount).map((name) => ({ name, state: "ready" })),
       },
       pools: { poolOf: () => ({ shards }) },
-      hedges: { counts: new Map(names.map((name) => [name, 1])), wins: { first: 1, hedge: 1 } },
+      hedges: {
+        counts: { all: names.map((backend) => ({ backend, key: "hedge", count: 1 })) },
+        wins: { first: 1, hedge: 1 },
+      },
       caches: { ...caches, watched: names.map((name) => ({ backend: name, resource: name, watches: 1 })) },
       exchanges: {
         ...exchanges,
@@ -323,7 +327,7 @@ const openEnded = new Set([
 test("no metric by backend counts one of 64 backends under other", async () => {
   const names = Array.from({ length: 64 }, (_, index) => `cp-${index}`);
   const ones = new Map(names.map((name) => [name, 1]));
-  const hedges = new Map(names.map((name) => [name, { first: 1, hedge: 1, neither: 1 }]));
+  const hedges = names.flatMap((backend) => hedgeOutcomes.map((key) => ({ backend, key, count: 1 })));
   const { path } = clusterWith();
   const shards = trustClasses.flatMap((trust) =>
     connectionKinds.map((kind) => ({ key: { trust, kind }, connections: [{ openCount: 1 }] })),
@@ -334,8 +338,11 @@ test("no metric by backend counts one of 64 backends under other", async () => {
     path: {
       backends: { ...path.backends, views: names.map((name) => ({ name, state: "ready" })) },
       pools: { poolOf: () => ({ shards }) },
-      hedges: { ...path.hedges, counts: ones },
-      migrations: { ...path.migrations, lives: { hedges: { counts: hedges } } },
+      hedges: {
+        ...path.hedges,
+        counts: { all: names.map((backend) => ({ backend, key: "hedge", count: 1 })) },
+      },
+      migrations: { ...path.migrations, lives: { hedges: { all: hedges } } },
       exchanges: { ...path.exchanges, watched: { ...path.exchanges.watched, events: ones } },
       measurementsOf: () => ({ ...measured, watchLagMs: 1, load: { ...load, utilization: 0.5 } }),
     },

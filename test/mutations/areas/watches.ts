@@ -438,8 +438,8 @@ export const watches: readonly Defect[] = [
     "events before a watch is counted are lost",
     {
       file: "watch/session/session-progress.ts",
-      find: "tally.events.of(backend).sum.events += this.events;",
-      replace: "tally.events.of(backend).sum.events += 0;",
+      find: ".add(this.events);",
+      replace: ".add(0);",
     },
     ["watch/session/session-progress", "counted among others"],
   ),

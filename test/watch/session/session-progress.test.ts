@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { foreignOrigin, ownOrigin } from "../../../src/kube/api-origin.ts";
-import { EventCounts } from "../../../src/watch/session/event-counts.ts";
+import { BackendCounts } from "../../../src/proxy/upstream/backend-counts.ts";
 import {
   type Fate,
   type Phase,
@@ -434,13 +434,13 @@ test("where a marker is awaited nothing else ends the initial events", () => {
 
 test("counted among others: what it had before counts too, and its phase only until it is counted out", () => {
   const tally = {
-    events: new EventCounts(),
+    events: new BackendCounts<"event">(),
     versionRegressions: 2,
     bytes: 0,
     phases: { opening: 1, listing: 0, live: 3, opaque: 0, ended: 0 },
   };
-  const counted = (): number | undefined => tally.events.all.get("a");
-  tally.events.of("a").sum.events = 1;
+  const counted = (): number | undefined => tally.events.all[0]?.count;
+  tally.events.of("a", "event").add(1);
   const { progress, attempt } = fed(state, "+5a +6b");
   progress.countIn(tally, "a");
   assert.equal([counted(), tally.phases.listing], [3, 1]);

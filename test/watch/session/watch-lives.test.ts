@@ -55,7 +55,11 @@ test("a hedge that a sentinel's stream has served is counted each time, and the 
   one.changed("lose", "parked", "a", "8");
   one.changed("ask", "resuming", "a", "8");
   one.changed("promote", "streaming", "b", "8");
-  assert.equal([...lives.hedges.counts], [["a", { first: 2, hedge: 0, neither: 0 }]]);
+  assert.equal(lives.hedges.all, [
+    { backend: "a", key: "first", count: 2 },
+    { backend: "a", key: "hedge", count: 0 },
+    { backend: "a", key: "neither", count: 0 },
+  ]);
 });
 
 test.run();
