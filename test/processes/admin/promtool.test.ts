@@ -15,39 +15,10 @@ import {
   wrongRules,
   wrongTexts,
 } from "../../support/promtool.ts";
+import { active, expiry, from, ready } from "../../support/promtool-series.ts";
 
 const test = suite("admin/promtool");
 const it = isMissing() ? test.skip : test;
-
-/** Returns the labels that Prometheus adds to each series of an instance. */
-function from(instance = "wk-1"): string {
-  return `job="watchkeeper", instance="${instance}"`;
-}
-
-/** The series of an active incident. "1x90" lasts for 15 minutes, because promtool scrapes every 10 s here. */
-function active(kind: string, { backend = "", values = "1x90", instance = "wk-1" } = {}): Series {
-  return {
-    series: `watchkeeper_incident_active{${from(instance)}, kind="${kind}", ${labelsOf(backend)}}`,
-    values,
-  };
-}
-
-function ready(backend: string, values: string, instance = "wk-1"): Series {
-  return { series: `watchkeeper_backend_ready{${from(instance)}, ${labelsOf(backend)}}`, values };
-}
-
-/** Returns the labels of a backend. A name such as "eu/cp-1" belongs to an instance that serves several clusters. */
-function labelsOf(backend: string): string {
-  const [cluster = "", name] = backend.split("/");
-  return `backend="${backend}"${name === undefined ? "" : `, cluster="${cluster}"`}`;
-}
-
-function expiry(purpose: string, name: string, seconds: number, instance = "wk-1"): Series {
-  return {
-    series: `watchkeeper_certificate_expiry_timestamp_seconds{${from(instance)}, purpose="${purpose}", name="${name}"}`,
-    values: `${seconds}x90`,
-  };
-}
 
 /** Returns the series of a healthy proxy. */
 async function well(): Promise<readonly Series[]> {
@@ -327,13 +298,13 @@ it("the alert of a refused certificate says what not to do, and lists only insta
 });
 
 it("the alert of a lease has the command that explains its verdict", async () => {
-  const lease = (name: string, more: string): Series => ({
+  const seriesOfLease = (name: string, more: string): Series => ({
     series: `watchkeeper_lease_${name}{${from()}, namespace="shop", name="leader", ${more}}`,
     values: "1x90",
   });
   const series = [
-    ...["contested", "ghost", "unknown"].map((verdict) => lease("suspect", `verdict="${verdict}"`)),
-    lease("holder_info", 'holder="cart-0", source="10.9.3.7"'),
+    ...["contested", "ghost", "unknown"].map((verdict) => seriesOfLease("suspect", `verdict="${verdict}"`)),
+    seriesOfLease("holder_info", 'holder="cart-0", source="10.9.3.7"'),
   ];
   const wrong = await wrongTexts("WatchkeeperLeaseSuspect", series, {
     labels: { namespace: "shop", name: "leader", severity: "warning" },
