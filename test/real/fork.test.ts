@@ -117,6 +117,12 @@ class Cached {
     if (ends.some(({ how }) => how === "error" || how === "reset")) await this.list();
   }
 
+  /** How the cache's watch has ended so far, and whether a list is under way: evidence if the cache is wrong. */
+  toString(): string {
+    const ends = this.#watch?.ends.map(({ how, detail, at }) => `${how} ${detail} at ${at}`) ?? [];
+    return `${this.#path}: ${this.#isListing ? "listing" : "watching"}; ${ends.join(", ")}`;
+  }
+
   async stop(): Promise<void> {
     this.#isStopped = true;
     await this.#watch?.stop();
@@ -179,6 +185,15 @@ real(
     figure(
       `told of the copy ${ofCopy.length}, back in time ${back}, caches that are wrong ${behind.length}, lists ${caches.map(({ lists }) => lists).join(" ")}; the other was back ${returnedAt - backAt} ms after the copy`,
     );
+    if (behind.length > 0) {
+      figure(behind.map(String).join("\n"));
+      figure(
+        saidSince(proxy.logFile, backAt)
+          .slice(0, 300)
+          .map((said) => JSON.stringify(said))
+          .join("\n"),
+      );
+    }
     assert.ok(
       verdicts.some((said) => said["backend"] === wrong.name && said["to"] === "dead"),
       "the copy is noticed",
