@@ -17,6 +17,7 @@ import type { Exchange } from "../../src/proxy/request/exchange.ts";
 import { type End, Network, type Weather } from "./network.ts";
 import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";
+import { setSlicesOf } from "./slices.ts";
 import { World } from "./world.ts";
 
 /** The figures of one run, or the sums of many. */
@@ -295,6 +296,7 @@ class CutScene {
   constructor(seed: number, trace?: (line: string) => void) {
     this.#seed = seed;
     this.#trace = trace;
+    setSlicesOf(seed);
     this.random = new Random(seed);
     this.world = new World(this.random);
     this.network = new Network(this.world, this.random);

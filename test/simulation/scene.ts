@@ -16,6 +16,7 @@ import { SimulatedProxy } from "./proxy.ts";
 import { Random } from "./random.ts";
 import { Run } from "./run-state.ts";
 import { Silence } from "./silence.ts";
+import { setSlicesOf } from "./slices.ts";
 import { runErrands, storm } from "./storm.ts";
 import { World } from "./world.ts";
 
@@ -77,6 +78,7 @@ export class Scene {
 
   constructor(seed: number, trace?: (line: string) => void) {
     this.seed = seed;
+    setSlicesOf(seed);
     const random = new Random(seed);
     const world = new World(random);
     this.run = new Run(world, random, trace);

@@ -57,6 +57,8 @@ export class Migrations {
   /** Watches that leave a stalled cache. Their present stream still works. */
   readonly #migratingNow = new Set<WatchSession>();
   readonly #leaving = new Map<WatchSession, LeaveReason>();
+  /** True from the parking of a watch until all watches that were parked at the next attempt are queued. */
+  #isTryingAgain = false;
   #isPumping = false;
   #isLeaving = false;
   #steps = 0;
@@ -311,15 +313,26 @@ export class Migrations {
   }
 
   #park(watch: WatchSession): void {
-    if (this.#parked.size === 0) this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
     this.#parked.add(watch);
+    this.#tryAgainLater();
   }
 
+  #tryAgainLater(): void {
+    if (this.#isTryingAgain || this.#parked.size === 0) return;
+    this.#isTryingAgain = true;
+    this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
+  }
+
+  /** Queues the parked watches. Between two slices, a queued watch may be parked again: it gets a timer at the end. */
   #tryAgain(): void {
-    inSlices(this.clock, Array.from(this.#parked), (watch) => {
+    const queue = (watch: WatchSession): void => {
       if (!this.#parked.delete(watch)) return;
       this.#urgent.add(watch, true);
       this.#pumpSoon();
+    };
+    inSlices(this.clock, Array.from(this.#parked), queue, () => {
+      this.#isTryingAgain = false;
+      this.#tryAgainLater();
     });
   }
 

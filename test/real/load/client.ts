@@ -3,7 +3,7 @@
  * reconnects.
  */
 import { readFileSync } from "node:fs";
-import { type ClientHttp2Session, type ClientHttp2Stream, connect } from "node:http2";
+import { type ClientHttp2Session, type ClientHttp2Stream, connect, constants } from "node:http2";
 import type { Server } from "../rig/ask.ts";
 
 export type Question = {
@@ -35,6 +35,8 @@ export class Client {
   readonly #server: Server;
   readonly #options: { readonly ca: Buffer; readonly servername: string };
   #session: ClientHttp2Session | undefined;
+  /** For each session that has received a GOAWAY, the last stream id of the latest one. */
+  readonly #lastIds = new WeakMap<ClientHttp2Session, number>();
 
   constructor(server: Server) {
     this.#server = server;
@@ -49,6 +51,7 @@ export class Client {
     // would depend mainly on round trips.
     session.on("connect", () => session.setLocalWindowSize(16 * 2 ** 20));
     session.on("error", () => undefined); // its streams report the error
+    session.on("goaway", (_code, lastId) => this.#lastIds.set(session, lastId));
     this.#session = session;
     return session;
   }
@@ -65,10 +68,28 @@ export class Client {
     return stream;
   }
 
-  /** Sends a request. Never rejects, because a failure is a result to be measured. */
-  ask(question: Question, timeoutMs = 30_000): Promise<Heard> {
+  /**
+   * Sends a request. Never rejects, because a failure is a result to be measured. Sends a request again that the client
+   * itself has not sent: nghttp2 ends such requests with REFUSED_STREAM when a GOAWAY comes.
+   */
+  async ask(question: Question, timeoutMs = 30_000): Promise<Heard> {
     const askedAt = Date.now();
-    const { promise, resolve } = Promise.withResolvers<Heard>();
+    for (;;) {
+      const session = this.#current();
+      const { heard, refusedId } = await this.#askOnce(question, askedAt, timeoutMs);
+      // A stream that the server has refused has an id above the last stream id of the GOAWAY (RFC 9113 §6.8).
+      const isUnsent = refusedId <= (this.#lastIds.get(session) ?? 0);
+      if (!isUnsent) return heard;
+    }
+  }
+
+  /** `refusedId`: id of the stream if it was refused before a response; otherwise infinite. */
+  #askOnce(
+    question: Question,
+    askedAt: number,
+    timeoutMs: number,
+  ): Promise<{ readonly heard: Heard; readonly refusedId: number }> {
+    const { promise, resolve } = Promise.withResolvers<{ heard: Heard; refusedId: number }>();
     const stream = this.open(question);
     const chunks: Buffer[] = [];
     let status = 0;
@@ -92,8 +113,11 @@ export class Client {
       const isWhole = hasEnded && stream.rstCode === 0 && why === "";
       const ending = headMs < 0 ? "headless" : isWhole ? "whole" : "cut";
       why ||= isWhole ? "" : `reset ${stream.rstCode}`;
+      const isRefused = headMs < 0 && stream.rstCode === constants.NGHTTP2_REFUSED_STREAM;
+      const refusedId = isRefused ? (stream.id ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY;
       if (headMs < 0) headMs = endedAt - askedAt;
-      resolve({ status, body: Buffer.concat(chunks), ending, why, askedAt, headMs, endedAt });
+      const body = Buffer.concat(chunks);
+      resolve({ heard: { status, body, ending, why, askedAt, headMs, endedAt }, refusedId });
     });
     return promise;
   }

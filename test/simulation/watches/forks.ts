@@ -10,6 +10,7 @@ import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Store } from "../../../src/demo/objects/store.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
+import { setSlicesOf } from "../slices.ts";
 import { World } from "../world.ts";
 import { SimulatedApiserver } from "./apiserver.ts";
 import { Attempts } from "./attempts.ts";
@@ -60,6 +61,7 @@ class Forks {
   #isWriting = true;
 
   constructor(seed: number, trace?: (line: string) => void) {
+    setSlicesOf(seed);
     this.#random = new Random(seed);
     const random = this.#random;
     this.#world = new World(random);

@@ -7,6 +7,7 @@ import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
+import { setSlicesOf } from "../slices.ts";
 import { World } from "../world.ts";
 import { SimulatedApiserver } from "./apiserver.ts";
 import { Attempts } from "./attempts.ts";
@@ -49,6 +50,7 @@ export function playQuiet(
   seed: number,
   { progress = tenMinutes, leastMs = 5_000, isCustom = false, trace }: QuietOptions = {},
 ): QuietPlayed {
+  setSlicesOf(seed);
   const random = new Random(seed);
   const world = new World(random);
   const findings = new Findings(world, random, trace);

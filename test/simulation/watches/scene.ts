@@ -5,6 +5,7 @@
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
+import { setSlicesOf } from "../slices.ts";
 import { World } from "../world.ts";
 import { SimulatedApiserver } from "./apiserver.ts";
 import type { Asker } from "./asker.ts";
@@ -74,6 +75,7 @@ class Scene {
 
   constructor(seed: number, { trace, isStrict = true }: PlayOptions) {
     this.#seed = seed;
+    setSlicesOf(seed);
     const random = new Random(seed);
     const world = new World(random);
     this.#findings = new Findings(world, random, trace);

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
+import { sliceLimits } from "../../../src/base/slices.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
@@ -51,6 +52,22 @@ test("a mass of lost watches is moved at a thousand a second, a hundred of them 
   path.clock.advance(1000);
   for (let turn = 0; turn < 20; turn += 1) path.clock.advance(50);
   assert.equal([path.migrations.waiting, to.asked.length, ended()], [0, 400, 0]);
+});
+
+test("on a busy machine, where each slice is short, all watches continue once a backend is back", () => {
+  const { path, from, to, ended } = many(60);
+  from.kill();
+  to.kill();
+  // Each reading of the clock takes so long that a slice ends after a few watches.
+  const { clock } = path;
+  const now = clock.now.bind(clock);
+  clock.now = () => (clock.stall(sliceLimits.sliceMs / 20), now());
+  for (let turn = 0; turn < 40; turn += 1) clock.advance(watchLimits.parkedMs / 10);
+  clock.now = now;
+  assert.is(path.migrations.waiting, 60);
+  to.isDown = false;
+  for (let turn = 0; turn < 80; turn += 1) clock.advance(watchLimits.parkedMs / 10);
+  assert.equal([path.migrations.waiting, ended()], [0, 0]);
 });
 
 test("watches of the control plane and of leaders move before those of nodes, and these before all others", () => {
