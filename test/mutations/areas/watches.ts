@@ -379,8 +379,8 @@ export const watches: readonly Defect[] = [
     "a watch that is parked while others are queued again waits for ever",
     {
       file: "watch/migration/migrations.ts",
-      find: "      this.#isTryingAgain = false;\n      this.#tryAgainLater();",
-      replace: "      this.#isTryingAgain = false;",
+      find: "if (this.#isTryingAgain || this.#parked.size === 0) return;",
+      replace: "if (this.#isTryingAgain || this.#parked.size !== 1) return;",
     },
     ["watch/migration/migrations", "on a busy machine, where each slice is short"],
   ),
