@@ -303,7 +303,7 @@ export const alerts: readonly Alert[] = [
       {
         query: `topk(5, watchkeeper_certificate_reloads_total{result="rejected",${ofCluster}} > 0 and on (cluster, instance) ${active(["certificate-refused"])} > 0)`,
         of: ["cluster"],
-        line: `${instance}: {{ .Labels.name }}, a listener, LISTENER/HOST, CA or credential: new files rejected ({{ .Value }} since the start of the instance)`,
+        line: `${instance}: {{ .Labels.name }} (column NAME of \`watchkeeper get certificates\`): new files rejected ({{ .Value }} since the start of the instance)`,
       },
     ],
   },

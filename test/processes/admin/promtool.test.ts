@@ -288,7 +288,7 @@ it("the alert of a refused certificate says what not to do, and lists only insta
         "First: do not restart watchkeeper and roll out no new version: only the memory of the process has the last good one. `watchkeeper explain certificate-refused` on an instance below names the files, what is wrong, and which of two files has changed.",
         commands,
         "Reported by:",
-        "- instance wk-1: kube, a listener, LISTENER/HOST, CA or credential: new files rejected (2 since the start of the instance)",
+        "- instance wk-1: kube (column NAME of `watchkeeper get certificates`): new files rejected (2 since the start of the instance)",
       ].join("\n"),
       runbook_url: runbookPage("WatchkeeperCertificateRefused"),
       incidents: "active: certificate-refused",
