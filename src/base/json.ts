@@ -9,23 +9,20 @@ export function parseJson(text: string): unknown {
   }
 }
 
-/** The characters that a terminal may obey or hide. The line feed is none of them, because it formats JSON and YAML. */
-const invisible = /[^\n\P{C}]|[\p{Zl}\p{Zp}]/gu;
-
-export function hasInvisible(text: string): boolean {
-  return text.search(invisible) >= 0;
-}
+/** The characters that a terminal may obey or hide. */
+export const invisible = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /**
- * Escapes the invisible characters within the quoted strings of JSON or YAML. JSON has no escape for a character above
- * U+FFFF and uses two of them, which YAML does not permit.
+ * Escapes the invisible characters within the quoted strings of JSON or YAML, but not the line feeds that format the
+ * text. JSON has no escape for a character above U+FFFF and uses two of them, which YAML does not permit.
  */
 export function escapeInvisible(text: string, format: "json" | "yaml"): string {
-  return text.replace(invisible, (char) =>
-    char.length > 1 && format === "yaml"
+  return text.replace(invisible, (char) => {
+    if (char === "\n") return char;
+    return char.length > 1 && format === "yaml"
       ? `\\U${hex(char.codePointAt(0), 8)}`
-      : char.replace(/[^]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`),
-  );
+      : char.replace(/[^]/g, (unit) => `\\u${hex(unit.charCodeAt(0), 4)}`);
+  });
 }
 
 function hex(code = 0, digits = 4): string {

@@ -16,7 +16,7 @@ import {
   stringify,
   type YAMLMap,
 } from "yaml";
-import { escapeInvisible, hasInvisible } from "../base/json.ts";
+import { escapeInvisible } from "../base/json.ts";
 import { configLimits } from "./limits.ts";
 import { type Problem, quote } from "./problem.ts";
 
@@ -134,7 +134,7 @@ class Walk {
 /** Returns the value as YAML, with the characters escaped that a terminal may obey or hide (A53). */
 export function yamlTextOf(value: unknown): string {
   const text = stringify(value);
-  if (!hasInvisible(text)) return text;
+  if (escapeInvisible(text, "yaml") === text) return text;
   // Only double-quoted strings have escapes.
   const quoted = stringify(value, { defaultStringType: "QUOTE_DOUBLE", defaultKeyType: "QUOTE_DOUBLE" });
   return escapeInvisible(quoted, "yaml");

@@ -2,7 +2,7 @@
  * Reads JSON objects that may lack any field, because the proxy may be older or newer than this command. `shown`
  * escapes control characters in text for a terminal (A53).
  */
-import { isRecord, type JsonRecord } from "../../base/json.ts";
+import { invisible, isRecord, type JsonRecord } from "../../base/json.ts";
 
 export type Row = JsonRecord;
 
@@ -58,5 +58,5 @@ export function rowsAt(row: unknown, path: string): readonly Row[] {
 
 /** Returns the text on one line, with control characters and bidirectional overrides escaped. */
 export function shown(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
+  return text.replace(invisible, (char) => `\\u{${(char.codePointAt(0) ?? 0).toString(16)}}`);
 }

@@ -99,7 +99,10 @@ export function staticPod(wishes: StaticPodWishes): string {
   return `${podOf(wishes)}${volumesOf(filesOf(wishes), wishes.isPassthrough)}`;
 }
 
-/** Returns the port of the pod's metrics and probes, the probes' scheme, and the option by which the second pod has its own port. */
+/**
+ * Returns the port of the pod's metrics and probes, the probes' scheme, and the option by which the second pod has its
+ * own port.
+ */
 function metricsOf({ metricsPort: first, isSecond, hasSecureMetrics }: StaticPodWishes) {
   const metricsPort = isSecond ? first + 1 : first;
   return {

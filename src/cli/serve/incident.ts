@@ -2,7 +2,7 @@
  * `watchkeeper incident NUMBER`: replays one of the five incidents with watchkeeper and with a naive proxy, and prints
  * what happens. The command uses embedded apiservers and real sockets, so it needs neither a cluster nor root.
  */
-import { alerts, runbookOf } from "../../admin/monitoring/alerts.ts";
+import { alertOf, runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { embeddedSettings } from "../../demo/incidents/embedded-setting.ts";
 import { type IncidentNumber, incidents, isIncidentNumber } from "../../demo/incidents/incidents.ts";
@@ -65,8 +65,7 @@ function conclude(number: IncidentNumber, outcome: Outcome): number {
   const { kind } = incidents[number];
   say("");
   for (const line of tableOf(outcome)) say(line);
-  const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
-  say(`\n  the alert      ${alert?.name ?? "none"} (${runbookOf(kind) ?? ""})`);
+  say(`\n  the alert      ${alertOf(kind)?.name ?? "none"} (${runbookOf(kind) ?? ""})`);
   say(`  the whole page ${docsPage(`incidents/${number}.md`)}`);
   for (const claim of outcome.broken) process.stderr.write(`Failed expectation: ${claim}\n`);
   return outcome.broken.length === 0 ? 0 : 1;
