@@ -71,8 +71,8 @@ real(
   "the hour before the page was opened is there: charts, states and the incident on one axis",
   async () => {
     const lane = page.getByRole("group", { name: "cp-2", exact: true });
-    assert.match(await lane.innerText(), /watches\s*0\s*of 262/);
     await lane.getByRole("img", { name: "cp-2, states: ready, suspect, dead" }).waitFor();
+    assert.match(await lane.innerText(), /watches\s*0\s*of 262/);
     await page.getByRole("link", { name: "#42 backend-blackholed" }).waitFor();
   },
 );
