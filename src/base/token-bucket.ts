@@ -57,12 +57,6 @@ export class TokenBucket {
     this.#tokens = 0;
   }
 
-  /** Multiplies the rate by `factor`, within the two limits. The rate then returns gradually to the initial rate. */
-  scale(factor: number, leastPerSecond: number, mostPerSecond: number): void {
-    this.#refill(this.#burst);
-    this.#perMs = Math.min(mostPerSecond / 1000, Math.max(leastPerSecond / 1000, this.#perMs * factor));
-  }
-
   /** Changes burst and rate. Tokens that were earned at the old rate stay, up to the new burst; no tokens are added. */
   resize(burst: number, perSecond: number): void {
     this.#refill(this.#burst);
@@ -80,14 +74,8 @@ export class TokenBucket {
     const now = this.#clock.now();
     const ms = now - this.#at;
     this.#at = now;
-    // While `scale` has raised the rate, the burst is larger by the same factor. Otherwise a bucket that is refilled
-    // late would lose tokens.
-    const raise = Math.max(1, this.#perMs / Math.max(this.#fullPerMs, Number.EPSILON));
-    this.#tokens = Math.min(most * raise, this.#tokens + ms * this.#perMs);
+    this.#tokens = Math.min(most, this.#tokens + ms * this.#perMs);
     const step = (ms * this.#fullPerMs) / recoveryMs;
-    this.#perMs =
-      this.#perMs > this.#fullPerMs
-        ? Math.max(this.#fullPerMs, this.#perMs - step)
-        : Math.min(this.#fullPerMs, this.#perMs + step);
+    this.#perMs = Math.min(this.#fullPerMs, this.#perMs + step);
   }
 }

@@ -56,31 +56,38 @@ export const watchLimits = {
   slowWatchMs: 1000,
   /** Burst of the token bucket that limits the moves of watches; its rate is `movesPerSecond` (D6). */
   moveBurst: 100,
-  /** Initial rate in moves per second. The rate rises while backends accept moved watches promptly (move-pace.ts). */
-  movesPerSecond: 1000,
   /**
-   * Maximum rate in moves per second. A move takes 0.1 ms of CPU time on the core that also serves all other requests.
+   * Maximum rate in moves per second. A move takes 0.2 ms of CPU time on the core that also serves all other requests.
    */
-  movesPerSecondMost: 5000,
+  movesPerSecond: 5000,
   /**
    * Burst of the separate token bucket for the control plane's watches. A control plane of three machines has about 400
    * watches.
    */
   firstMoveBurst: 500,
-  /** Minimum ms between two changes of the rate of moves. */
-  paceLookMs: 200,
   /**
-   * If backends accept moved watches within `promptAcceptMs` on average, the rate of moves is multiplied by `paceRise`.
-   * If they take longer than `slowAcceptMs` on average, the rate is multiplied by `paceFall`.
+   * The number of requests for watches that may be unanswered at the same time (move-pace.ts). With `most` requests and
+   * an answer after 20 ms, the rate reaches `movesPerSecond`. An answer that comes at most `promptMs` later than the
+   * fastest one adds `growth`, so the window can double in four round trips. An answer that comes more than `slowMs`
+   * later takes 1 away. A kube-apiserver with spare CPU accepts a watch within 2 ms. While the window is full,
+   * `beyondPerSecond` watches a second still move, which cost a kube-apiserver a third of a core at most. After `restMs`
+   * without an accepted watch, the window is `initial` again.
    */
-  promptAcceptMs: 50,
-  slowAcceptMs: 250,
-  paceRise: 1.5,
-  paceFall: 0.75,
+  moveWindow: {
+    initial: 4,
+    least: 2,
+    most: 100,
+    growth: 0.25,
+    promptMs: 2,
+    slowMs: 4,
+    beyondBurst: 10,
+    beyondPerSecond: 200,
+    restMs: 10_000,
+  },
   /** Minimum rate in moves per second. Each 429 halves the rate of moves, but not below this. */
   movesPerSecondLeast: 50,
-  /** While the rate allows no further move, ms until the next look at the waiting watches. */
-  movePauseMs: 10,
+  /** While the pace allows no further move, ms until the next look at the waiting watches. */
+  movePauseMs: 2,
   /**
    * Average ms between two moves that are not urgent. The pace need not be slower, because an apiserver that drains
    * with --shutdown-watch-termination-grace-period ends its watches at least as fast.

@@ -88,7 +88,7 @@ test("600 clients with a watch and a request each, after a second without any ba
   );
   assert.ok(connections <= 3 * needed, `${connections} connections were dialled, ${needed} would do`);
   const most = Math.max(...resumed.map((_, at) => resumed.slice(at, at + 10).reduce((a, b) => a + b, 0)));
-  const allowed = watchLimits.moveBurst + watchLimits.movesPerSecond / 10;
+  const allowed = watchLimits.moveWindow.most;
   assert.ok(most <= allowed, `${most} watches were asked for within 100 ms, ${allowed} are allowed`);
   assert.ok(resumed.reduce((a, b) => a + b, 0) >= count, "all watches were asked for again");
 });

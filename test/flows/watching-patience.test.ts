@@ -62,7 +62,7 @@ test("a cache that is being filled is waited for as long as a watch is tried, an
     assert.is(watch.to.asked.length, turn);
     watch.to.last.answer(429, '{"kind":"Status","code":429}', [json, retryAfter("1")]);
     watch.path.settle();
-    assert.ok(watch.path.migrations.hasRoom);
+    assert.ok(watch.path.migrations.pace.isOpen(2));
     watch.advance(1000);
   }
   watch.serve(watch.to, "~9a");

@@ -191,23 +191,6 @@ export class Migrations {
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** True if the pace of moves allows another move now. */
-  get hasRoom(): boolean {
-    return this.pace.isOpen(2);
-  }
-
-  /** Halves the pace of moves, because a backend has answered 429 (too many requests). */
-  slowDown(): void {
-    this.pace.slowDown();
-  }
-
-  /**
-   * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
-   */
-  accepted(ms: number): void {
-    this.pace.accepted(ms);
-  }
-
   /** Counts the move of a watch. `auditId`: of the request that opened the watch. */
   moved({ reason, from, to, ms }: Move, auditId: string): void {
     if (reason === "refreshed") return;

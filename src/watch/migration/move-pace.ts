@@ -1,57 +1,72 @@
 /**
- * Limits how fast watches move (D6). The rate is `movesPerSecond` at first, rises while backends accept moved watches
- * promptly, and falls if they take longer or answer 429. Watches of the control plane have a separate rate, so they
- * need not wait for other watches.
+ * Limits how fast watches move (D6), so that an apiserver that gets thousands of them still answers its other requests
+ * soon. The main limit is a window, the number of requests for watches that may be unanswered at the same time. The
+ * window grows while backends accept watches promptly, and shrinks while they do not. A 429 halves the rate. Watches of
+ * the control plane have a separate rate, and the window does not apply to them.
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Urgency } from "../../ledger/urgency.ts";
 import { watchLimits } from "../limits.ts";
 
+const { moveWindow } = watchLimits;
+
 export class MovePace {
   readonly #clock: Clock;
   readonly #all: TokenBucket;
   readonly #first: TokenBucket;
   /**
-   * Since the clock reading `#since`: the sum of the ms that backends took to accept watches, and the number of
-   * accepted watches.
+   * Lets a few watches move while the window is full. A backend may be slow for another reason than these moves, and it
+   * may be gone: then it must not stop the moves to the others.
    */
-  #sumMs = 0;
-  #count = 0;
-  #since = 0;
+  readonly #beyondWindow: TokenBucket;
+  /** A fraction, because each prompt answer adds only a part of 1. */
+  #window = 0;
+  #unanswered = 0;
+  /** The shortest time of acceptance in ms since the window began. */
+  #shortestMs = Number.POSITIVE_INFINITY;
+  #acceptedAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
     this.#all = new TokenBucket(clock, watchLimits.moveBurst, watchLimits.movesPerSecond);
     this.#first = new TokenBucket(clock, watchLimits.firstMoveBurst, watchLimits.movesPerSecond);
+    this.#beyondWindow = new TokenBucket(clock, moveWindow.beyondBurst, moveWindow.beyondPerSecond);
   }
 
   /** True if a watch of this urgency may move now. */
   isOpen(urgency: Urgency): boolean {
-    return this.#of(urgency).isOpen;
+    if (urgency === 0) return this.#first.isOpen;
+    return this.#all.isOpen && (this.#hasRoom || this.#beyondWindow.isOpen);
   }
 
   take(urgency: Urgency): boolean {
-    return this.#of(urgency).take();
+    if (urgency === 0) return this.#first.take();
+    return this.isOpen(urgency) && this.#all.take() && (this.#hasRoom || this.#beyondWindow.take());
+  }
+
+  /** Called for each request for a watch, before it is sent. It may have to wait for a connection. */
+  asked(): void {
+    this.#unanswered += 1;
+  }
+
+  /** Called once for each request: when a backend accepts the watch, or when the proxy gives the request up. */
+  settled(): void {
+    this.#unanswered -= 1;
   }
 
   /**
    * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
    */
   accepted(ms: number): void {
-    this.#sumMs += ms;
-    this.#count += 1;
-    const now = this.#clock.now();
-    const sinceMs = now - this.#since;
-    if (sinceMs < watchLimits.paceLookMs) return;
-    const meanMs = this.#sumMs / this.#count;
-    const { perSecond } = this.#all;
-    const isUsed = sinceMs < 2 * watchLimits.paceLookMs && this.#count * 2000 >= perSecond * sinceMs;
-    if (meanMs > watchLimits.slowAcceptMs) this.#scale(watchLimits.paceFall);
-    else if (meanMs < watchLimits.promptAcceptMs && isUsed) this.#scale(watchLimits.paceRise);
-    this.#sumMs = 0;
-    this.#count = 0;
-    this.#since = now;
+    this.#beginAnew();
+    this.#acceptedAt = this.#clock.now();
+    this.#shortestMs = Math.max(0, Math.min(this.#shortestMs, ms));
+    const lateMs = ms - this.#shortestMs;
+    if (lateMs > moveWindow.slowMs) this.#window = Math.max(moveWindow.least, this.#window - 1);
+    else if (lateMs <= moveWindow.promptMs && this.#unanswered * 2 >= this.#window)
+      this.#window = Math.min(moveWindow.most, this.#window + moveWindow.growth);
+    this.settled();
   }
 
   /** Called when a backend has answered 429. */
@@ -59,16 +74,24 @@ export class MovePace {
     this.#all.slowDown(watchLimits.movesPerSecondLeast);
   }
 
-  /** The present limit of moves per second. */
-  get perSecond(): number {
-    return this.#all.perSecond;
+  /** The present state: the window, the number of unanswered requests, and the limit of moves per second. */
+  get state(): { readonly window: number; readonly unanswered: number; readonly perSecond: number } {
+    return {
+      window: Math.floor(this.#window),
+      unanswered: this.#unanswered,
+      perSecond: this.#all.perSecond,
+    };
   }
 
-  #scale(factor: number): void {
-    this.#all.scale(factor, watchLimits.movesPerSecondLeast, watchLimits.movesPerSecondMost);
+  get #hasRoom(): boolean {
+    this.#beginAnew();
+    return this.#unanswered < Math.floor(this.#window);
   }
 
-  #of(urgency: Urgency): TokenBucket {
-    return urgency === 0 ? this.#first : this.#all;
+  /** After `restMs` without an accepted watch, the next moves may go to another backend, so the window begins anew. */
+  #beginAnew(): void {
+    if (this.#clock.now() - this.#acceptedAt < moveWindow.restMs) return;
+    this.#window = moveWindow.initial;
+    this.#shortestMs = Number.POSITIVE_INFINITY;
   }
 }

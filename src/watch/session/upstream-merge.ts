@@ -25,6 +25,8 @@ type UpstreamMergeParts = {
   readonly retry: ResumeRetry;
   readonly asked: Omit<WatchContext, "target">;
   readonly anomalies: AnomalyLog;
+  /** Counts the requests for second streams that are not answered yet. */
+  readonly pace: { asked(): void; settled(): void };
   readonly context: RequestContext;
   readonly session: { readonly state: WatchState; dropSecond(): void };
 };
@@ -58,6 +60,7 @@ export class UpstreamMerge implements EventTaker {
   add(other: WatchStream, isPosted: boolean): void {
     this.other = other;
     this.isPosted = isPosted;
+    this.#parts.pace.asked();
   }
 
   of(attempt: Attempt): WatchStream | undefined {
@@ -153,6 +156,7 @@ export class UpstreamMerge implements EventTaker {
   }
 
   dropOther(): void {
+    if (this.other?.isAccepted === false) this.#parts.pace.settled();
     this.other?.cancel();
     this.other = undefined;
     this.isPosted = false;

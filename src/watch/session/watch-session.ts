@@ -87,8 +87,8 @@ type WatchMigrations = {
   leave(watch: WatchSession, reason: LeaveReason): void;
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
-  slowDown(): void;
-  accepted(ms: number): void;
+  /** Limits the rate of moves. It counts the requests for watches that are not answered yet. */
+  readonly pace: { asked(): void; settled(): void; accepted(ms: number): void; slowDown(): void };
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
@@ -135,14 +135,15 @@ export class WatchSession implements AttemptOwner {
 
   constructor(parts: WatchParts, attempt: Attempt) {
     const { host, migrations, buffered, asked } = parts;
-    const { clock, anomalies, lives } = migrations;
+    const { clock, anomalies, lives, pace } = migrations;
     this.#parts = parts;
     this.life = lives.begin(clock);
     this.progress = new Progress({ ...asked, ...asked.request });
     this.#writer = new ClientWriter(host.down, clock);
     this.#retry = new ResumeRetry(clock, migrations.stallAwareClock);
-    const shared = { clock, anomalies, progress: this.progress, writer: this.#writer, retry: this.#retry };
-    this.#merge = new UpstreamMerge({ ...shared, asked, context: host.context, session: this });
+    const shared = { asked, clock, anomalies, pace, context: host.context, retry: this.#retry };
+    const own = { progress: this.progress, writer: this.#writer, session: this };
+    this.#merge = new UpstreamMerge({ ...shared, ...own });
     const first = new WatchStream(attempt, this.#merge, buffered);
     first.open(new Reading(asked.request.version, false, attempt.backend));
     this.#accept(first);
@@ -550,7 +551,7 @@ export class WatchSession implements AttemptOwner {
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
-    this.#parts.migrations.accepted(stream.attempt.sinceSent(this.#now) - stream.attempt.rttMs);
+    this.#parts.migrations.pace.accepted(stream.attempt.sinceSent(this.#now) - stream.attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
@@ -561,7 +562,7 @@ export class WatchSession implements AttemptOwner {
    * cause, the pace of all moves is reduced.
    */
   #busy(answer: ResponseHead): void {
-    if (!isInitialising(answer)) this.#parts.migrations.slowDown();
+    if (!isInitialising(answer)) this.#parts.migrations.pace.slowDown();
     else if (this.#merge.first === undefined) this.#retry.uncount();
   }
 

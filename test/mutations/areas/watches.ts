@@ -319,11 +319,29 @@ export const watches: readonly Defect[] = [
     ["watch/detectors/sentinels", "a watch that sees all of it is preferred"],
   ),
   defect(
+    "late answers do not make the window of moves smaller",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "this.#window = Math.max(moveWindow.least, this.#window - 1);",
+      replace: "return this.settled();",
+    },
+    ["watch/migration/move-pace", "an apiserver that becomes slower gets fewer watches"],
+  ),
+  defect(
+    "a request for a watch that is given up counts as unanswered for ever",
+    {
+      file: "watch/session/upstream-merge.ts",
+      find: "if (this.other?.isAccepted === false) this.#parts.pace.settled();",
+      replace: "",
+    },
+    ["watch/migration/migrations", "every request for a watch is settled, however it ends"],
+  ),
+  defect(
     "a cache that is being filled slows all moves down",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (!isInitialising(answer)) this.#parts.migrations.slowDown();",
-      replace: "this.#parts.migrations.slowDown();\n    if (!isInitialising(answer)) return;",
+      find: "if (!isInitialising(answer)) this.#parts.migrations.pace.slowDown();",
+      replace: "this.#parts.migrations.pace.slowDown();\n    if (!isInitialising(answer)) return;",
     },
     ["watch/migration/migrations", "five caches that are being filled slow no watch"],
   ),

@@ -5,49 +5,131 @@ import { MovePace } from "../../../src/watch/migration/move-pace.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("watch/migration/move-pace");
+const { moveWindow } = watchLimits;
 
-/** Moves as many watches as the pace allows in this time. The backend accepts each one after `acceptMs(perSecond)`. */
-function moved(seconds: number, acceptMs: (perSecond: number) => number) {
-  const clock = manualClock();
-  const pace = new MovePace(clock);
-  let count = 0;
-  for (let tick = 0; tick < seconds * 100; tick += 1) {
-    clock.advance(10);
-    while (pace.isOpen(2) && pace.take(2)) {
-      count += 1;
-      pace.accepted(acceptMs(pace.perSecond));
+/**
+ * A backend that accepts up to `perMs` watches in each ms, in the order of their requests, and each one after
+ * `leastMs` at the earliest. `play` moves as many watches as the pace allows.
+ */
+class PlayedMoves {
+  readonly clock = manualClock();
+  readonly pace = new MovePace(this.clock);
+  perMs: number;
+  readonly #leastMs: number;
+  readonly #sentAt: number[] = [];
+  #credit = 0;
+  moved = 0;
+  /** The most ms that a request waited for the backend to become free. */
+  longestMs = 0;
+
+  constructor(perMs: number, leastMs: number) {
+    this.perMs = perMs;
+    this.#leastMs = leastMs;
+  }
+
+  play(ms: number): void {
+    for (let tick = 0; tick < ms; tick += 1) {
+      this.clock.advance(1);
+      this.#answer();
+      while (this.pace.take(2)) {
+        this.pace.asked();
+        this.#sentAt.push(this.clock.now());
+      }
     }
   }
-  return { clock, pace, count };
+
+  #answer(): void {
+    this.#credit = Math.min(this.#credit, 0) + this.perMs;
+    for (let [sentAt] = this.#sentAt; sentAt !== undefined && this.#credit >= 1; [sentAt] = this.#sentAt) {
+      const tookMs = this.clock.now() - sentAt;
+      if (tookMs < this.#leastMs) return;
+      this.#sentAt.shift();
+      this.#credit -= 1;
+      this.moved += 1;
+      this.longestMs = Math.max(this.longestMs, tookMs - this.#leastMs);
+      this.pace.accepted(tookMs);
+    }
+  }
 }
 
-test("while backends accept promptly, the pace rises: 25,000 watches move in 8 s", () => {
-  const { pace, count } = moved(8, () => 5);
-  assert.ok(count >= 25_000, String(count));
-  assert.ok(pace.perSecond > 0.9 * watchLimits.movesPerSecondMost, String(pace.perSecond));
+test("while a backend accepts watches at once, the window grows: 25,000 watches move in 8 s", () => {
+  const moves = new PlayedMoves(50, 1);
+  moves.play(8000);
+  assert.ok(moves.moved >= 25_000, String(moves.moved));
 });
 
-test("it stays where a backend begins to take longer, and falls where it takes too long", () => {
-  const held = moved(20, (perSecond) => (perSecond > 2000 ? watchLimits.promptAcceptMs : 5)).pace.perSecond;
-  assert.ok(held > 1500 && held < 3000, String(held));
-  const slow = moved(20, (perSecond) => perSecond / 2).pace.perSecond;
-  assert.ok(slow > 200 && slow <= 700, String(slow));
+test("an apiserver that can accept 1,000 watches a second gets nearly as many, and no queue of them", () => {
+  const moves = new PlayedMoves(1, 1);
+  moves.play(8000);
+  assert.ok(moves.moved > 7000, String(moves.moved));
+  assert.ok(moves.longestMs < 25, `${moves.longestMs} ms`);
 });
 
-test("a 429 halves it, and it comes back to the first pace when no watch moves", () => {
-  const { clock, pace } = moved(8, () => 5);
-  const before = pace.perSecond;
+test("a backend that takes 50 ms for each watch gets more and more of them, because they do not delay each other", () => {
+  const moves = new PlayedMoves(50, 50);
+  moves.play(8000);
+  assert.ok(moves.pace.state.window > 0.9 * moveWindow.most, JSON.stringify(moves.pace.state));
+  assert.ok(moves.moved > 8000, String(moves.moved));
+});
+
+test("an apiserver that becomes slower gets fewer watches at the same time", () => {
+  const moves = new PlayedMoves(5, 20);
+  moves.play(4000);
+  const { window } = moves.pace.state;
+  assert.ok(window > 50, String(window));
+  moves.perMs = 1;
+  moves.play(1000);
+  moves.longestMs = 0;
+  moves.play(1000);
+  assert.ok(moves.pace.state.window < window / 2, JSON.stringify(moves.pace.state));
+  assert.ok(moves.longestMs < 25, `${moves.longestMs} ms`);
+});
+
+test("while nothing is answered, a few watches still move, and given-up requests make room", () => {
+  const moves = new PlayedMoves(0, 1);
+  moves.play(1000);
+  const { unanswered } = moves.pace.state;
+  assert.ok(
+    unanswered >= moveWindow.beyondPerSecond &&
+      unanswered <= moveWindow.beyondPerSecond + moveWindow.beyondBurst + moveWindow.initial,
+    String(unanswered),
+  );
+  for (let count = 0; count < unanswered; count += 1) moves.pace.settled();
+  assert.is(moves.pace.state.unanswered, 0);
+  for (let count = 0; count < moveWindow.initial; count += 1) {
+    assert.ok(moves.pace.take(2));
+    moves.pace.asked();
+  }
+});
+
+test("the window begins anew when no watch was accepted for a while", () => {
+  const moves = new PlayedMoves(50, 1);
+  moves.play(2000);
+  assert.ok(moves.pace.state.window > 4 * moveWindow.initial, JSON.stringify(moves.pace.state));
+  moves.clock.advance(moveWindow.restMs);
+  assert.ok(moves.pace.isOpen(2));
+  assert.is(moves.pace.state.window, moveWindow.initial);
+});
+
+test("a 429 halves the rate, which comes back within ten seconds", () => {
+  const clock = manualClock();
+  const pace = new MovePace(clock);
   pace.slowDown();
-  assert.ok(Math.abs(pace.perSecond - before / 2) < 1, String(pace.perSecond));
-  clock.advance(60_000);
+  assert.ok(
+    Math.abs(pace.state.perSecond - watchLimits.movesPerSecond / 2) < 1,
+    String(pace.state.perSecond),
+  );
+  for (let count = 0; count < 100; count += 1) pace.slowDown();
+  assert.is(Math.round(pace.state.perSecond), watchLimits.movesPerSecondLeast);
+  clock.advance(10_000);
   assert.ok(pace.isOpen(2));
-  assert.is(Math.round(pace.perSecond), watchLimits.movesPerSecond);
+  assert.is(Math.round(pace.state.perSecond), watchLimits.movesPerSecond);
 });
 
 test("watches of the control plane have a pace of their own, which is limited as well", () => {
   const pace = new MovePace(manualClock());
-  while (pace.take(2));
-  while (pace.take(1));
+  while (pace.take(2)) pace.asked();
+  while (pace.take(1)) pace.asked();
   let count = 0;
   while (pace.take(0)) count += 1;
   assert.is(count, watchLimits.firstMoveBurst);

@@ -55,6 +55,7 @@ function played(): Played {
     retry: new ResumeRetry(clock, clock),
     asked,
     anomalies,
+    pace: { asked() {}, settled() {} },
     context: orderOf(),
   });
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
