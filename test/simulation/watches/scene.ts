@@ -367,6 +367,7 @@ class Scene {
       [path.exchanges.size, "exchanges"],
       [watches, "watches of backends"],
       [path.buffered.bytes, "bytes"],
+      [Math.abs(path.migrations.pace.state.unanswered), "unanswered requests for watches"],
     ];
     return all.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
   }
