@@ -254,10 +254,9 @@ export const watchLimits = {
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
-  /**
-   * Maximum number of undelivered writes of a resource that are measured at the same time (write-delays.ts), at 80
-   * bytes each. While at least `writeMarksClose` of them are undelivered, the proxy measures only one write every
-   * `writeMarkEveryMs`. The measured writes then cover at least 6 s.
+  /**   * Maximum number of writes of a resource whose delay is being measured (write-delays.ts): the time until the watches
+   * have delivered the write. Each takes 80 bytes. While `writeMarksClose` writes or more are being measured, the
+   * measurement of another write begins only every `writeMarkEveryMs`. So the measured writes span at least 6 s.
    */
   writeMarks: 64,
   writeMarksClose: 16,

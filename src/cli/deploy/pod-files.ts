@@ -33,7 +33,7 @@ const certificateMs = 10 * 365 * 86_400_000;
 /** The certificate is replaced if its remaining validity is shorter than this many milliseconds. */
 const leastLeftMs = 30 * 86_400_000;
 
-/** Writes all files. Resolves with undefined when they are complete, or with a Failure. */
+/** Writes all files that the pod needs. Resolves with undefined when they are complete, or with a Failure. */
 export async function preparePod(directories: PodDirectories, clock: Clock): Promise<Failure | undefined> {
   const { direct, shared, state } = directories;
   const missing = ["token", "namespace"].find(

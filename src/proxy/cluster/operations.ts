@@ -65,7 +65,10 @@ export class Operations {
     return this.#journaled("move", auditId, operator, outcome);
   }
 
-  /** Limits requests. `body`: an entry of `clusters[].limits` without a name, but with the limit's `duration`. */
+  /**
+   * Limits requests. `body`: an entry of `clusters[].limits`, but without `name`, and with `duration`, the time after
+   * which the limit ends.
+   */
   limit(body: Readonly<Record<string, unknown>>, operator: Operator): Outcome {
     const { duration, reason: _reason, ...wanted } = body;
     return this.#journaled("limit", "", operator, this.#limit(duration, wanted, operator));

@@ -72,7 +72,7 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** Measures the work that the client causes at its backend, without divided reads. */
+  /** The work that the client causes at its own backend, without the reads that are divided among all backends. */
   readonly work = new WorkMeter();
   #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };

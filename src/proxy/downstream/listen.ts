@@ -205,7 +205,7 @@ export class Listener {
     return isTaken;
   }
 
-  /** The open listening sockets: this process's own, and those that other processes have passed on. */
+  /** The open listening sockets: this process's own, and those that other processes have passed to it. */
   get servers(): { readonly own: readonly net.Server[]; readonly passed: readonly net.Server[] } {
     return { own: this.#server.listening ? [this.#server] : [], passed: Array.from(this.#passed) };
   }

@@ -261,7 +261,8 @@ function identityRule(names: HeaderNames): FieldRule {
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
   const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
-  // The usual names have the role `identity` (h2/core/field.ts), so no names need to be compared.
+  // The decoder has given the header fields with the usual names the role `identity` (h2/core/field.ts), so their names
+  // need not be compared here.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
   const words = new Set(own);
   return (field) => {

@@ -23,7 +23,7 @@ export type LimitedRequest = {
   readonly isVerified: boolean;
 };
 
-/** The limits that apply to the caller of a client's latest request. */
+/** Remembered for each client (connection): the caller of its latest request, and the limits that apply to this caller. */
 type Memo = Pick<LimitedRequest, "caller" | "isVerified"> & { readonly limits: readonly Limit[] };
 
 const none: readonly Limit[] = [];

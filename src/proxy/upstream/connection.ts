@@ -95,7 +95,7 @@ export class Connection implements WireOwner {
   /** True if the proxy sent GOAWAY before the backend did. */
   #hasYielded = false;
   #failure: Failure | undefined;
-  /** Sequence number of the unanswered PING; 0: no PING is unanswered. */
+  /** Sequence number of the unanswered PING; 0: no PING is outstanding. */
   #pingNumber = 0;
   #pingedAt = 0;
   #hasOpenedSincePing = false;
@@ -255,7 +255,7 @@ export class Connection implements WireOwner {
     }
   }
 
-  /** Ms since the unanswered PING was sent, even if other bytes have arrived since; 0: no PING is unanswered. */
+  /** Ms since the unanswered PING was sent, even if other bytes have arrived since; 0: no PING is outstanding. */
   get pingMs(): number {
     return this.#pingNumber === 0 ? 0 : this.#options.clock.now() - this.#pingedAt;
   }

@@ -28,7 +28,7 @@ export type EventTaker = {
  */
 export type Passed = "all" | "opaque" | "refused" | "broken";
 
-/** The `Reading` that a stream has until its request is sent. */
+/** The placeholder for what a stream has delivered, until its request is sent. */
 const unread = new Reading("", true, "");
 
 export class WatchStream {
