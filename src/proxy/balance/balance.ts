@@ -1,8 +1,8 @@
 /**
  * Rebalances the load after a backend has come back (F16), or if some clients cause more work than others. Binds
- * clients to another backend, beginning with the clients with the most load. At most 1 % of all clients are bound each
- * second. A client's watches move before its next requests go to the new backend (D2). No client moves while a backend
- * is still warming up.
+ * clients to another backend, beginning with the clients with the most load, at most 1 % of all clients a second. A
+ * client's watches move before its next requests go to the new backend (D2). No client moves while a backend is still
+ * warming up.
  */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
@@ -203,7 +203,10 @@ function addTo(clients: Map<Client, ClientStreams>, { context, watch, isEnded }:
   if (watch !== undefined) own.watches.push(watch);
 }
 
-/** False while the client's reads gather, because they would move with it, and their load is counted apart. */
+/**
+ * True if the client may be moved: it is not being moved already, and its reads do not gather (context/read-spread.ts).
+ * Gathering reads would move with the client, although their load is counted separately.
+ */
 function mayMove({ rebound, spread }: Client): boolean {
   return rebound === undefined && spread?.isGathering !== true;
 }

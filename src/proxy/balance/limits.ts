@@ -24,7 +24,7 @@ export const balanceLimits = {
   activityMs: 30_000,
   /**
    * Bytes per second that cost an apiserver as much as one open stream. Measured at kube-apiserver 1.36
-   * (test/real/skew/costs.ts): 30 to 50 µs a second for an open watch, 10 µs for 1 KiB of a list.
+   * (test/real/skew/costs.ts) in CPU time: 30 to 50 µs a second for an open watch, 10 µs for 1 KiB of a list.
    */
   streamBytes: 4 * KiB,
   /**
@@ -37,8 +37,8 @@ export const balanceLimits = {
    * load does no harm, even if few other clients cause load.
    */
   spreadLoad: 1024,
-  /** Reads are spread until the client's load is less than this part of the load from which they are spread. */
+  /** Reads stay spread until the client's load falls below this part of the load above which reads are spread. */
   gatherShare: 0.5,
-  /** Ms for which the lists of a client demand a version after its reads were spread (context/read-spread.ts). */
+  /** Ms for which a client's lists still demand a minimum version after its spread reads went back to one backend. */
   gatherMs: 30_000,
 } as const;

@@ -139,8 +139,8 @@ export class Rests<T extends object> {
   #backends = "";
 
   /**
-   * Ends the rest of all clients if the ready backends are not the same as in the previous call, because any client may
-   * then have to move.
+   * If the set of ready backends has changed since the previous call, lets every client move again, because any of them
+   * may have to.
    */
   among(backends: readonly string[]): void {
     const names = backends.toSorted().join();

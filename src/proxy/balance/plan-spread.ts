@@ -1,4 +1,4 @@
-/** Plans how the divided reads of a client (context/read-spread.ts) make the load of the backends more even. No I/O. */
+/** Plans how a client's reads are divided (context/read-spread.ts), to make the load of the backends even. No I/O. */
 
 /** Adds a load to the sum of its backend. */
 export function addLoad(
@@ -21,8 +21,8 @@ export function partsOf(
   const backends = Array.from(shares, ([name, share]) => ({ name, share, load: loads.get(name) ?? 0 }))
     .filter(({ share }) => share > 0)
     .toSorted((one, other) => one.load / one.share - other.load / other.share);
-  // The load per share that the least loaded backends reach together. Each further backend joins them if it is below
-  // that.
+  // The load is divided among the least loaded backends, so that all of them reach the same load per share. The next
+  // backend is included if its own load per share is still below that.
   let [sum, sumOfShares] = [load, 0];
   for (const one of backends) {
     if (sumOfShares > 0 && one.load / one.share >= sum / sumOfShares) break;

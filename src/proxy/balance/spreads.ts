@@ -11,7 +11,10 @@ import { addLoad, partsOf } from "./plan-spread.ts";
 /** A client with its number of open streams. */
 type Streams = { readonly client: Client; readonly streams: number };
 
-/** A client whose reads are divided or gather. `own`: its other load. `load`: the load of its reads. */
+/**
+ * A client whose reads are divided, or gather at one backend again. `load`: the load of these reads. `own`: the
+ * client's other load.
+ */
 type Entry<T> = { readonly own: ClientLoad<T>; readonly spread: ReadSpread; readonly load: number };
 
 export type SpreadRequest<T> = {
@@ -21,7 +24,7 @@ export type SpreadRequest<T> = {
   readonly sums: ReadonlyMap<string, number>;
   /** The number of ready backends. */
   readonly ready: number;
-  /** The share of each backend that may take more load. */
+  /** The backends that may take more load, each with its share of the load. */
   readonly shares: ReadonlyMap<string, number>;
   /** A clock reading. */
   readonly now: number;

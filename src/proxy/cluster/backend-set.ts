@@ -26,7 +26,7 @@ const fallbackCheckMs = 1000;
 export type BackendSetParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Prefix that makes backend names unique: "eu/" if there are several clusters, else "". */
+  /** Prefix that makes backend names unique across clusters, such as "eu/"; "" if the cluster has no label. */
   readonly prefix: string;
   /** Called with the names of all backends by `start`, and after each change. */
   readonly onChange: (names: readonly string[]) => void;
@@ -299,7 +299,8 @@ function isListed(one: BackendAddress, listed: readonly BackendAddress[]): boole
 
 /**
  * True if `found` is a listener of this proxy. The proxy itself is often published as an apiserver, and a request that
- * it sends to itself would loop. An apiserver on the same machine may use the same port on another address.
+ * it sends to itself would loop. The port alone does not decide, because an apiserver on the same machine may use the
+ * same port on another address.
  */
 function isOwn(found: Discovered, { listeners }: ConfigForCluster): boolean {
   const isAt = ({ address }: { readonly address: Address }): boolean => {

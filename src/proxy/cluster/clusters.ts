@@ -20,8 +20,8 @@ import { Cluster } from "./cluster.ts";
 import type { OtherProcesses } from "./shared-verdict.ts";
 
 /**
- * Share of the maximum heap size that buffers for slow peers may use. Above half of it, flow-control windows shrink
- * (D2).
+ * Share of the maximum heap size that buffers for slow peers may use. When buffers use more than half of this share,
+ * flow-control windows shrink (D2).
  */
 const bufferShare = 0.25;
 
@@ -53,7 +53,7 @@ export class Clusters {
   readonly #tracer: Tracer | undefined;
   readonly #others: OtherProcesses | undefined;
   #byName: ReadonlyMap<string, Cluster> = new Map();
-  /** The clusters after the reload that is being prepared; undefined while there is none. */
+  /** The clusters after the reload that is being prepared; undefined while no reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
@@ -108,7 +108,7 @@ export class Clusters {
    */
   gateOf(name: string): Gate {
     const cluster = (this.#nextByName ?? this.#byName).get(name);
-    if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // the rules of a configuration forbid it
+    if (cluster === undefined) throw new Error(`There is no cluster "${name}"`); // configuration validation prevents it
     return cluster.gate;
   }
 

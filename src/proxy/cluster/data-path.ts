@@ -1,7 +1,7 @@
 /**
  * The path of requests between a listener and the backends of one cluster: health, upstream connections, trust and the
  * request handler. `#periodic` lists what runs at intervals; watch/detectors/detector-list.ts creates the detectors of
- * watches. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
+ * faulty watches. The options supply sockets and time: real ones in main.ts, virtual ones in tests and the simulation.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Failure } from "../../base/failure.ts";
@@ -83,7 +83,7 @@ export type PathSettings = OriginRules & {
   readonly avoidUnreachableAPIs?: boolean;
   /** The request limits in the configuration; default: none. */
   readonly limits?: readonly LimitConfig[];
-  /** Settings of the shield, which limits lists at weak backends; default: no shield. */
+  /** Settings of the shield, which limits lists at a backend that has just started or is overloaded; default: none. */
   readonly shield?: ShieldConfig;
   readonly ping: KeepaliveTimes;
   readonly connections: Omit<PoolSettings, "ping">;
@@ -97,7 +97,7 @@ export type PathOptions = PathSettings & {
   readonly isPerClient: boolean;
   /**
    * Which results of backends are compared (D13). "watches": the events that sentinels get; a sentinel is a watch with
-   * streams on two backends. "all" (default): these events, and lists.
+   * streams on two backends. "all" (default): these events, and lists. "nothing": neither.
    */
   readonly compares?: Comparisons;
   readonly bufferLimiter: BufferLimiter;
@@ -344,8 +344,8 @@ export class DataPath {
 
   /** Takes over the verdict about a backend from the process that judges it. */
   adopt(backend: string, facts: BackendFacts, evidence: Evidence): void {
-    // If the backend was silent, dials that take much longer than the judging process's probe are started again. Dials
-    // to a ready backend are not: they may take long only because this process is busier than the judging process.
+    // If the backend was not ready, restarts dials that take much longer than the judging process's probe. Dials to a
+    // ready backend go on: they may take long only because this process is busier than the judging process.
     const wasSilent = this.backends.stateOf(backend) !== "ready";
     this.backends.adopt(backend, facts, evidence);
     if (wasSilent) this.#redialAfter(backend, evidence);
@@ -447,8 +447,8 @@ export class DataPath {
   }
 
   /**
-   * Checks an Upgrade against the request limits. Returns the limits that count the Upgrade until its response or, if
-   * the Upgrade exceeds a limit, the refusal.
+   * Checks an Upgrade against the request limits. Returns the limits that count the Upgrade until its response. If the
+   * Upgrade exceeds a limit, returns the refusal instead.
    */
   limitsOfUpgrade(
     request: RequestHead,
@@ -517,7 +517,7 @@ export class DataPath {
     this.limits.stop();
   }
 
-  /** Notifies the parts that must know when a backend becomes ready again after a time in which it had no clients. */
+  /** Called when a backend becomes ready again after a time without clients. Notifies the parts that depend on this. */
   #returned(name: string): void {
     this.refresher.returned(name);
     this.shields.returned(name);
@@ -539,7 +539,10 @@ export class DataPath {
     if (state !== "dead") this.pending.release();
   }
 
-  /** Returns the clock reading at which the proxy sent the latest PING or probe that any other backend has answered. */
+  /**
+   * Returns the clock reading at which the proxy sent the latest of the PINGs and probes that other backends have
+   * answered; 0: there is none.
+   */
   #othersAnsweredAt(name: string): number {
     let latest = 0;
     for (const [other, { shards }] of this.pools.all) {

@@ -5,10 +5,10 @@
  *     a process ends    ── offer ──▶ another one: its listening sockets, then its Passthrough connections
  *     a process starts  ── start ──▶ another one, which returns the listening sockets of an ended process
  *
- * So the clients that wait in the accept queue of an ending process are not reset. Passthrough connections go on. They
- * could not be ended gracefully: their TLS ends at a backend, so the proxy cannot send a GOAWAY on them. The other
- * process keeps a listening socket only until a successor takes it, so the number of such sockets does not grow with
- * each upgrade.
+ * So the clients that wait in the accept queue of an ending process are not reset, and Passthrough connections stay
+ * open. The proxy could not end a Passthrough connection gracefully: its TLS ends at a backend, so the proxy cannot
+ * send a GOAWAY on it. The other process keeps a listening socket that it was passed only until a new process takes it
+ * over, so the number of such sockets does not grow with each upgrade.
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
@@ -58,8 +58,8 @@ export class PeerSockets {
   #served: { readonly server: HandleServer; readonly path: string; readonly directory: string } | undefined;
   #isStopped = false;
   /**
-   * The search for a process that takes over this process's sockets; undefined: it has not begun. The search results in
-   * undefined if no process takes them.
+   * The search for a process that takes over this process's sockets; undefined: the search has not begun. Resolves to a
+   * channel to that process, or to undefined if no process takes the sockets.
    */
   #successor: Promise<HandleChannel | undefined> | undefined;
 
@@ -85,7 +85,7 @@ export class PeerSockets {
     const failure = unsafe(directory);
     if (failure !== undefined) return failure;
     const name = join(directory, randomBytes(8).toString("hex"));
-    // This name is as long as the final name. If the final path were too long for a connect, the bind already fails.
+    // This name is as long as the final name. So if the final path is too long for a connect, the bind fails, too.
     const unused = name + endingBeforeUse;
     const server = listenForChannels(unused, (channel) => new Receiver(channel, this.#parts));
     if (server instanceof Failure) return server;
@@ -108,16 +108,14 @@ export class PeerSockets {
     remove(this.#served.path);
   }
 
-  /**
-   * Accepts no further process that offers sockets. A process that is already connected can still pass its sockets on.
-   */
+  /** Accepts no new channels. A process that already has a channel can still pass its sockets to this process. */
   stop(): void {
     this.#isStopped = true;
     this.#close();
   }
 
   /**
-   * Stops, and takes no more sockets, not even from processes that are already connected. Tells the process that has
+   * Stops, and takes no more sockets, not even from processes that already have a channel. Tells the process that has
    * taken over this process's sockets that no more sockets follow.
    */
   async close(): Promise<void> {
@@ -128,7 +126,7 @@ export class PeerSockets {
 
   /**
    * Asks another process for the listening sockets that it got from an ended process, and adds them to `sockets`. Does
-   * nothing if this process has inherited sockets. When this process accepts clients, the caller must call the returned
+   * nothing if this process has inherited sockets. Once this process accepts clients, the caller must call the returned
    * function, which tells the other process to stop accepting from these sockets.
    */
   async takeListeners(directory: string | undefined, sockets: Descriptors): Promise<() => void> {
@@ -156,9 +154,9 @@ export class PeerSockets {
   }
 
   /**
-   * Passes this process's listening sockets to another process, if one takes them. If `isHandedOver`, a successor has
-   * already inherited the sockets that this process opened itself. Only sockets that this process got from others are
-   * then passed on.
+   * Passes this process's listening sockets to another process, if one takes them. `isHandedOver`: true if a successor
+   * has already inherited the sockets that this process opened itself, so that only the sockets that it got from other
+   * processes are passed on.
    */
   async passListeners(isHandedOver: boolean): Promise<void> {
     const channel = await this.#offer();
@@ -214,8 +212,8 @@ export class PeerSockets {
   }
 
   /**
-   * Passes one socket to the other process. If that process does not take the socket in time, closes the channel, so
-   * that the drain does not wait.
+   * Passes one socket to the other process. Resolves to true if the socket was sent. If that takes too long, closes the
+   * channel, so that the drain does not wait.
    */
   async #send(channel: HandleChannel, message: Message, passed: Socket | Server): Promise<boolean> {
     const sent = channel.send(message, passed);
@@ -304,9 +302,9 @@ class Receiver implements ChannelOwner {
 
   /**
    * Sends copies of listening sockets that this process got from ended processes: one socket of each listener, because
-   * the other process replaces one ended process. The rest is for the successors of the other ended processes. If the
-   * first of them took all, the others would open new sockets, and the number of sockets would grow with each upgrade.
-   * This process accepts from a socket until its successor does.
+   * the new process replaces one ended process. The other sockets are for the processes that replace the other ended
+   * ones. If the first new process took all sockets, the others would open new ones, and the number of sockets would
+   * grow with each upgrade. This process accepts from a returned socket until the new process does.
    */
   async #return(): Promise<void> {
     const returned = new Map<string, readonly Server[]>();
@@ -326,7 +324,7 @@ class Receiver implements ChannelOwner {
   }
 }
 
-/** Returns the paths of the other processes' sockets, at most `mostChannels`. */
+/** Returns the paths of the other processes' Unix sockets, at most `mostChannels` of them. */
 function socketsIn(directory: string, ownPath: string | undefined): readonly string[] {
   if (unsafe(directory) !== undefined) return [];
   try {
@@ -334,7 +332,7 @@ function socketsIn(directory: string, ownPath: string | undefined): readonly str
     const paths = names.map((name) => join(directory, name)).filter((path) => path !== ownPath);
     return paths.slice(0, mostChannels);
   } catch {
-    return []; // the process drains or starts as without the directory
+    return []; // the process drains or starts as if no directory were configured
   }
 }
 
@@ -377,8 +375,8 @@ function remove(path: string): void {
 }
 
 /**
- * Returns a Failure if another user may write to the directory. A process of that user could take over the connections
- * of clients.
+ * Returns a Failure if another user may write to the directory, because a process of that user could take over the
+ * connections of clients. Returns undefined if the directory is safe.
  */
 function unsafe(directory: string): Failure | undefined {
   try {

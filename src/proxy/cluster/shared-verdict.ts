@@ -24,7 +24,8 @@ export type Symptom = (typeof symptoms)[number];
 export type RemoteJudge = {
   readonly report: (backend: string, evidence: Evidence) => void;
   /**
-   * The worker itself has closed its last connection to the backend. This is no evidence about the backend's health.
+   * Reports that the worker itself has closed its last connection to the backend. This is no evidence about the
+   * backend's health.
    */
   readonly unconnected: (backend: string) => void;
   readonly probe: (backend: string, symptom: Symptom) => void;
@@ -52,17 +53,17 @@ export type OtherProcesses =
 const ownNumber = 0;
 
 /**
- * Milliseconds for which the parent remembers a worker's report that a backend may lose large packets. This is longer
- * than the probe that the report causes.
+ * Milliseconds for which the parent remembers a worker's report that a backend may lose large packets. The probe that
+ * the report causes takes less time.
  */
 const symptomMs = 3000;
 
 type HistoryEvidence = Extract<Evidence, { kind: "history" }>;
 
 /**
- * The processes with proof that the history in a backend's etcd differs from the one that their clients have seen, for
- * example after a restore from a backup. A process without proof does not refute another process's proof: its own
- * clients may never have seen the versions that the backend lacks.
+ * By backend: the processes with proof that the history in the backend's etcd differs from the history that their
+ * clients have seen, for example after a restore from a backup. A process without proof does not refute another
+ * process's proof: its own clients may never have seen the versions that the backend lacks.
  */
 class HistoryProofs {
   readonly #provers = new Map<string, Set<number>>();

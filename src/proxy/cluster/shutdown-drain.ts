@@ -126,8 +126,8 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
 }
 
 /**
- * Returns two durations in ms: `lastMs`, of the drain's last part, and `watchesMs`, of the time in that part in which
- * watches end.
+ * Returns two durations in ms. `lastMs`: the drain's last part, in which new clients are not accepted. `watchesMs`: the
+ * beginning of this part, in which watches end.
  */
 function phaseOf({ isPortKept = false, timeoutMs }: DrainTimes): {
   readonly isPortKept: boolean;

@@ -32,8 +32,8 @@ export type ClientOptions = {
 };
 
 /**
- * The caller of the latest request, and the key (`word`, `userAgent`) by which the caller was found. Remembered,
- * because the next request usually has the same caller.
+ * The caller (user, program and address) of the connection's latest request, and the request's credential (`word`) and
+ * User-Agent, by which the caller was found. Remembered, because the next request usually has the same caller.
  */
 export type CallerMemo = {
   readonly word: Bearer | Asserted | undefined;
@@ -72,7 +72,7 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** The work that the client causes at its own backend, without the reads that are divided among all backends. */
+  /** The work that the client causes at `backend`. Reads that are divided among all backends do not count. */
   readonly work = new WorkMeter();
   #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
@@ -128,8 +128,8 @@ export class Client {
   }
 
   /**
-   * The backend that gets the client's requests (D2). It rarely changes: another backend's caches may be behind, and
-   * the client would then read older versions.
+   * The backend that gets the client's requests (D2); undefined: none was chosen yet. It rarely changes: another
+   * backend's caches may be behind, and the client would then read older versions.
    */
   get backend(): string | undefined {
     return this.#backend;

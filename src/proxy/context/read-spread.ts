@@ -2,18 +2,19 @@
  * Divides the reads of one client among several backends. A client that causes a large part of all load would otherwise
  * overload whichever backend it is bound to (D2).
  *
- * Only reads that cannot go back in time are divided (observe/spread-reads.ts). The balance (balance/spreads.ts) starts
- * the spread, sets each backend's part of the reads, and removes the spread:
+ * A read is divided only if its response cannot be older than what the client has already seen
+ * (observe/spread-reads.ts). balance/spreads.ts starts the spread, sets each backend's part of the reads, and removes
+ * the spread:
  *
  *     state      input                                            becomes
  *     divided    the client causes little load                    gathering
  *                fewer than two backends are ready                gathering
- *                a backend's cache is older than the client's     gathering
+ *                a cache lacks what the client has received       gathering
  *     gathering  `gatherMs` later                                 removed
  *     any        the client disconnects                           removed
  *
- * While the reads gather, all of them go to the client's own backend. Lists from a cache still demand the version that
- * the client has received, because the cache of the client's own backend may be older than the other caches.
+ * While the reads gather, all of them go to the client's own backend, to which the client is bound. Lists from a cache
+ * still demand the version that the client has received, because the own backend's cache may be older than the others.
  */
 import { WorkMeter } from "./work-meter.ts";
 
@@ -23,7 +24,7 @@ export class ReadSpread {
   readonly meter = new WorkMeter();
   #state: "divided" | "gathering" = "divided";
   #parts: ReadonlyMap<string, number> = new Map();
-  /** In [0, 1). */
+  /** Selects the backend of the latest read: the fractional part of a multiple of the golden ratio. */
   #draw = 0;
   #mixedAt: number;
 
@@ -42,14 +43,14 @@ export class ReadSpread {
     return this.#parts;
   }
 
-  /** Sets the part of the reads that each backend gets. The parts add up to 1. Empty: all go to the client's own. */
+  /** Sets the part of the reads that each backend gets. The parts add up to 1. If empty, all go to the own backend. */
   divide(parts: ReadonlyMap<string, number>): void {
     this.#parts = parts;
   }
 
   /**
-   * Returns the backend for the next read; undefined: the client's own. Multiples of the golden ratio choose it, because
-   * they keep the parts, also for reads that repeat in a fixed order.
+   * Returns the backend for the next read; undefined: the client's own backend. Multiples of the golden ratio select
+   * it, so that each backend gets its part even if the client repeats its reads in a fixed order.
    */
   next(): string | undefined {
     if (this.isGathering) return undefined;
@@ -77,7 +78,7 @@ export class ReadSpread {
     this.#mixedAt = now;
   }
 
-  /** Ms since the last such request, or since the spread began. */
+  /** Returns the ms since the last call of `mixes`; before the first call, the ms since the spread began. */
   unmixedMs(now: number): number {
     return now - this.#mixedAt;
   }

@@ -122,7 +122,7 @@ export class Http1Connection implements H1End {
     closeAfterFlush(this.#socket, this.#parts.clock);
   }
 
-  /** Ends the open request with a 504, because its outcome is unknown. Returns false if no response is due. */
+  /** Ends the open request with a 504, because its outcome is unknown. Returns false if none waits for its response. */
   cut(): boolean {
     if (!this.#isBusy || this.#writer?.isAnswered !== false) return false;
     this.refuse("The proxy ended this request before a response arrived", 504);

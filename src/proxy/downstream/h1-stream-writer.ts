@@ -150,8 +150,8 @@ export class Http1StreamWriter implements StreamWriter {
   }
 
   grant(count: number): void {
-    // If a backend refused the first attempt, the body is sent twice. Credit then comes twice, too, so the count must
-    // not become negative.
+    // If a backend refused the first attempt, the body is sent upstream twice. Credit for the same bytes then comes
+    // twice, too, so the count must not become negative.
     this.#ungranted = Math.max(0, this.#ungranted - count);
     if (this.#ungranted < h1HeldBytes) this.#request.resume();
   }

@@ -36,7 +36,7 @@ export class Intake {
     this.#parts = parts;
   }
 
-  /** Counts one accepted socket. Returns a function that releases it; undefined: the socket must be closed. */
+  /** Counts one accepted socket. Returns a function that stops counting it; undefined: close the socket at once. */
   enter(): (() => void) | undefined {
     const { clock, most, isShort } = this.#parts;
     if (this.#count >= most || isShort()) {
@@ -71,7 +71,7 @@ export function mostSockets(): number {
   return Math.floor(openFilesLimit() * connectionShare);
 }
 
-/** Returns the limit from /proc on Linux. On other systems, assumes the usual soft limit of POSIX. */
+/** Returns the process's soft limit on open files, from /proc on Linux. On other systems, assumes 1,024. */
 function openFilesLimit(): number {
   try {
     const soft = /^Max open files\s+(\d+)/m.exec(readFileSync("/proc/self/limits", "utf8"))?.[1];

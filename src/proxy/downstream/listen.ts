@@ -53,7 +53,7 @@ export type Gate = DownstreamParts & {
 export type ListenParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** What is needed to serve each cluster that the listener, its hosts or its routes name, by the cluster's name. */
+  /** By cluster name: what is needed to serve the clusters to which the listener, its hosts and its routes refer. */
   readonly gates: ReadonlyMap<string, Gate>;
   readonly handshakes: HandshakeQueue;
   /**
@@ -144,7 +144,7 @@ export class Listener {
       pass === undefined ? this.accept(socket) : this.#passOn(socket, pass),
     );
     server.on("error", (error) => {
-      // An error before the server listens is returned by `#listen` instead.
+      // An error before the server listens is returned by `listenAt` instead.
       if (server.listening) this.#contained(error);
     });
     return server;

@@ -29,7 +29,7 @@ type Opened = {
 export type ListenersParts = {
   readonly clock: Clock;
   readonly journal: Journal;
-  /** Returns what a listener needs to serve a cluster. The listener keeps it as long as it has clients. */
+  /** Returns what a listener needs to serve a cluster. A listener keeps the result as long as it has clients. */
   readonly gateOf: (cluster: string) => Gate;
   readonly intake: Intake;
   /** Returns the kernel's keepalive times for new connections of clients. */
@@ -105,7 +105,7 @@ export class Listeners {
       .toSorted((a, b) => b.idleSince - a.idleSince);
   }
 
-  /** Number of connections of the client address that is closest to a listener's limit, as a share of the limit. */
+  /** Connections of one client address as a share of a listener's limit, for the address with the highest share. */
   get fullestSourceShare(): number {
     return Math.max(0, ...this.#all().map((listener) => listener.fullestSourceShare));
   }

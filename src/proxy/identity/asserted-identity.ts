@@ -26,9 +26,9 @@ export type FieldRule = (field: Field) => boolean;
 
 type Common = {
   /**
-   * True for a header field that names an identity (X-Remote-* and the configured names, in any spelling). If the
-   * listener or host asserts identities, the proxy drops such fields of every client, with or without a certificate.
-   * Undefined: no field is dropped.
+   * True for a header field that names an identity: X-Remote-* and the configured names, also with "_" or another
+   * separator in place of "-". If the listener or host asserts identities, the proxy drops such fields of every client,
+   * with or without a certificate. Undefined: no field is dropped.
    */
   readonly strips: FieldRule | undefined;
 };
@@ -90,7 +90,7 @@ const rejected: Refused = {
   mayUseBearer: false,
 };
 
-/** The usual header names: kube-apiserver's documentation uses them, and kubeadm configures them. */
+/** The header names in kube-apiserver's documentation, which kubeadm configures. */
 const usualNames: HeaderNames = {
   user: ["x-remote-user"],
   uid: ["x-remote-uid"],
@@ -261,8 +261,8 @@ function identityRule(names: HeaderNames): FieldRule {
   const own = [...names.user, ...names.uid, ...names.group].map((name) => plain(name));
   const prefixes = [usual, ...names.extraPrefixes.map((prefix) => plain(prefix))];
   const isUsual = [...own, ...prefixes].every((name) => name.startsWith(usual));
-  // The decoder has given the header fields with the usual names the role `identity` (h2/core/field.ts), so their names
-  // need not be compared here.
+  // The decoder has given all header fields whose names begin with x-remote- the role `identity` (h2/core/field.ts), so
+  // their names need not be compared here.
   if (isUsual) return (field) => field.role === role.identity && !isImpersonation(field);
   const words = new Set(own);
   return (field) => {

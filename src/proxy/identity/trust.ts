@@ -62,8 +62,8 @@ export type Bearer = {
 export type Credential = Bearer | undefined;
 
 /**
- * True if this object shows that a backend has accepted the token recently. Another object of the same token may show a
- * later response.
+ * True if this object shows that a backend has accepted the token recently. The token may have a second object, in
+ * which a later response is recorded.
  */
 export function isProvenAt(credential: Credential, now: number): boolean {
   return credential !== undefined && credential.provenUntil > now;

@@ -171,12 +171,12 @@ export class Limit {
   }
 }
 
-/** Identifies a limit in all processes. `cluster`: the cluster's label; "" for an operator's limit. */
+/** Returns a limit's key, the same in all processes. `cluster`: the cluster's label; "" for an operator's limit. */
 export function limitKey(cluster: string, { name, origin }: Pick<Limit, "name" | "origin">): string {
   return `${cluster} ${origin === undefined ? "config" : "operator"} ${name}`;
 }
 
-/** Returns "limit 3" for the third limit of an operator, and "limit ci-lists" for a limit of the configuration. */
+/** Returns "limit 3" for the third limit that operators have set, or "limit ci-lists" for one in the configuration. */
 export function titleOf({ name }: Limit): string {
   return `limit ${name}`;
 }

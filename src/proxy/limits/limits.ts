@@ -34,7 +34,7 @@ export const shieldLimits = {
    * reads by default.
    */
   mostCap: 400,
-  /** A list is slow if its response begins later than this multiple of the delay of the fastest list of its kind. */
+  /** A list is slow if its response takes at least this many times as long to begin as the fastest one of its kind. */
   slowTimes: 4,
   /** A list whose response begins within this many ms never counts as slow, because so short a delay is harmless. */
   slowMs: 100,

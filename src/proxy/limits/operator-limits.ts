@@ -128,7 +128,7 @@ export class OperatorLimits {
     this.#isFrozen = false;
   }
 
-  /** Replaces this worker's limits by those of its parent process. `state`: the parent's `state`. */
+  /** Replaces this worker's limits with those of its parent process. `state`: the parent's `state`. */
   follow(state: string): void {
     const parsed = parseJson(state);
     const limits: readonly unknown[] =

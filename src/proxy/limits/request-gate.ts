@@ -1,6 +1,6 @@
 /**
- * The checks that a request must pass before it is sent: the admission of unproven credentials, the limits that count
- * the request, and the shield of its backend.
+ * The checks that a request must pass before it is sent: the admission of requests whose credential is *unproven* (no
+ * backend has accepted it yet), the limits that count the request, and the shield of its backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { detach } from "../../base/detach.ts";

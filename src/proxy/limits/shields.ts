@@ -90,8 +90,8 @@ export class Shields extends Interval {
   }
 
   /**
-   * Takes a new health state of a backend into account. If the backend is not ready, its waiting requests choose
-   * another one.
+   * Takes a new health state of a backend into account. If the backend is not ready, the requests that wait for it
+   * choose another backend.
    */
   judged({ name, state }: Pick<BackendView, "name" | "state">): void {
     const shield = this.#shields.get(name);
