@@ -78,8 +78,8 @@ export class RequestGate {
   /** The request's entry in the admission of unproven credentials; undefined: it has not entered. */
   #entry: Entry | undefined;
   /**
-   * Clock reading at which a request that had to wait was admitted; 0: it did not wait. `sentAwayMs` is counted from
-   * this reading.
+   * Clock reading at which a request that had to wait was admitted; 0: it did not wait. The time `sentAwayMs` (see
+   * request/limits.ts) then begins at this reading, not at the request's arrival.
    */
   admittedAt = 0;
 
