@@ -77,7 +77,8 @@ export class RequestReader {
 }
 
 /**
- * Maximum size in bytes of a head that is remembered, because the head stays in memory while its session is idle (A26).
+ * Maximum size in bytes of a head that `RequestReader` remembers. A remembered head stays in memory while its session
+ * is idle (A26).
  */
 const rememberedBytes = 4096;
 

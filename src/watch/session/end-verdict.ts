@@ -95,8 +95,8 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
 }
 
 /**
- * True if an end now counts as caused by the client's deadline. `leftMs`: ms until the deadline; undefined: no
- * deadline.
+ * True if a watch that ends now counts as ended by the client's deadline. `leftMs`: ms until the deadline; undefined:
+ * no deadline.
  */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;

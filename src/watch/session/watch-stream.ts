@@ -44,8 +44,8 @@ export class WatchStream {
   /** Progress of the watch cache that feeds the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
   /**
-   * Progress of the watch cache that feeds the stream, within the watch's scope; undefined if `cache` is, and for a
-   * watch with a name or a selector.
+   * Progress of the watch cache that feeds the stream, within the watch's scope; undefined if `cache` is undefined, and
+   * for a watch with a name or a selector.
    */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
