@@ -37,7 +37,7 @@ export const watchLimits = {
    * events, so it could lose its stream three times within a minute without having made progress.
    */
   servedMs: 5000,
-  /** Ms that a backend has to answer a request to continue a watch. Then the proxy asks another backend. */
+  /** Timeout in ms of a request to continue a watch. After it, the proxy asks another backend. */
   resumeAnswerMs: 5000,
   /** Ms until the next attempt to continue a watch if no backend can be asked now. */
   parkedMs: 250,

@@ -42,7 +42,7 @@ export const h2Limits = {
   framesPerAnswer: 8,
   /**
    * Maximum number of additional control frames that a client can save up (see `framesPerAnswer`). It is enough for a
-   * client that sends a hundred requests at once with four such frames each.
+   * client that sends a hundred requests at once with four control frames each.
    */
   earnedFrames: 390,
   /**

@@ -303,8 +303,8 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * Returns the number of received bytes whose credit was not returned yet, and resets that number to 0. Called for a
-   * closed stream. The session then returns the credit.
+   * Called for a closed stream. Returns the number of received bytes that still lack flow-control credit, and sets it
+   * to 0. The session then grants the credit for these bytes.
    */
   settle(): number {
     const owed = this.#owed;

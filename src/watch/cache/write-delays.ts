@@ -11,7 +11,7 @@ import { watchLimits } from "../limits.ts";
 /** A write whose response has arrived. */
 export type WriteMark = { readonly version: string; readonly at: number };
 
-/** How far the watches of one resource at one backend have delivered the writes to the resource. */
+/** Records how far one backend's watches of a resource have caught up with the writes to the resource. */
 export class WriteProgress {
   readonly backend: string;
   readonly writes: ResourceWrites;

@@ -128,11 +128,11 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list. A backend's first list is of the resource with the newest version, because that
-   * version shows the most. After this, every second list is of that resource. The lists between them go through all
-   * resources in turn, because the resource with the newest version may be stored in an etcd of its own. If there is
-   * proof against the backend, the lists are of the proof's resource until they have refuted the proof, and then of the
-   * resource with the newest version.
+   * Chooses the resource to list. A backend's first list is of the resource with the newest version, because a
+   * comparison with that version is the most likely to show another history. After this, every second list is of that
+   * resource. The lists between them go through all resources in turn, because the resource with the newest version may
+   * be stored in an etcd of its own. If there is proof against the backend, the lists are of the proof's resource until
+   * they have refuted the proof, and then of the resource with the newest version.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -209,8 +209,8 @@ export class ForkedHistories extends Interval {
    * none of these lists is older than the list before it. Otherwise `backend` still has another history. The
    * confirmation is needed because new writes may raise the versions of another history above those that clients have
    * seen. Each run asks the next ready backend, because one ready backend may be unable to answer this list. Without a
-   * ready backend, the other history is not accepted here, but by `#acceptIfAlone`. A process without proof confirms
-   * nothing, because the process that has the proof does.
+   * ready backend, the other history is not accepted here, but by `#acceptIfAlone`. A process of the proxy without
+   * proof confirms nothing, because the process that has the proof requests these lists.
    */
   #confirm(backend: string, question: Question): void {
     const proof = this.#proofByBackend.get(backend);

@@ -157,7 +157,7 @@ export class Progress {
     return this.phase !== "opaque";
   }
 
-  /** Called when the stream is not in the announced format. From now on the watch is opaque. */
+  /** Called when the stream is not in the format of its content type. From now on the watch is opaque. */
   lose(): void {
     if (this.phase !== "ended") this.phase = "opaque";
   }

@@ -623,8 +623,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if the first stream is not in the announced format. From now on, its bytes are forwarded as they are, and
-   * the watch cannot move.
+   * Called if the first stream is not in the format of its content type. From now on, its bytes are forwarded as they
+   * are, and the watch cannot move.
    */
   #lose(): void {
     this.progress.lose();
