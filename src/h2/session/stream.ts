@@ -303,8 +303,8 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * Called for a closed stream. Returns the number of received bytes that still lack flow-control credit, and sets it
-   * to 0. The session then grants the credit for these bytes.
+   * Called for a closed stream. Returns the number of received bytes that still lack flow-control credit, and resets
+   * this number to 0. The session then grants the credit for these bytes.
    */
   settle(): number {
     const owed = this.#owed;
