@@ -37,7 +37,7 @@ export const watchLimits = {
    * events, so it could lose its stream three times within a minute without having made progress.
    */
   servedMs: 5000,
-  /** Ms that a backend has to answer a request to continue a watch. Then the proxy asks another backend. */
+  /** Timeout in ms of a request to continue a watch. After it, the proxy asks another backend. */
   resumeAnswerMs: 5000,
   /** Ms until the next attempt to continue a watch if no backend can be asked now. */
   parkedMs: 250,
@@ -50,8 +50,8 @@ export const watchLimits = {
   /** If the first stream of a hedged watch stays suspect for this many ms, the proxy drops it and keeps the second. */
   hedgedMs: 5000,
   /**
-   * A client is slow if data has waited for this many ms to be sent to it. An apiserver waits as long before it ends
-   * the watch of a slow client (watch.md §5.5).
+   * A client is slow if data has waited for this many ms to be sent to it. An apiserver waits for the same time before
+   * it ends the watch of a slow client (watch.md §5.5).
    */
   slowWatchMs: 1000,
   /** Burst of the token bucket that limits the moves of watches; its rate is `movesPerSecond` (D6). */
@@ -61,8 +61,8 @@ export const watchLimits = {
    */
   movesPerSecond: 5000,
   /**
-   * Burst of the separate token bucket for the control plane's watches. A control plane of three machines has about 400
-   * watches.
+   * Burst of the separate token bucket for the moves of the control plane's watches. A control plane of three machines
+   * has about 400 watches.
    */
   firstMoveBurst: 500,
   /**
@@ -194,8 +194,8 @@ export const watchLimits = {
   /** Minimum ms for which a backend counts as forked (another etcd history) after its events differed from a peer's. */
   historyUnlikeMs: 300_000,
   /**
-   * How often in a row lists must show that a forked backend has the right etcd history again. Two histories whose
-   * versions cross agree once by chance, but not again a second later.
+   * How often in a row lists must show that a forked backend has the right etcd history again. If the versions of two
+   * histories cross, lists may agree once by chance, but not again a second later.
    */
   historyConfirmations: 2,
   /**
@@ -243,7 +243,7 @@ export const watchLimits = {
    */
   originPauseMs: 1000,
   /**
-   * Ms until the proxy checks again whether an aggregated server serves an API. Later, a CRD may define the API
+   * Ms until the proxy checks again whether an aggregated server serves an API. By then, a CRD may define the API
    * instead.
    */
   originAgainMs: 600_000,
@@ -254,15 +254,17 @@ export const watchLimits = {
    */
   initialListBurst: 100,
   initialListsPerSecond: 20,
-  /**   * Maximum number of writes of a resource whose delay is being measured (write-delays.ts): the time until the watches
-   * have delivered the write. Each takes 80 bytes. While `writeMarksClose` writes or more are being measured, the
+  /**
+   * Maximum number of writes of a resource whose delay is being measured (write-delays.ts): the time until the watches
+   * have delivered the write. Each write takes 80 bytes. While `writeMarksClose` writes or more are being measured, the
    * measurement of another write begins only every `writeMarkEveryMs`. So the measured writes span at least 6 s.
    */
   writeMarks: 64,
   writeMarksClose: 16,
   writeMarkEveryMs: 125,
   /**
-   * Ms after which an undelivered write is no longer measured, because the backend's cache counts as stalled by then.
+   * Ms from the response to a write until the proxy stops waiting for its delivery. By then, a backend's cache that has
+   * not delivered the write counts as stalled.
    */
   writeMarkMs: 60_000,
   /**

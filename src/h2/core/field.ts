@@ -4,8 +4,8 @@
  */
 
 /**
- * The role of a field, which its name determines. The rules for messages (RFC 9113 §8) depend on it. `ordinary`: no
- * special rule.
+ * The role of a field. The field's name determines the role, and the role decides which rules for messages (RFC 9113
+ * §8) apply to the field. `ordinary`: no special rule.
  */
 export const role = {
   ordinary: 0,
@@ -25,8 +25,8 @@ export const role = {
   expect: 14,
   /**
    * `credential`: a field besides `authorization` that authenticates a client. `identity`: a field that asserts an
-   * identity. Fields of both roles must not enter an HPACK table, because other clients use the same table and could
-   * guess the fields' values (RFC 7541 §7.1.3).
+   * identity. A field with either role must not enter an HPACK table, because other clients use the same table and
+   * could guess the field's value (RFC 7541 §7.1.3).
    */
   credential: 15,
   identity: 16,
@@ -88,7 +88,7 @@ export class Field {
   readonly id: number;
   /** Index of the name in HPACK's static table, set by an encoder; 0: not in the table; -1: not known yet. */
   nameIndex: number;
-  /** Size in bytes by which HPACK tables and header list limits count this field (RFC 7541 §4.1). */
+  /** Size in bytes with which this field counts in an HPACK table and towards a header list limit (RFC 7541 §4.1). */
   readonly size: number;
   /**
    * True if no hop may put this field into an HPACK table (RFC 7541 §7.1.3), because it is a secret or its sender
@@ -145,7 +145,7 @@ function isSensitive(of: Role): boolean {
   return of === role.authorization || of === role.credential || of === role.identity;
 }
 
-/** True if all field names with this role are known to be well-formed. Other names must be checked. */
+/** True if only fixed, well-formed names have this role. For any other role, the name must be checked. */
 function isKnownName(of: Role): boolean {
   return of !== role.ordinary && of !== role.unknownPseudo && of !== role.identity;
 }

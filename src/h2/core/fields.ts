@@ -1,9 +1,9 @@
 /**
  * Checks a head or trailers in one pass (RFC 9113 §8). A message that violates a rule is rejected. Fields are never
- * dropped or merged, because the backend would then get a different request from the client's (A10, A27-A32). There is
- * one exception: blanks around a regular field's value are removed, because clients send `Bearer ` with an empty token,
- * which kube-apiserver accepts. An error text names the violated rule, but no value. No regular expression here can
- * backtrack (A59).
+ * dropped or merged, because the backend would then get a request that differs from the client's (A10, A27-A32). There
+ * is one exception: blanks around a regular field's value are removed, because clients send `Bearer ` with an empty
+ * token, which kube-apiserver accepts. An error text names the violated rule, but no value. No regular expression here
+ * can backtrack (A59).
  */
 import { isIpAddress } from "../../base/address.ts";
 import { type Field, type Role, role } from "./field.ts";
@@ -77,7 +77,8 @@ export class RequestReader {
 }
 
 /**
- * Maximum size in bytes of a head that is remembered, because the head stays in memory while its session is idle (A26).
+ * Maximum size in bytes of a head that `RequestReader` remembers. A remembered head stays in memory while its session
+ * is idle (A26).
  */
 const rememberedBytes = 4096;
 

@@ -1,4 +1,4 @@
-/** Once per turn of the event loop, after the turn's input was read, flushes every writer that has output. */
+/** Flushes every writer that has output, once per turn of the event loop, after the turn's input was read. */
 import type { Clock } from "../../base/clock.ts";
 
 type Flushable = { flush(): void };

@@ -22,8 +22,8 @@ export const h2Limits = {
   /** Maximum number of streams that a client may have open: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
   /**
-   * Token bucket for the streams that a client resets before their response head, and for malformed requests, which the
-   * proxy resets. client-go may cancel 100 watches at once (A1, A2).
+   * Token bucket for the streams that a client resets before the proxy has sent their response head, and for malformed
+   * requests, which the proxy resets. client-go may cancel 100 watches at once (A1, A2).
    */
   resetBurst: 200,
   resetsPerSecond: 33,
@@ -42,7 +42,7 @@ export const h2Limits = {
   framesPerAnswer: 8,
   /**
    * Maximum number of additional control frames that a client can save up (see `framesPerAnswer`). It is enough for a
-   * client that sends a hundred requests at once with four such frames each.
+   * client that sends a hundred requests at once with four control frames each.
    */
   earnedFrames: 390,
   /**

@@ -54,7 +54,7 @@ export class FrameReader {
 
   /**
    * A counter that grows with each complete frame, each complete header block and each piece of DATA, but not with a
-   * part of a header block. When it has grown, the session restarts its deadline for an incomplete frame.
+   * part of a header block. When the counter has grown, the session restarts its deadline for an incomplete frame.
    */
   get progress(): number {
     return this.#progress;
@@ -99,8 +99,8 @@ export class FrameReader {
   }
 
   /**
-   * Begins to pass on a DATA frame whose end has not arrived. Returns false if the frame must be complete first,
-   * because it is no DATA frame, is padded, or has only begun to arrive (see `pieceBytes`).
+   * Begins to pass on a DATA frame whose end has not arrived. Returns false if the frame cannot be passed on in pieces
+   * now, because it is no DATA frame, is padded, or has only begun to arrive (see `pieceBytes`).
    */
   #startPiece(chunk: Buffer, at: number, length: number): boolean {
     const flags = u8(chunk, at + 4);

@@ -60,7 +60,7 @@ export class FrameWriter {
 
   /**
    * Returns a function that puts the pooled buffers of the last `take` back into the pool; undefined: there are none.
-   * Call it only after the socket has written these buffers, or after they were copied.
+   * Call this function only after the socket has written these buffers, or after they were copied.
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;

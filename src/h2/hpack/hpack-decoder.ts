@@ -1,8 +1,8 @@
 /**
  * Decodes header blocks into fields (RFC 7541 §3). An error ends the session, because after it the decoder's table
  * would differ from the peer's. A header list that is too large (an HPACK bomb, A7) is cut, and `isOversize` is set:
- * session/streams.ts then refuses the request with 431, or resets the stream if it is a response or trailers. The block
- * is still decoded to the end, so that both tables stay equal.
+ * session/streams.ts then answers a request with 431, and resets the stream of a response or of trailers. The block is
+ * still decoded to the end, so that both tables stay equal.
  */
 import { limits } from "../../base/limits.ts";
 import { holds, latin1, u8 } from "../core/bytes.ts";

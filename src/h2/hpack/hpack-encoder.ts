@@ -51,7 +51,10 @@ export const rememberedFieldsOfMany = 512;
 export class HpackEncoder {
   /** The fields that were found in a table most recently, indexed by the lowest bits of their ids. */
   readonly #remembered: (Field | undefined)[] = [];
-  /** For each field in `#remembered`: its number in the dynamic table, or its index in the static table, negated. */
+  /**
+   * For each field in `#remembered`: its sequence number in the dynamic table, or the negated index of its entry in the
+   * static table.
+   */
   readonly #rememberedNumbers: number[] = [];
   readonly #idMask: number;
   readonly #numberByKey = new Map<string, number>();
@@ -73,7 +76,7 @@ export class HpackEncoder {
 
   /**
    * Returns an upper bound for the number of bytes that encode() writes: the sum of the fields' sizes, and the table
-   * size updates. Each `size` has 32 extra bytes, and the length prefixes of a field take fewer.
+   * size updates. Each `size` includes 32 extra bytes, which are more than the length prefixes of a field take.
    */
   bound(fields: readonly Field[]): number {
     let bytes = updateBound;

@@ -119,8 +119,8 @@ for (let node = 0, depth = 0; depth < 8; depth++) {
 }
 
 /**
- * Returns the buffer size for decoding `count` bytes. Codes have five bits or more. The decoder needs one more byte,
- * because it always writes two.
+ * Returns the buffer size for decoding `count` bytes. Every code has at least five bits. The result includes one spare
+ * byte, because the decoder always writes two bytes at once.
  */
 export function decodedBound(count: number): number {
   return Math.floor((count * 8) / 5) + 1;

@@ -25,7 +25,7 @@ import { largestWindow } from "./window.ts";
 export type SessionOwner = StreamsOwner & {
   /**
    * Writes the buffers in order. Returns false if DATA must wait until `drained` is called. The owner calls `written`
-   * after the socket has written the buffers, because the session then reuses them.
+   * after the socket has written the buffers. The session then reuses the buffers.
    */
   write(buffers: Buffer[], written: (() => void) | undefined): boolean;
   /**

@@ -241,15 +241,18 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * Keeps tiny DATA until the end of this turn of the event loop. Called if other frames were sent after this stream's
-   * previous DATA, so that the tiny pieces can still share one frame.
+   * Keeps tiny DATA until the end of this turn of the event loop. The pieces of DATA that were kept in this way then
+   * share one frame. Called if other frames were sent after this stream's previous DATA.
    */
   #gather(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     this.#keep(bytes, start, end, endStream);
     this.#host.outflow.gather();
   }
 
-  /** Queues a copy of the bytes, in the last piece if it has room, so that many single bytes take little memory (A16). */
+  /**
+   * Queues a copy of the bytes. If the last queued piece has room for them, they are added to it, so that many single
+   * bytes take little memory (A16).
+   */
   #keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {
     const count = end - start;
     const last = this.#queue.at(-1);
@@ -300,8 +303,8 @@ export class Stream implements StreamWriter {
   }
 
   /**
-   * Returns the number of received bytes whose credit was not returned yet, and resets that number to 0. Called for a
-   * closed stream. The session then returns the credit.
+   * Called for a closed stream. Returns the number of received bytes that still lack flow-control credit, and resets
+   * this number to 0. The session then grants the credit for these bytes.
    */
   settle(): number {
     const owed = this.#owed;
@@ -446,7 +449,9 @@ export class Stream implements StreamWriter {
     this.#host.writer.data(this.id, bytes, start, end, endStream);
   }
 
-  /** Calls the owner last, because the owner may call this stream again. */
+  /**
+   * Tells the owner that `count` bytes were sent. This is the last step, because the owner may call this stream again.
+   */
   #dataSent(count: number, endStream: boolean): void {
     if (endStream) this.#sentEnd();
     if (count > 0) this.#owner.sent(count);

@@ -193,8 +193,8 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   /**
-   * A reset of a closed stream counts as a control frame, not as a reset, because it cancels nothing. Go's client sends
-   * one for a response whose body it has not read to the end.
+   * Charges a client's reset of a closed stream. It counts as a control frame, not as a reset, because it cancels
+   * nothing. Go's client sends such a reset if it has not read the body of a response to the end.
    */
   #lateReset(): void {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.open.size);
@@ -380,7 +380,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   /**
    * Resets a stream whose owner has thrown an exception, which is a bug in the proxy (D10). The session continues,
-   * because its end would also end the other streams, of which an upstream connection has up to eighty.
+   * because its end would also end all other streams. An upstream connection has up to eighty streams.
    */
   #ownerFault(stream: Stream, error: unknown): void {
     const { owner } = stream;

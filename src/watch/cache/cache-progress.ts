@@ -1,8 +1,8 @@
 /**
- * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope: a
- * resource in one namespace, or in all (`WatchContext.scope`). A cache is suspected if another backend has delivered an
- * event that this cache has not. The cache certainly lags if one of its watches should have delivered the event by now
- * (`wouldShow`).
+ * Tracks the newest resourceVersion that each backend's watch cache has delivered, for each resource and each scope. A
+ * scope is one resource in one namespace, or in all namespaces (`WatchContext.scope`). A cache is suspected if another
+ * backend has delivered an event that this cache has not. The cache certainly lags if one of its watches should have
+ * delivered the event by now (`wouldShow`).
  */
 import { limits } from "../../base/limits.ts";
 import { compareVersions, versionBefore } from "../../kube/resource-version.ts";
@@ -81,7 +81,10 @@ export class CacheProgress {
     }
   }
 
-  /** The bookmark that ends the initial events does not count as a periodic one, so it does not set `bookmarkAt`. */
+  /**
+   * Records a bookmark. The bookmark that ends the initial events is not a periodic one, so it does not set
+   * `bookmarkAt`.
+   */
   showBookmark({ version, endsInitialEvents }: WatchEvent, now: number): void {
     if (!endsInitialEvents) this.bookmarkAt = now;
     if (compareVersions(version, this.version) > 0) this.#reach(version, now);
@@ -139,14 +142,14 @@ export type LagSuspicion = {
   readonly isProven: boolean;
   /** True if some backend sends bookmarks for this resource. Resources without a watch cache have none. */
   readonly hasBookmarks: boolean;
-  /** All versions that the cache lacks, oldest first. */
+  /** All marks (versions that every cache should reach) that the cache has not reached, oldest first. */
   readonly missing: readonly Mark[];
 };
 
 type Threshold = {
-  /** Returns the ms for which the backend's cache must have lacked an event to be suspected. */
+  /** Returns for how many ms the backend's cache must have lacked an event before the cache is suspected. */
   readonly afterMs: (backend: string) => number;
-  /** True if a cache is suspected only if it has delivered nothing new for these milliseconds either. */
+  /** True if a cache is suspected only when it has also delivered nothing new for `afterMs`. */
   readonly isStill: boolean;
 };
 
@@ -245,8 +248,9 @@ function lacks({ version }: CacheProgress, mark: Mark): boolean {
 }
 
 /**
- * Finds caches that lack another backend's event. A resource's cache is *stalled* if it has also delivered nothing new
- * for 8 s. A scope's cache *lags* once it has lacked the event for as long as a PING may stay unanswered.
+ * Finds caches that lack another backend's event. A resource's cache is *stalled* if it has lacked the event, and has
+ * delivered nothing new, for 8 s. A scope's cache *lags* once it has lacked the event for as long as a PING may stay
+ * unanswered.
  */
 export class CacheTracker {
   readonly writeDelays = new WriteDelays();
@@ -438,7 +442,7 @@ export function isRewound(
   return isMoving && now - since >= watchLimits.caughtUpMs && compareVersions(version, from) < 0;
 }
 
-/** Which events of its backend's cache an upstream watch stream must deliver. */
+/** The facts that decide which events of its backend's cache an upstream watch stream must deliver. */
 export type Coverage = {
   /** Version that the stream was requested from; "" if the request named none. */
   readonly from: string;
@@ -464,8 +468,8 @@ export function wouldShow(
   const withinMs = isWhole ? wholeMs : watchLimits.caughtUpMs;
   if (!isWhole && !(hasBookmarks && suspicion.hasBookmarks)) return false;
   return suspicion.missing.some(({ version, at }) => {
-    // A stream that was opened at about the time of the event may have delivered the event in its initial state. That
-    // the stream has delivered nothing since is then no evidence.
+    // A stream that was opened at about the time of the event may have delivered the event in its initial state. The
+    // silence of such a stream since then proves nothing.
     const isEarlier = since + watchLimits.sightMs <= at;
     return isEarlier && compareVersions(from, version) < 0 && now - Math.max(at, stillSince) >= withinMs;
   });

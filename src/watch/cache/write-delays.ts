@@ -11,7 +11,7 @@ import { watchLimits } from "../limits.ts";
 /** A write whose response has arrived. */
 export type WriteMark = { readonly version: string; readonly at: number };
 
-/** How far the watches of one resource at one backend have delivered the writes to the resource. */
+/** Records how far one backend's watches of a resource have caught up with the writes to the resource. */
 export class WriteProgress {
   readonly backend: string;
   readonly writes: ResourceWrites;
@@ -184,8 +184,8 @@ export class ResourceWrites {
   }
 
   /**
-   * True if one more write may be measured. False if there are enough undelivered writes already. The oldest writes are
-   * kept, because they show the longest delay.
+   * True if the delay of one more write may be measured. If false, the new write is not measured. The older writes
+   * stay, because they show the longest delay.
    */
   #hasRoom(now: number): boolean {
     const { length } = this.#marks;
@@ -239,8 +239,7 @@ export class WriteDelays {
   readonly #histograms = new Map<string, Map<string, Histogram>>();
 
   /**
-   * Returns the progress of the watches of this whole resource at this backend; undefined: too many resources are
-   * measured.
+   * Returns the progress of the backend's watches of the whole resource; undefined: too many resources are measured.
    */
   of(backend: string, resource: string): WriteProgress | undefined {
     const known = this.#resources.get(resource);
@@ -254,8 +253,8 @@ export class WriteDelays {
   }
 
   /**
-   * Returns undefined if writes to the resource are not measured, mostly because no backend has had a watch of the
-   * whole resource.
+   * Returns the latest writes to the resource; undefined if they are not measured, mostly because no backend has had a
+   * watch of the whole resource.
    */
   writesTo(resource: string): ResourceWrites | undefined {
     return this.#resources.get(resource);
@@ -278,7 +277,10 @@ export class WriteDelays {
     return this.#worstOf(backend, (cache) => cache.lagMs(now))?.delayMs;
   }
 
-  /** The longest delay of a write that is missing, or was delivered in the last 10 to 20 s. */
+  /**
+   * Returns the longest delay of a write that the backend has not delivered yet, or has delivered in the last 10 to 20
+   * s. Returns undefined if no watch of a whole resource is open at the backend.
+   */
   recent(backend: string, now: number): BackendDelay | undefined {
     return this.#worstOf(backend, (cache) => Math.max(cache.lagMs(now), cache.recentMs(now)));
   }

@@ -46,8 +46,8 @@ export type EventDecoder = WatchEvent & {
   /**
    * Reads bytes[start, end) up to the end of one event, and returns the position after it. Returns `needsMore` if the
    * event continues; the next call then passes only the bytes that follow `end`. Returns `isOpaque` if the stream is
-   * not in the announced format or an event exceeds `eventLimits.eventBytes`; the caller then forwards all bytes that
-   * it has kept.
+   * not in the format of its content type or an event exceeds `eventLimits.eventBytes`; the caller then forwards all
+   * bytes that it has kept.
    */
   next(bytes: Buffer, start: number, end: number): number;
 };

@@ -1,7 +1,7 @@
 /**
  * Decodes watch events in JSON, one event per line. Go escapes control characters, so a line feed always ends an event.
- * The decoder checks the first bytes of every line. If an apiserver would not write these bytes, the stream is opaque
- * (not decodable), because a server that formats JSON differently may write line feeds inside an object.
+ * The decoder checks the first bytes of every line. If a line does not begin as an apiserver would write it, the stream
+ * is opaque (not decodable), because a server that formats JSON differently may write line feeds inside an object.
  */
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { oldestIn } from "../../kube/resource-version.ts";
@@ -111,7 +111,7 @@ export class JsonEvents extends DecodedEvent {
     return this.complete(bytes, object, stop);
   }
 
-  /** Drops the last byte: the brace that closes the event, not the object in it. */
+  /** Parses the event's object. Drops the last byte, because that brace closes the event and not the object. */
   protected parse(whole: Buffer): Parsed | undefined {
     return parsedJson(whole.subarray(0, -1));
   }

@@ -42,7 +42,7 @@ const at = {
   nested: 10,
   /** After the brace that opens the metadata or a nested object. */
   members: 11,
-  /** Nothing more must be read, because the version was found, or the metadata or the object has ended. */
+  /** No more bytes need be read, because the version was found, or the metadata or the object has ended. */
   over: 12,
 } as const;
 

@@ -33,8 +33,8 @@ const atTag = layout.length;
 const atVarint = atTag + 1;
 const atLength = atTag + 2;
 /**
- * `atEnd`: nothing more must be read, because the metadata has ended or the version was found. `atFault`: the bytes are
- * invalid.
+ * `atEnd`: no more bytes need be read, because the metadata has ended or the version was found. `atFault`: the bytes
+ * are invalid.
  */
 const atEnd = atTag + 3;
 const atFault = atTag + 4;

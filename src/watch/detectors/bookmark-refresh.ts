@@ -66,8 +66,8 @@ export class BookmarkRefresher {
   }
 
   /**
-   * Called when `backend` has answered 410 to a version. Gets new bookmarks for the watches on other backends whose
-   * resume versions `backend` would refuse as well.
+   * Called when `backend` has answered 410 (version too old) to a watch. If `backend` would also refuse the resume
+   * version of a watch on another backend, gets a new bookmark for that watch.
    */
   forgotten({ backend, resource, refused }: Pick<CacheProgress, "backend" | "resource" | "refused">): void {
     const isOld = ({ resource: of, progress: { resumeVersion = "" } }: WatchSession): boolean =>

@@ -59,7 +59,7 @@ type Proof = {
   readonly until: number;
   /** How often in a row `#confirm` has found that the backend has the right history again. */
   confirmations: number;
-  /** How often `#confirm` has requested lists. The count chooses the ready backend. */
+  /** Number of runs of `#confirm` so far. The number decides which ready backend the next run uses. */
   runs: number;
 };
 
@@ -86,8 +86,8 @@ export class ForkedHistories extends Interval {
   readonly #confirming = new Set<string>();
   #questions = 0;
   /**
-   * Clock reading since which no backend is ready while some backend has another etcd history; -1: this is not the case
-   * now.
+   * Clock reading since which some backend has another etcd history and no backend is ready; -1: a backend is ready, or
+   * no backend has another history.
    */
   #aloneSince = -1;
 
@@ -128,11 +128,11 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Chooses the resource to list. A backend's first list is of the resource with the newest version, because that
-   * version shows the most. After this, every second list is of that resource. The lists between them go through all
-   * resources in turn, because the resource with the newest version may be stored in an etcd of its own. If there is
-   * proof against the backend, the lists are of the proof's resource until they have refuted the proof, and then of the
-   * resource with the newest version.
+   * Chooses the resource to list. A backend's first list is of the resource with the newest version, because a
+   * comparison with that version is the most likely to show another history. After this, every second list is of that
+   * resource. The lists between them go through all resources in turn, because the resource with the newest version may
+   * be stored in an etcd of its own. If there is proof against the backend, the lists are of the proof's resource until
+   * they have refuted the proof, and then of the resource with the newest version.
    */
   #question(now: number, isFirst: boolean, proof: Proof | undefined): Question | undefined {
     const readable = this.#readable(now);
@@ -205,12 +205,12 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * Requests the same list from a ready backend, from `backend`, and from the ready backend again. Within one etcd, none
-   * of these lists is older than the list before it. Otherwise `backend` still has another history. The confirmation is
-   * needed because writes may carry the versions of another history past those that clients have seen. Each run asks
-   * the next ready backend, because one ready backend may be unable to answer this list. Without a ready backend, the
-   * other history is not accepted here, but by `#acceptIfAlone`. A process without proof confirms nothing, because the
-   * process that has the proof does.
+   * Requests the same list from a ready backend, from `backend`, and from the ready backend again. Within one etcd,
+   * none of these lists is older than the list before it. Otherwise `backend` still has another history. The
+   * confirmation is needed because new writes may raise the versions of another history above those that clients have
+   * seen. Each run asks the next ready backend, because one ready backend may be unable to answer this list. Without a
+   * ready backend, the other history is not accepted here, but by `#acceptIfAlone`. A process of the proxy without
+   * proof confirms nothing, because the process that has the proof requests these lists.
    */
   #confirm(backend: string, question: Question): void {
     const proof = this.#proofByBackend.get(backend);
@@ -343,7 +343,8 @@ export class ForkedHistories extends Interval {
   }
 
   /**
-   * All watches are affected, because their clients have received versions that are in no backend's history any more.
+   * Makes the clients of all watches list again, because they have received versions that are in no backend's history
+   * any more.
    */
   #forgetHistory(): void {
     const { clock, migrations } = this.#parts;

@@ -21,7 +21,7 @@ type ListQuestion = {
   readonly context: RequestContext;
   /** Creates the reader of the response's body; default: a reader that finds the version of a list. */
   readonly reading?: () => Pick<ListVersion, "feed" | "version">;
-  /** Called exactly once, also if there is no response. */
+  /** Called exactly once, even if no response comes. */
   readonly onAnswer: (answer: ListAnswer) => void;
 };
 

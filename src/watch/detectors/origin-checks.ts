@@ -53,8 +53,8 @@ export class OriginChecks {
   check(api: Api, origin: Origin, watch: WatchSession): void {
     if (origin.isFixed || Object.isFrozen(origin) || (origin.isKnown && !origin.isForeign)) return;
     const { clock } = this.#parts;
-    // An aggregated API is checked again, because a CRD may define the API later. In the opposite case, an API of a CRD
-    // becomes an aggregated one. That shows in the response head of a watch (`isProxied`).
+    // An aggregated API is checked again, because a CRD may define the API later. A CRD's API is not checked again: if
+    // it becomes an aggregated one, the response head of a watch shows it (`isProxied`).
     const pauseMs = origin.isKnown ? watchLimits.originAgainMs : watchLimits.originPauseMs;
     const sentAt = this.#openApiRequestedAt.get(origin);
     if (sentAt === undefined || clock.now() - sentAt >= pauseMs) this.#send(api, origin, { watch, pauseMs });

@@ -44,7 +44,10 @@ type CacheRecord = {
   client: Client | undefined;
   /** Refreshes that wait for the list's response, or until another list may be sent. */
   waiting: BookmarkRefresh[];
-  /** Watches refreshed since `version` was received. Each should have reached `version` by the next check. */
+  /**
+   * Watches that have opened a stream for a bookmark since `version` was received. Each watch should have reached
+   * `version` by the next check.
+   */
   refreshed: WatchSession[];
   isChecked: boolean;
   /** True if the cache's latest journal entry states that etcd does not notify the cache. */
@@ -167,7 +170,7 @@ export class ProgressRequests {
   #answered(record: CacheRecord, { status, version, ms }: ListAnswer): void {
     record.isAsked = false;
     record.version = version;
-    // A backend that does not answer one client would not answer others, so no other client is tried.
+    // Status 0: the backend has not answered. It would not answer another client either, so no other client is tried.
     if (version !== "") record.tries = 0;
     else record.tries = status === 0 ? watchLimits.progressTries : record.tries + 1;
     if (version !== "") this.#counts.answered += 1;

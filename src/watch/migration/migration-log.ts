@@ -30,7 +30,7 @@ export class MigrationLog {
     this.#journal = journal;
   }
 
-  /** Counts a move. `ms`: time since the stream from `from` was lost or became suspect. */
+  /** Counts a move. `ms`: time since the stream on the backend `from` was lost or became suspect. */
   add(reason: string, from: string, to: string, ms: number): void {
     this.#writeSoon();
     const key = `${reason} ${from} ${to}`;

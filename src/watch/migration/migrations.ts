@@ -57,7 +57,9 @@ export class Migrations {
   /** Watches that leave a stalled cache. Their present stream still works. */
   readonly #migratingNow = new Set<WatchSession>();
   readonly #leaving = new Map<WatchSession, LeaveReason>();
-  /** True from the parking of a watch until all watches that were parked at the next attempt are queued. */
+  /**
+   * True while a timer for the parked watches runs, and until the watches that were parked when it fired are queued.
+   */
   #isTryingAgain = false;
   #isPumping = false;
   #isLeaving = false;
@@ -122,7 +124,10 @@ export class Migrations {
     return () => this.#forget(watch);
   }
 
-  /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
+  /**
+   * Opens a hedge: a second stream beside a suspect first one. Called at every tick of the keepalive while the watch's
+   * connection or backend does not answer.
+   */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // The cheapest check comes first, because this method is called often for each watch while many watches wait.
     if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
@@ -191,7 +196,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "sentinel"), undefined);
   }
 
-  /** Counts the move of a watch. `auditId`: of the request that opened the watch. */
+  /** Counts the move of a watch. `auditId`: the audit id of the request that opened the watch. */
   moved({ reason, from, to, ms }: Move, auditId: string): void {
     if (reason === "refreshed") return;
     this.moves.set(reason, (this.moves.get(reason) ?? 0) + 1);
@@ -306,7 +311,10 @@ export class Migrations {
     this.clock.after(watchLimits.parkedMs, () => this.#tryAgain());
   }
 
-  /** Queues the parked watches. Between two slices, a queued watch may be parked again: it gets a timer at the end. */
+  /**
+   * Queues the parked watches, in slices. A queued watch may be parked again between two slices. For such watches, a
+   * new timer is set at the end.
+   */
   #tryAgain(): void {
     const queue = (watch: WatchSession): void => {
       if (!this.#parked.delete(watch)) return;
@@ -372,8 +380,8 @@ export class Migrations {
   }
 
   /**
-   * True if a sentinel's second stream (D13) is on a backend to which the watch should move, so that it can become the
-   * first stream.
+   * True if a sentinel's second stream (D13) is on a backend to which the watch should move. The second stream can then
+   * become the first.
    */
   #isPostedWell(
     { second, isSentinel, mayPromote, clientRequest }: WatchSession,

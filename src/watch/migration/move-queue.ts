@@ -32,8 +32,8 @@ export class MoveQueue {
   }
 
   /**
-   * Returns the watches whose urgency may move now. Calls `isOpen` before each watch, because each move uses up part
-   * of the rate.
+   * Returns the watches whose urgency class may move now. Calls `isOpen` before each watch, because each move uses up
+   * part of the rate.
    */
   *movable(isOpen: (urgency: Urgency) => boolean): Iterable<readonly [WatchSession, Urgency]> {
     for (const urgency of urgencies)

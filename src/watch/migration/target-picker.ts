@@ -118,7 +118,9 @@ export class TargetPicker {
       : this.#parts.caches.stalledWith(resource, this.#parts.clock.now());
   }
 
-  /** Returns the backends that have answered 410 to a watch request whose version was the one of this watch, or newer. */
+  /**
+   * Returns the backends that have answered 410 to a watch request from this watch's resume version or a newer version.
+   */
   refusing({ resource, progress: { resumeVersion: version } }: WatchSession): readonly string[] {
     return version === undefined ? none : this.#parts.caches.refusing(resource, version);
   }

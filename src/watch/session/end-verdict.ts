@@ -28,7 +28,10 @@ export type Ending = {
   readonly isBlocked: boolean;
   /** True if the proxy knows why the backend ends its streams: GOAWAY, failing readiness, or an operator's command. */
   readonly isDraining: boolean;
-  /** True if the proxy, not the client, requested the stream, with the rest of `limits.watchMostMs` as its timeout. */
+  /**
+   * True if the proxy, not the client, requested the stream. If the client set no deadline, the stream's timeout is
+   * then the rest of `limits.watchMostMs`.
+   */
   readonly isOurs: boolean;
   /** True if the watch was already resumed after an unexplained end and has got nothing new since. */
   readonly isRepeated: boolean;
@@ -95,8 +98,8 @@ function isDue({ leftMs, ageMs, isOurs, isDraining }: Ending): boolean {
 }
 
 /**
- * True if an end now counts as caused by the client's deadline. `leftMs`: ms until the deadline; undefined: no
- * deadline.
+ * True if a watch that ends now counts as ended by the client's deadline. `leftMs`: ms until the deadline; undefined:
+ * no deadline.
  */
 export function isDeadline(leftMs: number | undefined): boolean {
   return leftMs !== undefined && leftMs <= watchLimits.watchDueMs;

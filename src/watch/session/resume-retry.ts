@@ -33,7 +33,7 @@ export class ResumeRetry {
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** The counts of attempts; undefined until the first one, because most watches never need another backend. */
+  /** The counts of attempts; undefined until the first attempt, because most watches never need another backend. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;
@@ -277,8 +277,8 @@ export class ResumeBudget {
   }
 
   /**
-   * If a backend accepted the watch more than `settledMs` ago, treats the loss of the earlier stream as over. Until
-   * then, an ERROR event may still follow the acceptance.
+   * If a backend accepted the watch more than `settledMs` ago, counts the resume as successful. Before that, an ERROR
+   * event may still follow the acceptance.
    */
   #settle(now: number): void {
     const sinceAcceptedMs = this.#acceptedAt < 0 ? 0 : now - this.#acceptedAt;
@@ -297,8 +297,8 @@ export class ResumeBudget {
   }
 
   resumed(now: number): void {
-    // If a hedge replaces a stream that was itself resumed long ago, the loss before that resume is first treated as
-    // over.
+    // The hedge may replace a stream that was itself resumed long ago. In that case, the earlier resume counts as
+    // successful.
     this.#settle(now);
     this.#acceptedAt = now;
     if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
@@ -309,7 +309,7 @@ export class ResumeBudget {
     this.hasProgressed = false;
   }
 
-  /** Called when a new event or bookmark has come, so that the loss of the stream is over. */
+  /** Called when a new event or bookmark has come, which shows that the latest resume, if any, was successful. */
   progressed(): void {
     this.#lostAt = -1;
     this.#resumesInVain = 0;

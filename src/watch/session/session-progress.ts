@@ -20,7 +20,7 @@ export type Phase = "opening" | "listing" | "live" | "opaque" | "ended";
  * event loop.
  */
 export type WatchTally = {
-  /** By the backend whose stream delivered the event. */
+  /** Forwarded events, counted by the backend whose stream delivered them. */
   readonly events: BackendCounts<"event">;
   versionRegressions: number;
   /** Number of bytes sent to clients. `exchange.ts` counts them. */
@@ -157,7 +157,7 @@ export class Progress {
     return this.phase !== "opaque";
   }
 
-  /** Called when the stream is not in the announced format. From now on the watch is opaque. */
+  /** Called when the stream is not in the format of its content type. From now on the watch is opaque. */
   lose(): void {
     if (this.phase !== "ended") this.phase = "opaque";
   }
@@ -373,7 +373,7 @@ export class Mark {
   count = 0;
   hash = 0;
 
-  /** The event's version must not be older than `version`. */
+  /** Adds a delivered event. Its version must not be older than `version`. */
   add(event: WatchEvent): void {
     if (event.version !== this.version) {
       this.version = event.version;
@@ -403,7 +403,7 @@ export class Reading {
    */
   readonly isOurs: boolean;
   readonly backend: string;
-  /** Counts the forwarded events of the backend; undefined until the stream has delivered one. */
+  /** The backend's counter of forwarded events; undefined until an event of this stream was forwarded. */
   counter: BackendCount | undefined;
   readonly mark = new Mark();
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */

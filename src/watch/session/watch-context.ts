@@ -49,8 +49,8 @@ export type WatchContext = {
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
   readonly isWhole: boolean;
   /**
-   * Identifies what a watch of all objects in one namespace covers: the resource and the namespace; an empty namespace
-   * means all namespaces. "" for a watch with a name or a selector.
+   * The resource and the namespace of a watch without a name or a selector, as one key; an empty namespace means all
+   * namespaces. "": the watch has a name or a selector.
    */
   readonly scope: string;
   /** Records which versions of the resource the client received; undefined if the stale read guard does not apply. */
@@ -158,7 +158,10 @@ export function timesOf(
   };
 }
 
-/** Returns the client's request with the client's identity (watch.md §8). Starts from `version`, if it is defined. */
+/**
+ * Returns the client's request with the client's identity (watch.md §8). The watch starts from `version`, if that is
+ * defined.
+ */
 export function requestAt(
   context: RequestContext,
   asked: WatchContext,

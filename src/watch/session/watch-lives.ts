@@ -99,7 +99,8 @@ export class WatchLife {
     if (input === "hedge") this.#hedgedAt = backend;
     const outcome = this.#hedgedAt === "" ? undefined : hedgeOutcome(input, state);
     if (outcome === undefined) return;
-    // All outcomes of a backend appear in the metrics at once, so that a rate includes the first one.
+    // Creates the counters of all outcomes at once, because a PromQL rate misses the first increment of a counter that
+    // appears with the value 1.
     for (const one of hedgeOutcomes) this.#lives.hedges.of(this.#hedgedAt, one).add(one === outcome ? 1 : 0);
     this.#hedgedAt = "";
   }

@@ -98,8 +98,8 @@ export type WatchHost = {
   readonly down: StreamWriter;
   poolKey(): PoolKey;
   /**
-   * Called with the status of each response to a request with the client's credential. After a 401, the credential is
-   * no longer valid.
+   * Called with the status of each response to a request with the client's credential. A 401 means that the credential
+   * is no longer valid.
    */
   learnt(status: number): void;
   /** Called when the watch continues on another stream, on the backend `move.to`. */
@@ -381,8 +381,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * The second stream, whatever it was opened for. If there is no first stream, this is the attempt to continue on the next
-   * backend.
+   * The second stream, whatever its purpose. If there is no first stream, the attempt to continue on the next backend.
    */
   get second(): WatchStream | undefined {
     return this.#merge.other;
@@ -615,8 +614,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if the watch continues on a sentinel's second stream (D13). The search for the next backend counts from now,
-   * because the second stream was requested long ago, and the time since then is not part of the move.
+   * Called if the watch continues on a sentinel's second stream (D13). The duration of the move is measured from now,
+   * because the second stream was requested long ago.
    */
   #leavePost(reason: AskReason): void {
     if (this.#retry.reason === "sentinel")
@@ -624,8 +623,8 @@ export class WatchSession implements AttemptOwner {
   }
 
   /**
-   * Called if the first stream is not in the announced format. From now on, its bytes are forwarded as they are, and
-   * the watch cannot move.
+   * Called if the first stream is not in the format of its content type. From now on, its bytes are forwarded as they
+   * are, and the watch cannot move.
    */
   #lose(): void {
     this.progress.lose();

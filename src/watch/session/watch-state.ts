@@ -85,7 +85,7 @@ const table: Record<WatchState, Transitions> = {
     end: "ending",
     cancel: "ended",
   },
-  // After a false alarm, a sentinel's second stream no longer hedges and is only compared again.
+  // After a false alarm, a sentinel's second stream is no longer a hedge. It serves only for comparison again.
   hedged: { ...second, compare: "sentinel" },
   sentinel: { ...second, hedge: "hedged" },
   // `lose` is impossible in this state. If the first stream is lost, the session drops the second stream, which was

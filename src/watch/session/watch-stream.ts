@@ -14,7 +14,10 @@ import { type Fate, Reading } from "./session-progress.ts";
 /** Decides what happens to each event, and sends events to the client. `UpstreamMerge` implements it. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
-  /** Called if the stream is not in the announced format. Returns true if its bytes may be forwarded as they are. */
+  /**
+   * Called if the stream is not in the format of its content type. Returns true if its bytes may be forwarded as they
+   * are.
+   */
   mayGoOn(from: WatchStream): boolean;
   /** Sends `bytes[start, end)` to the client: whole events, or bytes of a stream that cannot be decoded. */
   forward(bytes: Buffer, start: number, end: number, from: WatchStream): void;
@@ -44,8 +47,8 @@ export class WatchStream {
   /** Progress of the watch cache that feeds the stream; undefined before the response, and for aggregated APIs. */
   cache: CacheProgress | undefined;
   /**
-   * Progress of the watch cache that feeds the stream, within the watch's scope; undefined if `cache` is, and for a
-   * watch with a name or a selector.
+   * Progress of the watch cache that feeds the stream, within the watch's scope; undefined if `cache` is undefined, and
+   * for a watch with a name or a selector.
    */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
