@@ -224,8 +224,8 @@ export class HandleChannel {
   #take(message: JsonRecord | undefined): void {
     if (message === undefined) return this.close();
     const { hasHandle, ...rest } = messageIn(message);
-    // A message is useless without its socket, which may be missing because this process has no free descriptor. The
-    // channel is then closed.
+    // A message is useless without its socket, which may be missing because this process has no free descriptor. In
+    // this case the channel is closed.
     const handle = hasHandle === undefined ? undefined : this.#handles.shift();
     if (hasHandle === undefined || handle !== undefined) this.#owner.received(rest, handle);
     else this.close();

@@ -1,4 +1,7 @@
-/** Records in the ledger which clients send requests to the backends, and which clients hold leader leases. */
+/**
+ * Records in the ledger (src/ledger: the recent callers and their requests) which clients send requests to the
+ * backends, and which clients hold leader leases.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";

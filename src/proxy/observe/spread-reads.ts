@@ -18,8 +18,8 @@ import type { ClassifiedRequest, GuardedRead } from "./stale-read-guard.ts";
 
 export const spreadReadLimits = {
   /**
-   * Ms after any other request of the client during which its lists from caches go to its own backend. All caches
-   * contain a write after less than a second, unless one of them is stalled.
+   * For this many ms after any other request of the client, its lists from caches go to its own backend. A second would
+   * be enough for a write to reach all caches, unless a cache is stalled.
    */
   unmixedMs: 30_000,
 } as const;
@@ -45,8 +45,8 @@ function isStateRead({ isResource, verb, kind }: RequestInfo): boolean {
 const reads: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 
 /**
- * Returns the spread that chooses the request's backend; undefined: the client's own backend serves it. `guarded`: the
- * version that the request demands. `now`: a clock reading.
+ * Returns the client's `ReadSpread`, which chooses the request's backend, if the request may be divided; undefined: the
+ * client's own backend serves it. `guarded`: the version that the request demands. `now`: a clock reading.
  */
 export function spreadOf(
   { client: { spread }, info, target }: Pick<ClassifiedRequest, "client" | "info" | "target">,
@@ -90,9 +90,10 @@ function isWholeRead({ kind, subresource }: RequestInfo, target: string): boolea
 }
 
 /**
- * If a backend refuses a list because its cache has not reached the demanded version within 3 s, the client's reads
- * gather. Returns the request as the client has sent it, without a demanded version. Returns the same context for any
- * other refusal. Only this 504 has Retry-After; the 504 of a request that took too long has none (k8s.io/apimachinery,
+ * Called when a backend has refused a request. If it has refused a list because its cache did not reach the demanded
+ * version within 3 s, sends all reads of the client to the client's own backend from now on (`gather`), and returns the
+ * request as the client has sent it, without a demanded version. For any other refusal, returns the same context. Only
+ * this 504 has Retry-After; the 504 of a request that took too long has none (k8s.io/apimachinery,
  * NewTooLargeResourceVersionError).
  */
 export function dropDemand(

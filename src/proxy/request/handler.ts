@@ -137,7 +137,7 @@ function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefi
   return gate instanceof Failure ? undefined : gate;
 }
 
-/** A request with its caller in the ledger. */
+/** A classified request, with the entry of its caller in the ledger (src/ledger). */
 type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
 
 /**

@@ -75,7 +75,8 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // No further attempt is possible. While a socket of an earlier attempt may still be answered, waits for it.
+      // No further attempt is possible. If a backend may still answer on the socket of an earlier attempt, waits for
+      // that.
       const failure = this.#failure ?? backend;
       if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;
