@@ -30,9 +30,9 @@ export const outcomeLimits = {
   failingShare: 0.7,
   /**
    * A backend is compared only with backends that have at least `successes` successes, and at most the share
-   * `healthyShare` of failures. Of successes between which no other backend had a failure, only the first counts towards
-   * `successes`. Otherwise requests that one event has made fail at the same time would be compared with successes from
-   * before or after this event.
+   * `healthyShare` of failures. Of several successes without a failure at another backend between them, only the first
+   * counts towards `successes`: one event may make many requests fail at the same time, and these failures must not be
+   * compared with successes from before or after the event.
    */
   successes: 3,
   healthyShare: 0.1,

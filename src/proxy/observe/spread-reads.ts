@@ -1,10 +1,11 @@
 /**
- * Which reads may go to another backend than the client's other requests (context/read-spread.ts).
+ * Decides which reads of a client are *divided*: they may go to another backend than the client's other requests
+ * (context/read-spread.ts).
  *
  * Either the apiserver answers the read from etcd, or from a cache that it has brought up to date. Every backend then
- * returns the present state. Or the read is a list from a cache (`resourceVersion=0`), and it demands the newest version
- * that the client has received in a list or a watch (stale-read-guard.ts). Such a list is divided only if the client has
- * sent nothing for a while that could have shown it, or created, a newer version.
+ * returns the present state. Or the read is a list from a cache (`resourceVersion=0`), and it demands the newest
+ * version that the client has received in a list or a watch (stale-read-guard.ts). Such a list is divided only if the
+ * client has sent nothing for a while that could have shown it, or created, a newer version.
  *
  * Only reads of built-in resources are divided. A custom resource may be new, so that not every backend serves it yet.
  */
@@ -57,14 +58,15 @@ export function spreadOf(
   const source = sourceOf(info, target);
   if (isDemanding(info, source, guarded))
     return spread.unmixedMs(now) < spreadReadLimits.unmixedMs ? undefined : spread;
-  // A watch from an exact version follows the lists in an informer. Its events raise the version that lists demand.
+  // A watch from an exact version, which an informer opens after its list, does not count: its events raise the version
+  // that the client's lists demand.
   if (source !== "exact") spread.mixes(now);
   return source === "etcd" && isWholeRead(info, target) ? spread : undefined;
 }
 
 /**
- * True for a list from a cache that demands the version that the client has received, and that may be sent without the
- * demand if every cache is older.
+ * True for a list from a cache that demands the version which the client has received. If every cache is older, the
+ * list may be sent without this demand.
  */
 function isDemanding({ kind }: RequestInfo, source: ReadSource, guarded: GuardedRead | undefined): boolean {
   return kind === "plain" && source === "cache" && guarded?.ownTarget !== undefined;

@@ -219,7 +219,7 @@ export class StaleReadGuard {
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
   /**
-   * Counts since the process started: stale responses, requests to which a minimum version was added, and those of them
+   * Counts since the process started: stale responses, requests to which a minimum version was added, and such requests
    * that a backend refused.
    */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };

@@ -151,8 +151,8 @@ export class ActiveRequests {
   }
 
   /**
-   * Counts the request's end in the ledger entry of its caller. A request that got no status counts as an error, unless
-   * the client itself ended it.
+   * Counts the request's end in its caller's entry in the ledger (src/ledger). A request that got no status counts as
+   * an error, unless the client itself ended it.
    */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));

@@ -77,7 +77,7 @@ export type ExchangeRequest = {
   readonly asked: WatchContext | undefined;
   /** Observes the response; undefined if nothing in it is of interest. */
   readonly reader: ResponseReader | undefined;
-  /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
+  /** Copies the request's body for the ledger (observe/ledger-tap.ts); undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
   /** The request's trace; undefined: the request is not traced. */
   readonly trace?: RequestTrace | undefined;

@@ -287,7 +287,10 @@ function avoidedBy(
 
 const none: readonly string[] = [];
 
-/** Reports the request to the ledger. Returns undefined if the ledger needs no copy of the body. */
+/**
+ * Reports the request to the ledger (src/ledger). Returns an object that copies the request's body; undefined: the
+ * ledger needs no copy.
+ */
 function bodyCopyFor(
   { ledgerTap }: HandlerParts,
   { caller, auditId, client }: RequestContext,

@@ -40,8 +40,8 @@ export const upstreamLimits = {
   pingTurns: 4,
   /**
    * If a PING is unanswered for this fraction of the silence that makes a connection suspect, all other connections to
-   * the backend get a PING at once. A silent backend is therefore suspect within 0.88 s (0.75 s with few connections).
-   * If only the path of a single idle connection is broken, that connection is suspect within 1.5 s.
+   * the backend get a PING at once. A backend is therefore suspect within 0.88 s after it falls silent (0.75 s with few
+   * connections). If only the path of a single idle connection breaks, that connection is suspect within 1.5 s.
    */
   rollCallShare: 0.25,
   /**

@@ -50,7 +50,8 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
  * Returns the rank of a backend. The backend with the lowest rank is picked first. A ready backend that failed once
  * during this request is tried again on another connection, because it may have refused only one stream, for example
  * with a GOAWAY. After its second failure, a suspect backend is the better choice. Suspect backends that answer come
- * before suspect backends that do not: when a silence of all backends ends, some may still be silent (D14).
+ * before suspect backends that do not: after a time in which no backend answered, some backends may still be silent
+ * (D14).
  */
 function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
   const first = tried.indexOf(name);
