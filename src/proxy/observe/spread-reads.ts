@@ -82,8 +82,8 @@ function isLease({ group, resource }: RequestInfo): boolean {
 }
 
 /**
- * True if the request reads one object, or lists objects in a single response. Later pages are not divided, because only
- * the backend that has served the first page may still have a snapshot of its version.
+ * True if the request reads one object, or lists objects in a single response. Later pages of a list are not divided,
+ * because only the backend that has served the first page may still have a snapshot of its version.
  */
 function isWholeRead({ kind, subresource }: RequestInfo, target: string): boolean {
   if (kind !== "plain" || subresource !== "") return false;

@@ -100,7 +100,7 @@ export class ActiveRequests {
   reconcile(backends: readonly string[]): void {
     this.#watches.events.reconcile(backends);
     this.#counts.reconcile(backends);
-    // A backend may be added again, and then has a new counter.
+    // Forgets the latest counter: a backend that is removed and added again gets a new one.
     this.#last.status = -1;
     for (const backend of this.latencies.keys())
       if (!backends.includes(backend)) this.latencies.delete(backend);

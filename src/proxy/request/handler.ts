@@ -228,8 +228,9 @@ export function limitsOfUpgrade(
 }
 
 /**
- * Refuses a request with a long head if too many bytes are buffered already (A26). The buffer limiter acts only after
- * all input of a turn of the event loop was read, and on a busy machine one turn may bring a thousand long heads.
+ * Returns a refusal if the request has a long head and too many bytes are buffered already (A26); otherwise undefined.
+ * The buffer limiter acts only after all input of a turn of the event loop was read, and on a busy machine one turn may
+ * bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;

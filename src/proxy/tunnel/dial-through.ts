@@ -32,7 +32,10 @@ export type Opening = {
   readonly isRepeatable: boolean;
 };
 
-/** Resolves after at most `limits.attempts` dials, and within `limits.handshakeMs`. */
+/**
+ * Resolves with a backend's socket or with a Failure, after at most `limits.attempts` dials, and within
+ * `limits.handshakeMs`.
+ */
 export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<DialledSocket | Failure> {
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }

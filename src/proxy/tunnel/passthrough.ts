@@ -180,7 +180,10 @@ export class Passthrough {
       });
   }
 
-  /** Returns a socket to a backend. While none can be reached, the connection waits as long as any request would. */
+  /**
+   * Returns a socket to a backend. While no backend can be reached, the connection waits as long as any request would;
+   * then a Failure is returned.
+   */
   async #reach(
     opening: Opening,
     { ends }: PassthroughClient,

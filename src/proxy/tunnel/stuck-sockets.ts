@@ -111,8 +111,8 @@ export class HungTunnels {
   }
 
   /**
-   * Unknown numbers change nothing. If they counted as 0, bytes that are being retransmitted would seem to have got
-   * through, so a stuck socket would be found later, and the path to the backend would count as lossy.
+   * Unknown numbers (`undefined`) change nothing. If they counted as 0, bytes that are being retransmitted would seem
+   * to have got through, so a stuck socket would be found later, and the path to the backend would count as lossy.
    */
   #look(counts: ReadonlyMap<string, number> | undefined): void {
     this.#stop = undefined;

@@ -99,7 +99,8 @@ function bestOf(
 }
 
 /**
- * Prefers backends in the proxy's own zone, unless their load is much higher than in other zones (`PoolSet.weightOf`).
+ * Returns a backend in the proxy's own zone, unless the load there is much higher than in other zones
+ * (`PoolSet.weightOf`). undefined: `views` is empty.
  */
 function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | undefined {
   const near = leastOfTwo(
