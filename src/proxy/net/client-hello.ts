@@ -157,7 +157,10 @@ function readServerName(body: Cursor): string {
   return text;
 }
 
-/** Returns the entry with this lower-case name; otherwise the one with `*` in place of the name's first label. */
+/**
+ * Returns the entry with this lower-case name, or else the entry with `*` in place of the name's first label;
+ * undefined: there is neither.
+ */
 export function entryNamed<T>(
   entries: readonly T[],
   namesOf: (entry: T) => readonly string[],

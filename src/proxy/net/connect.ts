@@ -9,8 +9,8 @@ import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
- * Maximum number of cached TLS contexts: three for each of 16 clusters, with the CA alone and with each of two client
- * certificates.
+ * Maximum number of cached TLS contexts: three for each of 16 clusters, namely one with the CA alone, and one with each
+ * of the two client certificates.
  */
 const tlsContexts = 48;
 

@@ -25,8 +25,8 @@ const keptVariable = "WATCHKEEPER_SOCKETS_KEPT";
 export class Descriptors {
   readonly #byName: Map<string, InheritedSocket>;
   /**
-   * True if systemd keeps the sockets open after this process has ended. New clients then wait until another process
-   * starts.
+   * True if systemd keeps the sockets open after this process has ended. In this case, new clients wait until another
+   * process starts.
    */
   readonly areKept: boolean;
 
@@ -104,7 +104,7 @@ export function passedOn(names: readonly string[], areKept: boolean): Readonly<R
 
 /**
  * Returns the descriptor of a listening server, from a private field of Node. Undefined if the server is not listening,
- * or if this version of Node has no such field; then no handover is possible.
+ * or if this version of Node has no such field. In both cases, no handover is possible.
  */
 export function descriptorOf(server: object): number | undefined {
   const handle: unknown = Reflect.get(server, "_handle");

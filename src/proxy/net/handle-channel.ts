@@ -134,8 +134,8 @@ export function listenForChannels(
     if (status !== 0 || accepted === undefined) return;
     if (open.size >= mostChannels) return accepted.close();
     // Node's object for an accepted pipe cannot receive sockets, so a second object is created for the same descriptor.
-    // The first object is never closed, because closing the second one closes the descriptor. It costs half a kilobyte
-    // of memory for each channel.
+    // The first object is never closed, because closing the second one closes the descriptor. This costs half a
+    // kilobyte of memory for each channel.
     accepted.unref();
     const pipe = new node.Pipe(node.kinds.IPC);
     if (pipe.open(accepted.fd) !== 0) return accepted.close();
@@ -224,8 +224,8 @@ export class HandleChannel {
   #take(message: JsonRecord | undefined): void {
     if (message === undefined) return this.close();
     const { hasHandle, ...rest } = messageIn(message);
-    // A message is useless without its socket, which may be missing because this process has no free descriptor. The
-    // channel is then closed.
+    // A message is useless without its socket, which may be missing because this process has no free descriptor. In
+    // this case the channel is closed.
     const handle = hasHandle === undefined ? undefined : this.#handles.shift();
     if (hasHandle === undefined || handle !== undefined) this.#owner.received(rest, handle);
     else this.close();

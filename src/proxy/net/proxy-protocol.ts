@@ -127,8 +127,8 @@ const ownHeaders = {
 };
 
 /**
- * Returns a PROXY header with the addresses of the client's connection. If either end has no IP address, the header
- * states instead that the connection is the proxy's own.
+ * Returns a PROXY header with both ends of the client's connection. Without `ends`, or if either end has no IP address,
+ * the header states instead that the connection is the proxy's own.
  */
 export function writeHeader(version: HeaderVersion, ends: Ends | undefined): Buffer {
   const source = ends && octetsOf(ends.source.address);

@@ -22,7 +22,10 @@ type Fields = { readonly buffer: symbol; readonly onRead: symbol };
 
 const placeholder: OnRead = () => true;
 
-/** Finds Node's symbols for the two internal fields, on a sample socket that is created with `onread`. */
+/**
+ * Finds Node's symbols for the two internal fields, on a sample socket that is created with `onread`; undefined: this
+ * version of Node has no such fields.
+ */
 function fieldsOf(): Fields | undefined {
   const sample = new net.Socket({ onread: { buffer: shared, callback: placeholder } });
   const symbols = Object.getOwnPropertySymbols(sample);

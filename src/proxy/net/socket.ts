@@ -16,7 +16,10 @@ import type { Wire, WireOwner } from "./wire.ts";
  * control limits DATA to half of this, so only response heads can exceed the limit (CVE-2019-9517).
  */
 export const unreadBytes = 2 * 1024 * 1024;
-/** Ms between checks of a closing socket, which is destroyed when the peer has read nothing for `endLooks` checks. */
+/**
+ * Ms between checks of a closing socket, which is destroyed when the peer has read nothing for `endLooks` checks in a
+ * row.
+ */
 export const endLookMs = 1000;
 const endLooks = 5;
 

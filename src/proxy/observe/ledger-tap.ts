@@ -1,4 +1,7 @@
-/** Records in the ledger which clients send requests to the backends, and which clients hold leader leases. */
+/**
+ * Records in the ledger (src/ledger: the recent callers and their requests) which clients send requests to the
+ * backends, and which clients hold leader leases.
+ */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
@@ -29,8 +32,8 @@ export const ledgerTapLimits = {
   stormCallers: 5,
   stormMs: 10_000,
   /**
-   * Maximum size in bytes of the copy of a write to a lease. A Lease is about 1 KiB long, an annotated ConfigMap a
-   * little more.
+   * Maximum size in bytes of the copy of a write to a lease. A Lease is about 1 KiB long. A ConfigMap that holds a
+   * leader lease in an annotation is a little longer.
    */
   leaseBodyBytes: 16 * KiB,
 } as const;
@@ -220,8 +223,8 @@ export class LedgerTap {
   }
 
   /**
-   * Records the lease. If the write is suspect, only the parent process journals that. A worker records leases only
-   * because, when watches move, the watches of lease holders move among the first.
+   * Records the lease. A suspect write is journaled only by the parent process. A worker records leases for another
+   * purpose: when it moves watches, the watches of lease holders are among the first.
    */
   #judgeLease(write: LeaseWrite, auditId: string): void {
     const suspicion = this.leases.written(write, this.#clock.now());

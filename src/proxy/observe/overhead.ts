@@ -1,7 +1,8 @@
 /**
- * Measures the time that watchkeeper itself adds to a request: in phase "request" until the head was written to a
- * backend, in phase "response" until the response's head was written to the client. A request that had to wait for a
- * connection, for a ready backend or for its admission counts in phase "queued" instead of "request".
+ * Measures the time that watchkeeper itself adds to a request. Phase "request" lasts from the arrival of the request's
+ * head until the head was written to a backend, phase "response" from the arrival of the response's head until this
+ * head was written to the client. A request that had to wait for a connection, for a ready backend or for its admission
+ * counts in phase "queued" instead of "request".
  *
  * All heads that are forwarded in one turn of the event loop are written together, so one clock reading at the turn's
  * end is the end time of all of them. Their begin times are clock readings that the data path takes for other purposes

@@ -14,11 +14,12 @@ export const outcomeLimits = {
   partMs: 10_000,
   parts: 6,
   /**
-   * Whatever the window contains, a backend is also reported when it has only failed, and another backend has only
-   * succeeded, for `runOutcomes` requests of each. Only requests that end at least `runStepMs` ms after the previous
-   * one count, so both have been tested again and again for 4 s. The window alone would hide a backend for as long as it
-   * contains the backend's earlier successes, or failures that all backends had in common. After a server restart,
-   * backends reconnect at different times; 4 s are longer than that difference.
+   * A backend is also reported, whatever the window contains, if its latest `runOutcomes` requests have all failed, and
+   * in the same period the latest `runOutcomes` requests at another backend have all succeeded. A request counts only
+   * if it ends at least `runStepMs` ms after the previous one that counts, so this period lasts at least 4 s. It must
+   * not be shorter, because backends reconnect at different times after a server restart. Without this rule, a backend
+   * would stay unreported for as long as the window contains its earlier successes, or failures that all backends had
+   * in common.
    */
   runOutcomes: 6,
   runStepMs: 800,
@@ -29,9 +30,9 @@ export const outcomeLimits = {
   failingShare: 0.7,
   /**
    * A backend is compared only with backends that have at least `successes` successes, and at most the share
-   * `healthyShare` of failures. Of successes between which no other backend had a failure, only the first counts towards
-   * `successes`. Otherwise requests that one event has made fail at the same time would be compared with successes from
-   * before or after this event.
+   * `healthyShare` of failures. Of several successes without a failure at another backend between them, only the first
+   * counts towards `successes`: one event may make many requests fail at the same time, and these failures must not be
+   * compared with successes from before or after the event.
    */
   successes: 3,
   healthyShare: 0.1,
@@ -65,7 +66,7 @@ class Run {
     if (this.#times.length > runOutcomes) this.#times.shift();
   }
 
-  /** True if `runOutcomes` outcomes since `start` count, all of which are in the window. */
+  /** True if at least `runOutcomes` outcomes count that are not older than `start` and are still in the window. */
   isLongSince(start: number, now: number): boolean {
     const { partMs, parts, runOutcomes } = outcomeLimits;
     const [first = 0] = this.#times;
@@ -76,7 +77,7 @@ class Run {
 type Sums = Readonly<Record<"failed" | "total" | "alternating", number>>;
 
 class Window {
-  /** The latest outcomes that are all the same. */
+  /** The latest consecutive requests with the same outcome. */
   #run = new Run(false, 0);
   readonly #failed = new Uint32Array(outcomeLimits.parts);
   readonly #total = new Uint32Array(outcomeLimits.parts);

@@ -1,10 +1,11 @@
 /**
- * Which reads may go to another backend than the client's other requests (context/read-spread.ts).
+ * Decides which reads of a client are *divided*: they may go to another backend than the client's other requests
+ * (context/read-spread.ts).
  *
  * Either the apiserver answers the read from etcd, or from a cache that it has brought up to date. Every backend then
- * returns the present state. Or the read is a list from a cache (`resourceVersion=0`), and it demands the newest version
- * that the client has received in a list or a watch (stale-read-guard.ts). Such a list is divided only if the client has
- * sent nothing for a while that could have shown it, or created, a newer version.
+ * returns the present state. Or the read is a list from a cache (`resourceVersion=0`), and it demands the newest
+ * version that the client has received in a list or a watch (stale-read-guard.ts). Such a list is divided only if the
+ * client has sent nothing for a while that could have shown it, or created, a newer version.
  *
  * Only reads of built-in resources are divided. A custom resource may be new, so that not every backend serves it yet.
  */
@@ -18,8 +19,8 @@ import type { ClassifiedRequest, GuardedRead } from "./stale-read-guard.ts";
 
 export const spreadReadLimits = {
   /**
-   * Ms after any other request of the client during which its lists from caches go to its own backend. All caches
-   * contain a write after less than a second, unless one of them is stalled.
+   * For this many ms after any other request of the client, its lists from caches go to its own backend. A second would
+   * be enough for a write to reach all caches, unless a cache is stalled.
    */
   unmixedMs: 30_000,
 } as const;
@@ -45,8 +46,8 @@ function isStateRead({ isResource, verb, kind }: RequestInfo): boolean {
 const reads: ReadonlySet<string> = new Set(["get", "list", "watch"]);
 
 /**
- * Returns the spread that chooses the request's backend; undefined: the client's own backend serves it. `guarded`: the
- * version that the request demands. `now`: a clock reading.
+ * Returns the client's `ReadSpread`, which chooses the request's backend, if the request may be divided; undefined: the
+ * client's own backend serves it. `guarded`: the version that the request demands. `now`: a clock reading.
  */
 export function spreadOf(
   { client: { spread }, info, target }: Pick<ClassifiedRequest, "client" | "info" | "target">,
@@ -57,14 +58,15 @@ export function spreadOf(
   const source = sourceOf(info, target);
   if (isDemanding(info, source, guarded))
     return spread.unmixedMs(now) < spreadReadLimits.unmixedMs ? undefined : spread;
-  // A watch from an exact version follows the lists in an informer. Its events raise the version that lists demand.
+  // A watch from an exact version, which an informer opens after its list, does not count: its events raise the version
+  // that the client's lists demand.
   if (source !== "exact") spread.mixes(now);
   return source === "etcd" && isWholeRead(info, target) ? spread : undefined;
 }
 
 /**
- * True for a list from a cache that demands the version that the client has received, and that may be sent without the
- * demand if every cache is older.
+ * True for a list from a cache that demands the version which the client has received. If every cache is older, the
+ * list may be sent without this demand.
  */
 function isDemanding({ kind }: RequestInfo, source: ReadSource, guarded: GuardedRead | undefined): boolean {
   return kind === "plain" && source === "cache" && guarded?.ownTarget !== undefined;
@@ -80,8 +82,8 @@ function isLease({ group, resource }: RequestInfo): boolean {
 }
 
 /**
- * True if the request reads one object, or lists objects in a single response. Later pages are not divided, because only
- * the backend that has served the first page may still have a snapshot of its version.
+ * True if the request reads one object, or lists objects in a single response. Later pages of a list are not divided,
+ * because only the backend that has served the first page may still have a snapshot of its version.
  */
 function isWholeRead({ kind, subresource }: RequestInfo, target: string): boolean {
   if (kind !== "plain" || subresource !== "") return false;
@@ -90,9 +92,10 @@ function isWholeRead({ kind, subresource }: RequestInfo, target: string): boolea
 }
 
 /**
- * If a backend refuses a list because its cache has not reached the demanded version within 3 s, the client's reads
- * gather. Returns the request as the client has sent it, without a demanded version. Returns the same context for any
- * other refusal. Only this 504 has Retry-After; the 504 of a request that took too long has none (k8s.io/apimachinery,
+ * Called when a backend has refused a request. If it has refused a list because its cache did not reach the demanded
+ * version within 3 s, sends all reads of the client to the client's own backend from now on (`gather`), and returns the
+ * request as the client has sent it, without a demanded version. For any other refusal, returns the same context. Only
+ * this 504 has Retry-After; the 504 of a request that took too long has none (k8s.io/apimachinery,
  * NewTooLargeResourceVersionError).
  */
 export function dropDemand(

@@ -49,9 +49,10 @@ export class SeenVersion {
   #version = "";
   #latest: ClientConnection | undefined;
   /**
-   * Versions by connection, recorded once the client has had two open connections, because these may belong to several
-   * processes at one address. These versions are never merged into one again, because a new connection may belong to
-   * any of the processes. Undefined: the client never had two open connections.
+   * Versions by connection, recorded once the client has had two connections open at the same time, because these may
+   * belong to several processes at one address. These versions are never merged into one again, because a new
+   * connection may belong to any of the processes. Undefined: the client never had two connections open at the same
+   * time.
    */
   #apart: WeakMap<ClientConnection, string> | undefined;
   /** Number of consecutive refusals. A backend refuses if it does not reach the client's newest version in time. */
@@ -218,7 +219,7 @@ export class StaleReadGuard {
   readonly #seenVersions = new Lru<string, SeenVersion>(staleReadLimits.seenVersions);
   mode: GuardMode;
   /**
-   * Counts since the process started: stale responses, requests to which a minimum version was added, and those of them
+   * Counts since the process started: stale responses, requests to which a minimum version was added, and such requests
    * that a backend refused.
    */
   readonly counts = { outdated: 0, demanded: 0, refused: 0 };

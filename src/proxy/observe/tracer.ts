@@ -1,7 +1,7 @@
 /**
- * Decides which requests are traced: those whose client has sampled its own span, and a share of those without a
- * client's span. If a client decided not to sample, the request is not traced, and its trace context is forwarded
- * unchanged.
+ * Decides which requests are traced: requests whose client has sampled its own span, and a share of the requests
+ * without a client's span. If a client decided not to sample, the request is not traced, and its trace context is
+ * forwarded unchanged.
  */
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../base/clock.ts";

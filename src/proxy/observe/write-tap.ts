@@ -1,6 +1,6 @@
 /**
- * Reads the resource version that a write has created, from the write's response. The proxy can then measure how late
- * watches deliver the write.
+ * Reads the resource version that a write has created, from the write's response. With this version, the proxy can
+ * measure how long after the write the watches deliver its event.
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
@@ -45,8 +45,8 @@ export class WriteTap {
 }
 
 /**
- * Returns a tap for the write's response; undefined if the write creates no resource version, or if no watch would
- * deliver the written object.
+ * Returns a tap for the write's response; undefined if the write creates no resource version, or if the proxy's watches
+ * get no event for the written object.
  */
 export function writeTapFor(
   { clock, caches }: { readonly clock: Clock; readonly caches: CacheTracker },

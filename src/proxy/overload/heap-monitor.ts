@@ -75,9 +75,9 @@ function isCollect(found: unknown): found is Collect {
 }
 
 /**
- * Runs a full collection that returns free pages to the kernel. The process stops during the collection: 70 ms with 150
- * live MiB. V8 itself runs such a collection only when its heap grows or the process is nearly idle, which after a peak
- * may take a hundred seconds.
+ * Runs a full collection that returns free pages to the kernel. The process stops during the collection: for 70 ms with
+ * 150 MiB of live objects. V8 itself runs such a collection only when its heap grows or the process is nearly idle,
+ * which after a peak may take a hundred seconds.
  */
 export function collect(): void {
   made ??= make();

@@ -1,8 +1,8 @@
 /**
  * Sheds load when memory runs short (A26): first it refuses new clients, then it drains idle clients, then it ends
- * requests, watches last. Each check ends only a few, so that clients do not all reconnect at once. Only the heap after
- * a full collection counts, because between two collections most of the heap is garbage. buffer-limiter.ts bounds the
- * buffered bytes alone.
+ * requests, watches last. Each check drains or ends only a small share of them, so that clients do not all reconnect at
+ * once. Only the heap after a full collection counts, because between two collections most of the heap is garbage.
+ * buffer-limiter.ts bounds the buffered bytes alone.
  *
  * When a time of high load has ended, this file also requests a collection that returns free pages to the kernel.
  * Without the request, V8 keeps these pages (a hundred MiB after an attack) until the process is nearly idle.
@@ -68,7 +68,10 @@ export type LoadSheddingParts = {
   readonly collect: () => void;
 };
 
-/** Returns the load for this share of the heap. Once memory is short, it counts as short until `heapEasy`. */
+/**
+ * Returns the load for this share of the heap. Once memory is short, it counts as short until the share is below
+ * `heapEasy`.
+ */
 export function loadOf(share: number, before: Load): Load {
   if (share >= heapLimits.heapCritical) return "critical";
   if (share >= heapLimits.heapCrowded) return "crowded";

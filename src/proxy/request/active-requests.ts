@@ -22,7 +22,7 @@ export type RequestCount = {
 };
 
 export type WatchCounts = {
-  /** By backend. Removed backends are summed under "other". */
+  /** Number of events, by the backend that sent them. Removed backends are summed under "other". */
   readonly events: ReadonlyMap<string, number>;
   readonly bytes: number;
   /** Number of events that were older than an event that the same backend had delivered before (incident 001). */
@@ -69,11 +69,14 @@ export class ActiveRequests {
   /** Clients that caused much work with short requests since the last `takeBusy`. */
   #busy = new Set<Client>();
   #onEnd: AccessLogger | undefined;
-  /** Key: the verb and the status code. */
+  /** Number of ended requests, by backend and by key: the verb and the status code. */
   readonly #counts = new BackendCounts<`${string} ${number}`>();
   /** The request that was counted last. Most requests have the labels of the previous one, and need no lookup. */
   readonly #last = { verb: "", status: -1, count: new BackendCount<string>("", "") };
-  /** The latencies that were recorded last, and their backend. Most requests end at the previous one's backend. */
+  /**
+   * The latencies that were recorded last, and their backend. Most requests end at the same backend as the previous
+   * request.
+   */
   #lastLatencies = new LatencyCounts();
   #lastBackend = "";
   readonly #active: Record<Kind, number> = { plain: 0, watch: 0, "long-running": 0 };
@@ -97,7 +100,7 @@ export class ActiveRequests {
   reconcile(backends: readonly string[]): void {
     this.#watches.events.reconcile(backends);
     this.#counts.reconcile(backends);
-    // A backend may be added again, and then has a new counter.
+    // Forgets the latest counter: a backend that is removed and added again gets a new one.
     this.#last.status = -1;
     for (const backend of this.latencies.keys())
       if (!backends.includes(backend)) this.latencies.delete(backend);
@@ -132,7 +135,8 @@ export class ActiveRequests {
    * (exchange.ts).
    */
   #work({ context, attempts }: Exchange, now: number): void {
-    // A write that took long may be newer than what the client's lists have demanded since it began.
+    // The client's next list must contain this write, although the minimum version that its lists demand may be older.
+    // So for a while, its lists from caches are not divided (observe/spread-reads.ts).
     if (!isSafe(context) && now - context.at > requestLimits.longWriteMs) context.client.spread?.mixes(now);
     const bytes = isSafe(context) ? requestLimits.requestWorkBytes : requestLimits.writeWorkBytes;
     if (attempts.meterOf(context.client).add(bytes) < requestLimits.busyBytes) return;
@@ -147,8 +151,8 @@ export class ActiveRequests {
   }
 
   /**
-   * Counts the request's end in the ledger entry of its caller. A request that got no status counts as an error, unless
-   * the client itself ended it.
+   * Counts the request's end in its caller's entry in the ledger (src/ledger). A request that got no status counts as
+   * an error, unless the client itself ended it.
    */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {
     context.caller.ended(sentBytes, status >= 400 || (status === 0 && end !== "client_gone"));

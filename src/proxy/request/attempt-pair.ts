@@ -30,7 +30,9 @@ export class AttemptPair extends Retries {
   #chosen: string | undefined;
   /** True if the observers (load/request-observer.ts) count the request as one that is under way at `#backend`. */
   #isCounted = false;
-  /** The phase (overhead.ts) of the time before the first attempt is sent; undefined once the attempt was sent. */
+  /**
+   * The phase (overhead.ts) to which the time before the first attempt counts; undefined once this attempt was sent.
+   */
   #sending: "request" | "queued" | undefined = "request";
 
   constructor(
@@ -52,8 +54,9 @@ export class AttemptPair extends Retries {
   }
 
   /**
-   * Returns the backend that the client's spread chooses for the request, always the same one. Undefined: the client's
-   * own backend is asked, as it is after a failed attempt, or if the chosen backend has asked for a pause.
+   * Returns the backend for a read of a client whose reads are divided among several backends. Each call returns the
+   * same backend. Undefined: the request goes to the client's own backend, for example after a failed attempt, or if
+   * the chosen backend has asked for a pause.
    */
   chosen({ isPaused }: Pick<Loads, "isPaused">): string | undefined {
     if (this.#divider === undefined) return undefined;
@@ -65,7 +68,9 @@ export class AttemptPair extends Retries {
     return this.tried.length === 0 ? this.#spread : undefined;
   }
 
-  /** Binds the client to the request's backend. A divided read does not bind the client. */
+  /**
+   * Binds the client to the request's backend. A read that is divided among several backends does not bind the client.
+   */
   bind(client: Client, backend: string): void {
     if (this.#divider === undefined) client.bind(backend);
   }

@@ -49,8 +49,8 @@ export type ExchangeServices = {
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
   /**
-   * The client's own `:path`, if the proxy has added a minimum version to it that the request need not demand. A
-   * backend with older data refuses the request with a 504.
+   * The client's own `:path`; set if the proxy has added a minimum version that may be dropped again. If a backend with
+   * older data refuses the request with a 504, the request is sent again with this path.
    */
   readonly ownTarget?: string | undefined;
   /**
@@ -66,7 +66,9 @@ export type ExchangeRequest = {
   readonly down: StreamWriter;
   readonly credential: Credential;
   readonly info: RequestInfo;
-  /** Chooses the backend of a divided read; undefined: the request goes to the client's own backend. */
+  /**
+   * Chooses the backend of a read that is divided among several backends; undefined: the client's own backend is asked.
+   */
   readonly spread?: ReadSpread | undefined;
   /** Backends that are asked only if no other backend can be asked. */
   readonly avoided: readonly string[];
@@ -75,7 +77,7 @@ export type ExchangeRequest = {
   readonly asked: WatchContext | undefined;
   /** Observes the response; undefined if nothing in it is of interest. */
   readonly reader: ResponseReader | undefined;
-  /** Copies the request's body for the ledger; undefined: the ledger needs no copy. */
+  /** Copies the request's body for the ledger (observe/ledger-tap.ts); undefined: the ledger needs no copy. */
   readonly copy: BodyCopy | undefined;
   /** The request's trace; undefined: the request is not traced. */
   readonly trace?: RequestTrace | undefined;

@@ -304,7 +304,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!this.isEnded) this.#failed(failure);
   }
 
-  /** Sends the request after its wait in the admission or at a shield. */
+  /**
+   * Sends the request after it has waited for its admission, or for a backend that limits concurrent lists
+   * (limits/shield.ts).
+   */
   proceed(): void {
     this.#place();
   }

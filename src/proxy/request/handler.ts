@@ -137,7 +137,7 @@ function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefi
   return gate instanceof Failure ? undefined : gate;
 }
 
-/** A request with its caller in the ledger. */
+/** A classified request, with the entry of its caller in the ledger (src/ledger). */
 type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
 
 /**
@@ -228,8 +228,9 @@ export function limitsOfUpgrade(
 }
 
 /**
- * Refuses a request with a long head if too many bytes are buffered already (A26). The buffer limiter acts only after
- * all input of a turn of the event loop was read, and on a busy machine one turn may bring a thousand long heads.
+ * Returns a refusal if the request has a long head and too many bytes are buffered already (A26); otherwise undefined.
+ * The buffer limiter acts only after all input of a turn of the event loop was read, and on a busy machine one turn may
+ * bring a thousand long heads.
  */
 function crowdedOut({ buffered }: HandlerParts, { headBytes }: Exchange): Failure | undefined {
   if (headBytes === 0 || !buffered.isOver) return undefined;
@@ -287,7 +288,10 @@ function avoidedBy(
 
 const none: readonly string[] = [];
 
-/** Reports the request to the ledger. Returns undefined if the ledger needs no copy of the body. */
+/**
+ * Reports the request to the ledger (src/ledger). Returns an object that copies the request's body; undefined: the
+ * ledger needs no copy.
+ */
 function bodyCopyFor(
   { ledgerTap }: HandlerParts,
   { caller, auditId, client }: RequestContext,

@@ -135,7 +135,8 @@ export class HeldBody extends HeldResponse {
 
   /**
    * Calls `forward` if the body is not complete after `heldBodyMs`. Continues to wait while the backend is suspect,
-   * because in that case the request was also sent to another backend, which may answer. `forget` and `passOn` end the wait.
+   * because in that case the request was also sent to another backend, which may answer. `forget` and `passOn` end the
+   * wait.
    */
   forwardWhenLate(clock: Clock, forward: () => void): void {
     this.#stopWaiting = clock.after(requestLimits.heldBodyMs, () =>

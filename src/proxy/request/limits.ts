@@ -79,13 +79,19 @@ export const requestLimits = {
    * to 4,100 µs for a PATCH.
    */
   writeWorkBytes: 320 * KiB,
-  /** A client without long-lived streams is moved only if it causes this much work in bytes within 5 s (balance.ts). */
+  /**
+   * A client without long-lived streams is moved only if it causes at least this much work, in bytes of responses,
+   * within 5 s (balance.ts).
+   */
   busyBytes: 4 * MiB,
   /**
    * Maximum number of busy clients that are remembered between two checks of the balance. If there are more, no single
    * client causes the imbalance.
    */
   busyClients: 1000,
-  /** A write that takes more than this many ms counts again at its end, when the client's next list must contain it. */
+  /**
+   * For a while after a write, its client's lists from caches are not divided among backends (observe/spread-reads.ts).
+   * If the write takes more than this many ms, this time begins again at the write's end.
+   */
   longWriteMs: 5000,
 } as const;

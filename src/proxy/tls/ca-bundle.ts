@@ -77,7 +77,7 @@ async function loadOther(
   return failure === undefined ? ca : unusable(`"${file}"`, failure);
 }
 
-/** Returns only the PEM certificates of a CA file, without its other text. */
+/** Returns only the PEM certificates of a CA file, without its other text; a Failure if the file is unusable. */
 export function loadCa(file: string): string | Failure {
   const text = readPem(file);
   if (text instanceof Failure) return text;

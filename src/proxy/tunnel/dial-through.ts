@@ -32,7 +32,10 @@ export type Opening = {
   readonly isRepeatable: boolean;
 };
 
-/** Resolves after at most `limits.attempts` dials, and within `limits.handshakeMs`. */
+/**
+ * Resolves with a backend's socket or with a Failure, after at most `limits.attempts` dials, and within
+ * `limits.handshakeMs`.
+ */
 export function dialThrough(opening: Opening, parts: DialThroughParts): Promise<DialledSocket | Failure> {
   return new Promise((resolve) => new Race(opening, parts, resolve).start());
 }
@@ -75,7 +78,8 @@ class Race {
   #attempt(): void {
     const backend = this.#retries.isSpent ? undefined : this.#parts.next(this.#retries);
     if (backend === undefined || backend instanceof Failure) {
-      // No further attempt is possible. While a socket of an earlier attempt may still be answered, waits for it.
+      // No further attempt is possible. If a backend may still answer on the socket of an earlier attempt, waits for
+      // that.
       const failure = this.#failure ?? backend;
       if (this.#unansweredSockets.length === 0 && failure !== undefined) this.#finish(failure);
       return;

@@ -47,7 +47,10 @@ export function routeBySni(
   });
 }
 
-/** Returns the route of this server name, or else the route without server names. No two routes share a name. */
+/**
+ * Returns the route of this server name, or else the route without server names; undefined: there is neither. No two
+ * routes share a name.
+ */
 export function routeFor(
   routes: readonly RouteConfig[],
   serverName: string | undefined,
@@ -71,7 +74,10 @@ export function refuseCaller(
   closeAfterFlush(down, clock);
 }
 
-/** Consumes all received bytes, because they will be forwarded to the backend. */
+/**
+ * Reads the ClientHello; undefined: it is incomplete. Consumes all received bytes, because they will be forwarded to
+ * the backend.
+ */
 function helloIn(seen: Buffer): Decision<{ readonly hello: Hello; readonly bytes: Buffer }> | undefined {
   const hello = readHello(seen);
   return hello.state === "partial" ? undefined : { verdict: { hello, bytes: seen }, taken: seen.length };

@@ -61,9 +61,7 @@ export class Passthrough {
   readonly #hedges: TokenBucket;
   readonly #live: JoinedConnection[] = [];
   readonly #socketCounts = new Map<string, number>();
-  /**
-   * Removed backends that still have connections, and functions that stop the timers that will end these connections.
-   */
+  /** For each removed backend that still has connections: a function that stops the timer which will end them. */
   readonly #leaving = new Map<string, () => void>();
   #withoutBackend = 0;
   readonly #endedBytes = { sent: 0, received: 0 };
@@ -182,7 +180,10 @@ export class Passthrough {
       });
   }
 
-  /** Returns a socket to a backend. While none can be reached, the connection waits as long as any request would. */
+  /**
+   * Returns a socket to a backend. While no backend can be reached, the connection waits as long as any request would;
+   * then a Failure is returned.
+   */
   async #reach(
     opening: Opening,
     { ends }: PassthroughClient,

@@ -19,9 +19,9 @@ export const socketTableMs = 1000;
  */
 export const hungRetransmits = 4;
 /**
- * The number of retransmissions in place of `hungRetransmits` while the path to the backend loses packets; they take
- * 12.6 s. If 20 % of the packets are lost in each direction, five transmissions in a row fail once in 165 times, and
- * seven once in 1,280 times.
+ * Replaces `hungRetransmits` while the path to the backend loses packets. Six retransmissions take 12.6 s. If 20 % of
+ * the packets are lost in each direction, five transmissions in a row fail once in 165 times, and seven once in 1,280
+ * times.
  */
 export const hungLossyRetransmits = 6;
 /** Ms for which the path to a backend counts as lossy after a tunnel's bytes got through only by a retransmission. */
@@ -111,8 +111,8 @@ export class HungTunnels {
   }
 
   /**
-   * Unknown numbers change nothing. If they counted as 0, bytes that are being retransmitted would seem to have got
-   * through, so a stuck socket would be found later, and the path to the backend would count as lossy.
+   * Unknown numbers (`undefined`) change nothing. If they counted as 0, bytes that are being retransmitted would seem
+   * to have got through, so a stuck socket would be found later, and the path to the backend would count as lossy.
    */
   #look(counts: ReadonlyMap<string, number> | undefined): void {
     this.#stop = undefined;
@@ -145,7 +145,7 @@ export class HungTunnels {
   }
 }
 
-/** The backend's port and address, of the key of the socket to it. */
+/** Returns the backend's port and address, which are the last part of the socket's key. */
 function peerOf({ keys: { up } }: WatchedTunnel): string {
   return up.slice(up.indexOf("-") + 1);
 }

@@ -171,7 +171,7 @@ export class UpgradeHandler {
     const stopWatching = this.#parts.watchTunnel({ down, up, backend }, (reason) => tunnel.cut(reason));
   }
 
-  /** Sends the last response on a socket. Whatever the client still sends is discarded. */
+  /** Sends a response, after which the socket closes. Whatever the client still sends is discarded. */
   #refuse(socket: Socket, { method, ...names }: Requester, failure: Failure): void {
     const { code, origin, message } = failure;
     // A limit journals its refusals itself.

@@ -41,8 +41,8 @@ export type AttemptOwner = {
   /** Called when the suspect connection or backend answers again. */
   attemptCleared?(attempt: Attempt): void;
   /**
-   * Called if the response's head is still held back when the backend has answered a PING that was sent after the head
-   * arrived. This answer shows that the connection does not lose the backend's packets.
+   * Called when the backend has answered a PING that was sent after the response's head arrived, if the head is still
+   * held back. This answer shows that the connection does not lose the backend's packets.
    */
   attemptPassed?(attempt: Attempt): void;
   /** Called when the connection takes no new streams, or the backend drains. Open streams still work for a while. */
@@ -183,8 +183,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Ends an attempt that is no longer needed. `isAnswered`: true if the final head of the response has arrived. The
-   * reset of the stream then does not count against the connection (A1).
+   * Ends an attempt that is no longer needed. `isAnswered`: true if the final head of the response has arrived. After
+   * this head, the reset of the stream does not count towards the connection's limit of resets (A1).
    */
   cancel(isAnswered: boolean): void {
     this.#waitingPool?.forget(this);
@@ -232,8 +232,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Marks the attempt as slow and notifies the owner, which may ask another backend. Called at each tick for
-   * `slowToldMs`.
+   * Marks the attempt as slow and notifies the owner, which may ask another backend. Called at each tick during the
+   * first `slowToldMs` for which the attempt is slow.
    */
   slowed(): void {
     this.isSlow = true;
@@ -241,8 +241,8 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   /**
-   * Shortens the measured wait by `ms`. For this long the proxy's own event loop was stalled, a delay that the backend
-   * did not cause.
+   * Shortens the measured wait by `ms`: the time for which the proxy's own event loop was stalled. The backend did not
+   * cause this delay.
    */
   discountStall(ms: number): void {
     this.#sentAt += Math.trunc(ms);
@@ -290,8 +290,8 @@ export class Attempt implements ConnectionUser, Waiter {
 
 /**
  * Sizes the receive window of a stream to a backend: larger for a fast client and a distant backend, smaller for all
- * when memory is short. `delivered`: number of bytes that the client has taken since the last change of the window.
- * Returns the new number.
+ * when memory is short. `delivered`: number of bytes that the client has taken since the window last grew. Returns this
+ * number, or 0 if the window grows now.
  *
  * A window doubles once the client has taken twice its size, up to the bytes that arrive in one round trip. A larger
  * window would not make the transfer faster: the additional bytes would wait in the proxy and leave the processor's

@@ -2,7 +2,10 @@
 export class BackendCount<K extends string = string> {
   readonly backend: string;
   readonly key: K;
-  /** After the removal, the sum of "other". So the owner of a counter needs no lookup to add to it. */
+  /**
+   * The sum to which `add` adds: this counter's own; after the removal of its backend, that of "other". So the owner of
+   * a counter can continue to add to it without a lookup.
+   */
   #sum = { count: 0 };
 
   constructor(backend: string, key: K) {
@@ -18,7 +21,7 @@ export class BackendCount<K extends string = string> {
     this.#sum.count += by;
   }
 
-  /** Adds this count to `other`, and later additions, too. */
+  /** Adds this count to `other`. Whatever is added later also counts there. */
   mergeInto(other: BackendCount<K>): void {
     other.add(this.count);
     this.#sum = other.#sum;

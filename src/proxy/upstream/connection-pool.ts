@@ -46,7 +46,7 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly facts: () => BackendFacts;
   /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
-  /** Returns the clock reading at which the latest silence of all backends ended, because one of them answered. */
+  /** Returns the clock reading at which the latest period in which no backend answered has ended. */
   readonly silenceOverAt: () => number;
   /** Opens a connection, which carries the proxy's own credential for this trust class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
@@ -95,7 +95,7 @@ export class ConnectionPool implements ConnectionOwner {
   #isDead = false;
   /**
    * The latest answer of the backend on a new socket after a silence. `at`: clock reading of the answer. `ms`: time
-   * that the answer took.
+   * from opening the socket to the answer.
    */
   #answered: { readonly at: number; readonly ms: number } = { at: Number.NEGATIVE_INFINITY, ms: 0 };
   /** The reason that was journaled for the latest failed dial; "" after a successful one. */
@@ -214,7 +214,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Restarts the dials that began during a silence of the backend and have lasted too long, and makes delayed dials
-   * now. Called when the backend answers on a new socket. `ms`: time that this answer took.
+   * now. Called when the backend answers on a new socket. `ms`: time from opening that socket to the answer.
    */
   redialStuck(ms: number): void {
     if (this.#isStopped || this.health.hasAnswering) return;
@@ -224,8 +224,8 @@ export class ConnectionPool implements ConnectionOwner {
   }
 
   /**
-   * Fails the dials that have taken three times as long as the answered socket took, because their SYN was probably
-   * lost. A dial that is only a little slower, or that began after the answer, goes on.
+   * Fails the dials that have already taken three times as long as the dial of the answered socket, because their SYN
+   * was probably lost. A dial that is only a little slower, or that began after the answer, goes on.
    */
   #failStuck(): void {
     const { at, ms } = this.#answered;

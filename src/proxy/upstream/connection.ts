@@ -61,13 +61,13 @@ export type ConnectionOptions = {
 /** An attempt with a stream on the connection. */
 export type ConnectionUser = StreamListener & {
   sinceSent(now: number): number;
-  /** Reports an answered PING. `answeredPingAt`: clock reading at which that PING was sent. */
+  /** Called at every tick. `answeredPingAt`: clock reading at which the latest answered PING was sent; 0: none yet. */
   passed(answeredPingAt: number): void;
   /** Called when the request has taken longer than reads of the backend usually do. */
   slowed(): void;
   /**
-   * Shortens the measured wait by `ms`. For this long the proxy's own event loop was stalled, a delay that the backend
-   * did not cause.
+   * Shortens the measured wait by `ms`: the time for which the proxy's own event loop was stalled. The backend did not
+   * cause this delay.
    */
   discountStall(ms: number): void;
   suspected(): void;
@@ -270,7 +270,7 @@ export class Connection implements WireOwner {
     return this.#answeredPingAt;
   }
 
-  /** Clock reading since which nothing has arrived while a PING is unanswered; undefined: no PING is unanswered. */
+  /** Clock reading since which nothing has arrived while a PING is unanswered; undefined: no PING is outstanding. */
   get silentSince(): number | undefined {
     return this.#pingNumber === 0 || this.#isClosed ? undefined : Math.max(this.#pingedAt, this.#heardAt);
   }
@@ -325,8 +325,8 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * Shortens all measured waits by `ms`. For this long the proxy's own event loop was stalled, a delay that the backend
-   * did not cause.
+   * Shortens all measured waits by `ms`: the time for which the proxy's own event loop was stalled. The backend did not
+   * cause this delay.
    */
   discountStall(ms: number): void {
     const now = this.#options.clock.now();

@@ -36,7 +36,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
   /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
-  /** Returns the clock reading at which the latest silence of all backends ended, because one of them answered. */
+  /** Returns the clock reading at which the latest period in which no backend answered has ended. */
   readonly silenceOverAt: () => number;
   /** True if the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;
@@ -159,8 +159,8 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * If one PING is answered late, sends a PING on all connections, because others may be silent, too. Returns when to
-   * check again.
+   * If the answer to one PING is overdue, sends a PING on all connections, because other connections may be silent,
+   * too. Returns the clock reading of the next check.
    */
   #pingAll(silent: readonly Kept[]): number {
     if (this.#turns === 1) return Number.POSITIVE_INFINITY;
@@ -178,7 +178,7 @@ export class Keepalive<Kept extends KeptAlive> {
   }
 
   /**
-   * Calls `notify` for each connection that was silent for `afterMs`. Returns the clock reading at which the next
+   * Calls `notify` for each connection that has been silent for `afterMs`. Returns the clock reading at which the next
    * connection will have been silent for `afterMs`.
    */
   #judge(

@@ -40,20 +40,21 @@ export const upstreamLimits = {
   pingTurns: 4,
   /**
    * If a PING is unanswered for this fraction of the silence that makes a connection suspect, all other connections to
-   * the backend get a PING at once. A silent backend is therefore suspect within 0.88 s (0.75 s with few connections).
-   * If only the path of a single idle connection is broken, that connection is suspect within 1.5 s.
+   * the backend get a PING at once. A backend is therefore suspect within 0.88 s after it falls silent (0.75 s with few
+   * connections). If only the path of a single idle connection breaks, that connection is suspect within 1.5 s.
    */
   rollCallShare: 0.25,
   /**
    * Ms for which a silent connection is kept while its backend answers on other connections. After an outage, a silent
-   * connection waits for the next TCP retransmission (the pause is 0.2 s at first, and doubles each time). The
-   * retransmission comes 3.0 s after an outage of 1.5 s, and 3.4 s (measured) after an outage of 2 s.
+   * connection waits for the next TCP retransmission (the pause is 0.2 s at first, and doubles each time). After an
+   * outage of 1.5 s, the retransmission comes 3.0 s after the outage's start; after an outage of 2 s, 3.4 s after its
+   * start (measured).
    */
   connectionPatienceMs: 5000,
   /**
    * Backends that fall silent within this many ms of each other probably have a common cause, such as the proxy's own
-   * network. If another backend answers a PING that was sent later than that, only the silent backend is affected
-   * (D14).
+   * network. If another backend answers a PING that was sent more than this many ms after the silence began, only the
+   * silent backend is affected (D14).
    */
   togetherMs: 1000,
   /**
@@ -86,8 +87,8 @@ export const upstreamLimits = {
    */
   promptMs: 100,
   /**
-   * For this many ms after its silence has ended, a connection is used only if no other connection has room. Watches
-   * also try to resume for this long.
+   * For this many ms after its silence has ended, a connection is used only if no other connection has room. An
+   * interrupted watch tries to resume for the same time.
    */
   shakyConnectionMs: 15_000,
   /** A connection without a stream for this many ms is closed or replaced. The apiserver would close it after 90 s. */
@@ -105,6 +106,6 @@ export const upstreamLimits = {
    */
   spillRatio: 2,
   spillFloor: 100,
-  /** For this many ms, the owner of a slow attempt is notified at every tick. */
+  /** For this many ms after an attempt has become slow, its owner is notified at every tick. */
   slowToldMs: 3000,
 } as const;

@@ -50,7 +50,8 @@ export function pick({ views, loads, bound, tried }: PickParts): string | Failur
  * Returns the rank of a backend. The backend with the lowest rank is picked first. A ready backend that failed once
  * during this request is tried again on another connection, because it may have refused only one stream, for example
  * with a GOAWAY. After its second failure, a suspect backend is the better choice. Suspect backends that answer come
- * before suspect backends that do not: when a silence of all backends ends, some may still be silent (D14).
+ * before suspect backends that do not: after a time in which no backend answered, some backends may still be silent
+ * (D14).
  */
 function rankOf({ name, state, isMute }: BackendView, tried: readonly string[]): number {
   const first = tried.indexOf(name);
@@ -98,7 +99,8 @@ function bestOf(
 }
 
 /**
- * Prefers backends in the proxy's own zone, unless their load is much higher than in other zones (`PoolSet.weightOf`).
+ * Returns a backend in the proxy's own zone, unless the load there is much higher than in other zones
+ * (`PoolSet.weightOf`). undefined: `views` is empty.
  */
 function bestByZone(views: readonly BackendView[], loads: Loads): BackendView | undefined {
   const near = leastOfTwo(

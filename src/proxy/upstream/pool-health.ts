@@ -38,7 +38,7 @@ export class PoolHealth {
   #hasReportedSilence = false;
   /** Clock reading at which a PING was last answered so late that one of its packets must have been lost. */
   #lossAt = Number.NEGATIVE_INFINITY;
-  /** True once the backend was removed. What its connections do is then no evidence. */
+  /** True once the backend was removed. From then on, what its connections do is no evidence. */
   #isDismissed = false;
 
   constructor(parts: PoolHealthParts) {

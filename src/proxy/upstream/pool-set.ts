@@ -43,7 +43,7 @@ export class PoolSet implements Loads {
     this.#options = options;
   }
 
-  /** Opens pools for new backends, and stops those of removed ones. */
+  /** Opens pools for new backends, and stops the pools of removed backends. */
   reconcile(backends: readonly string[]): void {
     for (const name of backends) {
       if (this.#pools.has(name)) continue;

@@ -22,7 +22,7 @@ const none: readonly string[] = [];
 
 /** Keeps the failed attempts of one request, Upgrade or passthrough connection, and chooses its next backend. */
 export class Retries {
-  /** Backends that are picked only if no other one can be. */
+  /** Backends that are picked only if no other backend can be picked. */
   readonly #avoided: readonly string[];
   #tried = none;
 

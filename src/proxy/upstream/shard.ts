@@ -57,8 +57,8 @@ export function retireOutdated({ connections }: Shard): void {
 }
 
 /**
- * Returns the idle connections to close now (`going`), and whether the shard first needs a new connection
- * (`isWanting`).
+ * Returns the idle connections to close now (`going`), and whether the shard needs a new connection before more of them
+ * can close (`isWanting`).
  *
  * Connections that exceed `keep` close after a short idle time; the shard's last connection stays. If `keep` is 0, even
  * the last connection closes after a minute. If `keep` is greater, a warm connection that has been idle for a minute is
