@@ -395,7 +395,8 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 
 /**
  * Records that the connections are silent or lost. Silent connections also explain hanging reads, so `reads` no longer
- * counts against the backend. Results of new sockets are forgotten, unless the connections were silent before.
+ * counts against the backend. Results of new sockets are forgotten, unless the connections were silent or closed
+ * already.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";

@@ -15,7 +15,8 @@ import { type KeptSocket, SmallPackets } from "./small-packets.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
 /**
- * The results of a probe, in the order of the calls. If `dialed` reports a result other than "answer", no call follows.
+ * Callbacks for the results of a probe, in the order in which they are called. If `dialed` reports a result other than
+ * "answer", no call follows.
  */
 export type ProbeListener = {
   /** Called when the backend's kernel has accepted the TCP connection. The TLS handshake follows. */
