@@ -123,8 +123,8 @@ export const limits = {
 
   /**
    * Maximum number of series of one metric family; further series are summed under "other". With a few backends, all
-   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 5,600. Each
-   * cluster of a process has as many.
+   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 5,600. In a
+   * process with several clusters, this applies to each cluster.
    */
   familySeries: 60,
   /**

@@ -41,7 +41,8 @@ export type Process = {
 };
 
 /**
- * `cluster`: label of the cluster that the incident is about; undefined or "": it is about none, or only one exists.
+ * `cluster`: label of the cluster that the incident is about; undefined or "": it is about none, or only one cluster
+ * exists.
  */
 type IncidentFacts = { readonly kind: string; readonly backend: string; readonly cluster?: string };
 
