@@ -83,7 +83,7 @@ const alive = (): readonly Readiness[] => [{ name: "ping", ok: true }];
 
 /**
  * The part of the journal that the admin ports show: incidents, state changes and the latest entries. Must be created
- * before the first entry is written, because it would miss that entry.
+ * before the first entry is written, so that it misses no entry.
  */
 export class AdminRecords {
   /** Identifies this process among the replicas. */
@@ -124,7 +124,10 @@ export class AdminServers {
   readonly #metrics: Metrics;
   readonly #answers: Answers;
   readonly #monitor: ProcessMonitor;
-  /** Separate from `#monitor`, because each read of a monitor restarts its measurement of the event loop's delay. */
+  /**
+   * The history's own monitor. It cannot share `#monitor`, because each read of a monitor restarts its measurement of
+   * the event loop's delay.
+   */
   readonly #historyMonitor: ProcessMonitor;
   readonly #history: History;
   readonly #expiryWatch: ExpiryWatch;
@@ -209,8 +212,8 @@ export class AdminServers {
     await secured.port.start();
     const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
     this.#api = new MovablePort(api, secured, { ...port, listener: "admin", open: openApi });
-    // Called last, when the ports are open. The list of replicas may contain this process, which must then answer a
-    // request from itself.
+    // Called last, when the ports are open: the list of replicas may contain this process, whose first request to
+    // itself would otherwise fail.
     this.#replicas.configure(this.#config.replicas);
     return undefined;
   }

@@ -57,7 +57,7 @@ export function wordsOf(reason: unknown): string {
   return reason instanceof Error ? reason.message : String(reason);
 }
 
-/** Returns the message of any thrown value. The full message of an OpenSSL error would contain source file names. */
+/** Returns the message of any thrown value. The full message of an OpenSSL error names OpenSSL's source files. */
 function messageOf(reason: unknown): string {
   if (!(reason instanceof Error)) return String(reason);
   return "library" in reason && "reason" in reason ? `TLS: ${String(reason.reason)}` : reason.message;

@@ -90,7 +90,7 @@ export class Histogram {
     return auditId === "" ? undefined : { auditId, value: values[bucket] ?? 0, at: times[bucket] ?? 0 };
   }
 
-  /** `now`: clock reading. */
+  /** Returns the histogram in a form that another process can read. `now`: clock reading in ms. */
   toPlain(now: number): PlainHistogram {
     const exemplars = this.counts.flatMap((_count, bucket) => {
       const exemplar = this.exemplarOf(bucket);

@@ -14,7 +14,7 @@ export const invisible = /[\p{C}\p{Zl}\p{Zp}]/gu;
 
 /**
  * Escapes the invisible characters within the quoted strings of JSON or YAML, but not the line feeds that format the
- * text. JSON has no escape for a character above U+FFFF and uses two of them, which YAML does not permit.
+ * text. JSON writes a character above U+FFFF as two escapes, which YAML does not permit.
  */
 export function escapeInvisible(text: string, format: "json" | "yaml"): string {
   return text.replace(invisible, (char) => {

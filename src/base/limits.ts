@@ -99,7 +99,7 @@ export const limits = {
   replayMs: 60_000,
   /** Number of watches remembered to find replay loops. */
   replayKeys: 10_000,
-  /** Number of characters kept of a User-Agent to recognise a client. */
+  /** Number of characters that are kept of a User-Agent, to recognise a client by it. */
   userAgentChars: 128,
   /** Number of characters kept of "group/resource": a group has at most 253, a resource 63. */
   resourceChars: 320,
@@ -110,7 +110,7 @@ export const limits = {
   targetChars: 1024,
   /** Milliseconds that a client has for the TLS handshake and the first bytes, which identify the protocol (A22). */
   handshakeMs: 10_000,
-  /** Milliseconds between checks while memory is short. A check may run a garbage collection, which takes 70 ms. */
+  /** Milliseconds between checks of the heap while memory is short. A check may run a garbage collection of 70 ms. */
   heapLookMs: 2000,
   /** Milliseconds that a process with inherited sockets waits for a ready backend before it accepts clients. */
   settleMs: 5000,
@@ -123,8 +123,8 @@ export const limits = {
 
   /**
    * Maximum number of series of one metric family; further series are summed under "other". With a few backends, all
-   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 5,600. Each
-   * cluster of a process has as many.
+   * families together stay below 2,200 series, whatever clients send (A54), and with 64 backends below 5,600. In a
+   * process with several clusters, this applies to each cluster.
    */
   familySeries: 60,
   /**

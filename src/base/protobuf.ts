@@ -39,7 +39,7 @@ export function entriesIn(message: Message | undefined, number: number, key: str
   });
 }
 
-/** Returns undefined if the bytes are no valid message. */
+/** Returns the decoded message; undefined if the bytes are no valid message. */
 export function messageOf(bytes: Buffer): Message | undefined {
   const message = new Map<number, (number | Buffer)[]>();
   const reader = new Reader(bytes);
@@ -66,7 +66,7 @@ class Reader {
     return this.#at >= this.#bytes.length;
   }
 
-  /** Returns NaN for an incomplete varint. A value above 2^53 would be inexact; no field read here is that large. */
+  /** Reads a varint; NaN: it is incomplete. A value above 2^53 would be inexact; no field read here is that large. */
   varint(): number {
     let number = 0;
     for (let weight = 1; this.#at < this.#bytes.length; weight *= 128) {
@@ -77,7 +77,7 @@ class Reader {
     return Number.NaN;
   }
 
-  /** Returns undefined if the value is incomplete or its wire type is unknown. */
+  /** Reads the value of a field; undefined: it is incomplete, or its wire type is unknown. */
   value(wire: number): number | Buffer | undefined {
     if (wire === 0) return this.#number(this.varint());
     if (wire === 2) return this.#slice(this.varint());

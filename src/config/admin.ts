@@ -19,7 +19,7 @@ export type AdminConfig = {
   readonly readOnly: boolean;
   /** How to find the other watchkeeper processes; undefined: this process knows no other process. */
   readonly replicas: ReplicasConfig | undefined;
-  /** Access to `metricsAddress`. The AccessConfig fields of the AdminConfig itself concern `address`. */
+  /** Which clients may use `metricsAddress`. For `address`, AdminConfig itself has the same fields. */
   readonly metrics: AccessConfig;
 } & AccessConfig;
 

@@ -78,7 +78,7 @@ export type DiscoveryConfig = {
 export type BackendConfig = {
   readonly name: string;
   readonly url: string;
-  /** Share of the load compared with other backends; default: 1. */
+  /** Share of the load, relative to the weights of the other backends; default: 1. */
   readonly weight?: number;
   /** The backend's zone; undefined: unknown. */
   readonly zone?: string;

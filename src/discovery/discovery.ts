@@ -47,8 +47,8 @@ export class Discovery {
   #retryMs: number = discoveryLimits.discoveryRetryMs;
   #lastFailure = "";
   /**
-   * For each backend that is kept although the source has stopped listing it, by name: the clock reading (ms) at which
-   * the source stopped.
+   * The backends that are kept although the source no longer lists them. For each, by its name: the clock reading (ms)
+   * at which the source stopped listing it.
    */
   #unlisted: ReadonlyMap<string, number> = new Map();
   #hasListed = false;

@@ -27,8 +27,8 @@ export class BackendVersions {
   }
 
   /**
-   * Records a response to a request for the version. `version`: "" if the response contained none; the known version
-   * then stays.
+   * Records a response to a request for the version. `version`: "" if the response contained none; in
+   * that case, the known version stays.
    */
   reported(backend: string, version: string): void {
     const known = this.#known.get(backend);

@@ -211,9 +211,9 @@ function risen(facts: BackendFacts, evidence: Evidence, at: number, rules: Rules
 }
 
 /**
- * Returns the facts as they apply in a process that does not judge the backends itself. If all of this process's
- * connections to the backend are silent or lost, a ready backend becomes suspect for this process alone, even if other
- * processes have working connections to the backend.
+ * Returns the facts that apply within a process that does not judge the backends itself. `verdict`: the facts from the
+ * process that judges. `own`: the state of this process's own connections to the backend. If all of these are silent or
+ * lost, a ready backend becomes suspect within this process, even if other processes have working connections to it.
  */
 export function seenWith(verdict: BackendFacts, own: ConnectionState): BackendFacts {
   if (isSilent(verdict) || !isSilent({ connections: own })) return verdict;
@@ -258,9 +258,9 @@ export function isMute(facts: BackendFacts): boolean {
 
 /**
  * True if no backend answers and at least one of them ignores new sockets. Then the proxy's network is the most likely
- * cause (D14). A backend without connections is usually ignored: it has no open requests, and an old answer says
- * nothing about the network now. Such a backend counts as answering only if it has answered a socket since the other
- * backends fell silent.
+ * cause (D14). A backend to which no upstream connection was opened counts as answering only if it has answered a
+ * socket since the other backends fell silent, because an older answer says nothing about the network now. Otherwise
+ * the result does not depend on it: it has no open requests.
  */
 export function areAllSilent(all: readonly BackendFacts[]): boolean {
   const doubtedAt = Math.max(...all.filter(isMute).map((facts) => facts.doubtedAt));
@@ -374,7 +374,8 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
   if (readiness === "unknown" || readiness === "hanging") return { ...facts, readiness };
   if (readiness !== "forbidden") return { ...facts, readiness, readinessAt: at, forbiddenSince: -1 };
   const since = facts.forbiddenSince < 0 ? at : facts.forbiddenSince;
-  // While an apiserver is starting, it answers 403 to all clients until it has loaded its RBAC rules, so it is not ready.
+  // While an apiserver is starting, it answers 403 to all clients until it has loaded its RBAC rules, so it is not
+  // ready.
   const mayBoot = facts.readinessAt >= 0 && (facts.state !== "ready" || facts.doubtedAt > facts.readinessAt);
   if (mayBoot && at - since < healthLimits.forbiddenMs)
     return { ...facts, readiness: "failing", forbiddenSince: since };
@@ -384,8 +385,8 @@ function asked(facts: BackendFacts, readiness: ReadyAnswer, at: number): Backend
 }
 
 /**
- * Ends "hanging" `hungReadsMs` after it was found, if /readyz is good. Otherwise "hanging" would never end: a suspect
- * backend gets no reads, so no read can show its recovery.
+ * Ends the fact that reads hang, at the earliest `hungReadsMs` after it was found, if /readyz is good. Otherwise the
+ * fact would never end: a suspect backend gets no reads, so no read can show its recovery.
  */
 function read(facts: BackendFacts, at: number): BackendFacts {
   const isGood = facts.readiness === "ready" || facts.readiness === "unknown";
@@ -394,7 +395,8 @@ function read(facts: BackendFacts, at: number): BackendFacts {
 
 /**
  * Records that the connections are silent or lost. Silent connections also explain hanging reads, so `reads` no longer
- * counts against the backend. Results of new sockets are forgotten, unless the connections were silent before.
+ * counts against the backend. Results of new sockets are forgotten, unless the connections were silent or closed
+ * already.
  */
 function doubted(facts: BackendFacts, connections: "silent" | "lost", at: number): BackendFacts {
   const isLeaving = facts.connections === "going" || facts.connections === "left";

@@ -69,8 +69,8 @@ type Known = {
    */
   lostAt: number | undefined;
   /**
-   * The result of a new socket that was journaled last, such as an answer or silence; undefined while the backend is
-   * healthy.
+   * The latest result of a new socket that is in the journal, such as an answer or silence; undefined while the backend
+   * is healthy.
    */
   met: string | undefined;
 };
@@ -219,8 +219,8 @@ export class Backends {
   }
 
   /**
-   * Calls `run` once when the backend is dead and ignores new sockets. Connections on which the proxy cannot send PINGs
-   * are then lost. Returns a function that cancels the call.
+   * Calls `run` once when the backend is dead and ignores new sockets. From that moment, connections on which
+   * the proxy cannot send PINGs (exec, passthrough) are lost. Returns a function that cancels the call.
    */
   onLost(name: string, run: () => void): () => void {
     const watcher = { name, run };
@@ -321,7 +321,10 @@ export class Backends {
   }
 }
 
-/** Returns how far a new socket got. `before`: the result of the last probe, used if `hasConnected` is not known. */
+/**
+ * Returns the last step that succeeded on a new socket: the TCP handshake, the TLS handshake, or none (""). `before`:
+ * the result of the last probe, used if `hasConnected` is not known.
+ */
 function reachedBy({ met, hasConnected }: Fresh, before: string | undefined): "" | "tcp" | "tls" {
   if (met === "answer" || met === "untrusted") return "tls";
   const isTcp = hasConnected ?? (met === "silence" && before === "silence tcp");

@@ -34,8 +34,8 @@ export class ConnectionStates {
   readonly #byBackend = new Map<string, Map<number, ConnectionState>>();
 
   /**
-   * Records evidence from a process. Returns the evidence if it applies to the backend; undefined if another process
-   * has a better connection to the backend.
+   * Records evidence from a process. Returns the evidence if it applies to the backend as a whole; undefined if another
+   * process has a better connection to the backend.
    */
   learn(process: number, backend: string, evidence: Evidence): Evidence | undefined {
     const states = this.#byBackend.get(backend) ?? new Map<number, ConnectionState>();
@@ -80,9 +80,9 @@ function bestOf(states: ReadonlyMap<number, ConnectionState>): ConnectionState {
 }
 
 /**
- * Returns the evidence that the remaining connections are worse than the best one before. Returns undefined if they are
- * not worse. Also returns undefined if no process has a connection any more: the end of a process says nothing about
- * the backend.
+ * Returns evidence that the best connection state of any process has become worse: from `before` to `after`. Returns
+ * undefined if it has not become worse. Also returns undefined if no process has a connection any more, because the end
+ * of a process says nothing about the backend.
  */
 function worsened(before: ConnectionState, after: ConnectionState): Evidence | undefined {
   if (before === after || after === "none") return undefined;

@@ -27,8 +27,8 @@ export type Evidence =
    */
   | { readonly kind: "connections-lost"; readonly by: "ping" | "dial" | "socket"; readonly reason: string }
   /**
-   * A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading at its
-   * opening.
+   * A new socket, of a probe or an upstream connection, had a result after `ms`. `begunAt`: clock reading at which the
+   * socket was opened.
    */
   | {
       readonly kind: "fresh";
@@ -37,8 +37,8 @@ export type Evidence =
       readonly ms: number;
       readonly reason: string;
       /**
-       * For a failed probe: true if TCP was established. Undefined for a dial of an upstream connection, which does not
-       * report this.
+       * For a failed probe: true if the TCP handshake succeeded. Undefined for a dial of an upstream connection, which
+       * does not report this.
        */
       readonly hasConnected?: boolean;
     }

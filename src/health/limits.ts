@@ -38,15 +38,16 @@ export const healthLimits = {
   /** Maximum number of failing checks of /readyz that are named in the reason for a state. */
   probeChecks: 5,
   /**
-   * Milliseconds for which a 403 of /readyz means that the apiserver is starting: an idle one loads its RBAC rules
-   * within 150 ms. If the probe has lost its permission instead, a restarted backend becomes ready this much later.
+   * Milliseconds for which a 403 of /readyz means that the apiserver is starting: an idle apiserver loads its RBAC
+   * rules within 150 ms. If the real cause is that the probe has no permission, a restarted backend becomes ready this
+   * many ms too late.
    */
   forbiddenMs: 30_000,
   /** Number of consecutive reads that a backend must leave unanswered, while others answer them, to become suspect. */
   hungReads: 3,
   /**
-   * The state "hanging" lasts for at least this many ms after hanging reads were found. After that, a good /readyz ends
-   * it. Reads cannot end it, because a suspect backend gets no reads.
+   * Once reads were found to hang, they count as hanging for at least this many ms. After that, a good /readyz ends
+   * this. Reads cannot end it, because a suspect backend gets no reads.
    */
   hungReadsMs: 3000,
   /**

@@ -15,7 +15,8 @@ import { type KeptSocket, SmallPackets } from "./small-packets.ts";
 import { stallAwareTimeout } from "./stall-aware-clock.ts";
 
 /**
- * The results of a probe, in the order of the calls. If `dialed` reports a result other than "answer", no call follows.
+ * Callbacks for the results of a probe, in the order in which they are called. If `dialed` reports a result other than
+ * "answer", no call follows.
  */
 export type ProbeListener = {
   /** Called when the backend's kernel has accepted the TCP connection. The TLS handshake follows. */
@@ -111,7 +112,7 @@ export class Prober {
     this.#wait(this.#times.intervalMs * this.#parts.random());
   }
 
-  /** Applies new times at once, also to running probes. */
+  /** Applies a new interval and timeout at once, also to running probes. */
   configure(times: ProbeTimes): void {
     const leftMs = this.#nextAt - this.#parts.clock.now();
     this.#times = times;
@@ -401,8 +402,8 @@ export class Probers {
   }
 
   /**
-   * Applies new times to all probers. From now on, `partsOf` must return the new times for probers that are created
-   * later.
+   * Applies a new interval and timeout to all probers. From now on, `partsOf` must return both for probers that are
+   * created later.
    */
   configure(times: ProbeTimes): void {
     for (const prober of this.#probers.values()) prober.configure(times);

@@ -37,8 +37,8 @@ export class ReadLatency extends Rtt {
   }
 
   /**
-   * Called for an answer that requires etcd. Resets the count. Returns evidence if `lostHedge` has reported hanging
-   * reads; otherwise undefined.
+   * Called when the backend has answered a request that requires etcd. Resets the count of `lostHedge`. Returns
+   * evidence that the backend answers again if `lostHedge` has reported hanging reads; otherwise undefined.
    */
   proven(): Evidence | undefined {
     const wasReported = this.#lostHedges >= healthLimits.hungReads;

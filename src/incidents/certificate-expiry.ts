@@ -27,7 +27,10 @@ function soonMs(purpose: string): number {
   return purpose === "backend-loopback" ? incidentLimits.loopbackExpirySoonMs : incidentLimits.expirySoonMs;
 }
 
-/** `cluster`: the cluster that uses the certificate, as in the journal; undefined or "": none, or there is only one. */
+/**
+ * `cluster`: the cluster that uses the certificate, as in the journal; undefined or "": none uses it, or only one
+ * cluster exists.
+ */
 type Certificate = {
   readonly purpose: string;
   readonly name: string;

@@ -47,7 +47,7 @@ export type Incident = {
   readonly subject: string;
   /** Name of the backend that the incident concerns; "": none. */
   readonly backend: string;
-  /** Cluster that the incident is about, as in the journal; "": none, or there is only one. */
+  /** Cluster that the incident is about, as in the journal; "": it is about none, or only one cluster exists. */
   readonly cluster: string;
   summary: string;
   /** Clock reading (ms) at which the cause began, as far as the evidence shows. */

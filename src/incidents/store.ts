@@ -8,7 +8,7 @@ export type Finding = {
   readonly kind: IncidentKind;
   readonly subject: string;
   readonly backend?: string;
-  /** Cluster that the incident is about, as in the journal; default: none, or there is only one. */
+  /** Cluster that the incident is about, as in the journal; default: it is about none, or only one cluster exists. */
   readonly cluster?: string;
   readonly summary: string;
   /** Clock reading (ms) at which the cause began; default: the time of the first evidence row. */
@@ -72,7 +72,7 @@ export class IncidentStore {
 
   /**
    * Opens an incident, or adds evidence to the active one of the same kind and subject. `at`: clock reading in ms.
-   * Returns undefined if too many incidents are active.
+   * Returns this incident, or undefined if it cannot be opened because too many are active.
    */
   found(finding: Finding, at: number): Incident | undefined {
     const known = this.find(finding.kind, finding.subject);

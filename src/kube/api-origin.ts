@@ -69,7 +69,7 @@ export type Origin = {
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
-/** The origin of an API that no backend has served to a watch yet, if the API's group does not show the origin. */
+/** The origin of an API of which no backend has accepted a watch yet, unless the API's group decides the origin. */
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {

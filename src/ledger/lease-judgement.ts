@@ -23,7 +23,10 @@ export function judgeRenewal(lease: Lease, renewal: Renewal, pods: Pods): Judgem
   );
 }
 
-/** Finds a renewal whose holder is a deleted pod, and a renewal whose token belongs to another pod than its holder (incident 002). */
+/**
+ * Finds a renewal whose holder is a deleted pod. Also finds a renewal whose token belongs to another pod than the
+ * holder (incident 002).
+ */
 function ghost(lease: Lease, { caller, holder, at }: Renewal, pods: Pods): Judgement | undefined {
   const { pod, node, namespace } = caller.subject;
   const named = podNamedBy(holder);

@@ -56,7 +56,7 @@ export class Lease {
   knownKinds: readonly string[] = [];
   /**
    * Why a renewal was last found suspect; undefined: none was. Callers read this through `verdictAt`, which returns
-   * undefined from `limits.leaseQuietMs` after `judgedAt`.
+   * undefined once `limits.leaseQuietMs` have passed since `judgedAt`.
    */
   judgement: Judgement | undefined;
   judgedAt = Number.NEGATIVE_INFINITY;

@@ -23,7 +23,7 @@ export class Ledger {
     return [...this.#callers.values()];
   }
 
-  /** Requests by program. The first `ledgerLimits.agents` programs have a label each; the rest is "other". */
+  /** Requests by program. The first `ledgerLimits.agents` programs have a label each; all others count as "other". */
   get programs(): ReadonlyMap<string, ProgramRequests> {
     return this.#programs;
   }

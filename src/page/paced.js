@@ -15,8 +15,8 @@ export function usePaced(value, turn) {
   latest.current = value;
   const frame = useRef(0);
   useEffect(() => {
-    // While a value waits for its frame, a new value takes its place and is shown in that frame. Otherwise, each
-    // frequent change would postpone the next frame again.
+    // While a value waits for its frame, a new value takes its place and is shown in that frame. Otherwise,
+    // frequent changes would postpone that frame again and again.
     if (turn === 0 || frame.current !== 0) return;
     let left = turn;
     const next = () => {

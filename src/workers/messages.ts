@@ -168,8 +168,8 @@ const readings = [
 ] as const satisfies readonly (keyof BackendFacts)[];
 
 /**
- * Replaces every reading from before the start of the receiving process. That process's clock starts at 0, but the
- * reading 0 means "never".
+ * The reading that stands for every moment before the start of the receiving process. On that process's clock, such a
+ * moment would be 0 or negative, and 0 means "never".
  */
 const earliest = 0.001;
 

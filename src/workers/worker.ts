@@ -180,8 +180,8 @@ export class Worker {
   }
 
   /**
-   * Called every second. Kills a process that does not start in time or does not answer. Sends the next question if
-   * none is unanswered.
+   * Called every second. Kills a process that does not start in time or does not answer. Sends the next question once
+   * all earlier ones were answered.
    */
   look(): void {
     const now = this.#parts.clock.now();

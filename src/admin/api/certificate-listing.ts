@@ -6,7 +6,7 @@ import type { Times } from "../http/times.ts";
 import type { CertificateFacts } from "../metrics/metric.ts";
 import { type Fields, listingOf, maybeMs, oneOf, text } from "./fields.ts";
 
-/** `notAfterMs`: NaN if there is no valid certificate. `refused`: why the latest version of the files was rejected. */
+/** `notAfterMs`: NaN if no valid certificate is loaded. `refused`: why the latest version of its files was rejected. */
 export type CertificateRow = CertificateFacts & { readonly refused?: string };
 
 export type CertificateSources = {

@@ -133,7 +133,7 @@ export function list<T, F>(
   );
 }
 
-/** Turns the fields of an object inside each row into fields of the row. `of` returns this object of a row. */
+/** Turns the fields of an object inside each row into fields of the row. `of` returns that object. */
 export function within<T, F>(
   fields: Table<F>,
   of: (row: T) => RowOf<F>,

@@ -22,8 +22,8 @@ export type AuthorizationParts = {
   /** A token must be for one of these audiences; empty: the audiences of the apiservers. */
   readonly audiences: readonly string[];
   /**
-   * Put before the request's path in a SubjectAccessReview; default: `apiPrefix`. On the metrics port it is "", so that
-   * RBAC rules name /metrics, as for Kubernetes' own components.
+   * Text before the request's path in a SubjectAccessReview; default: `apiPrefix`. For the metrics port it is "", so
+   * that RBAC rules name the path /metrics, as for Kubernetes' own components.
    */
   readonly pathPrefix?: string;
 };

@@ -44,8 +44,8 @@ export type Recorded = {
 
 /**
  * Calls `done` with the data of these clusters. Counts open requests in time slices, because there may be 50,000. If
- * one slice suffices, calls `done` before it returns. The data then describe the moment at which the step ends, whereas
- * a promise would always resolve later.
+ * one slice suffices, calls `done` before it returns, so that the data describe the moment at which the step ends. A
+ * promise would always resolve later.
  */
 export function record(
   clusters: readonly RecordedCluster[],

@@ -17,8 +17,8 @@ export type BackendStep = {
   readonly p99Ms: number;
   readonly pingMs: number;
   /**
-   * Longest time from a write until this backend delivered the write's event; undefined: not measured, because no watch
-   * at this backend covers a whole resource.
+   * Longest time from a write until this backend delivered the write's event; undefined: not measured, because no
+   * client watches all objects of a resource at this backend.
    */
   readonly watchDelay: { readonly delayMs: number } | undefined;
   /** The load by which backends are compared, in open streams; NaN: not measured. */

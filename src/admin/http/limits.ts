@@ -21,7 +21,9 @@ export const adminLimits = {
   adminHeaderBytes: 8 * KiB,
   /** Maximum bytes of a request's headers on a port with authorization. A token with 400 groups takes 12 KiB. */
   adminTokenHeaderBytes: 24 * KiB,
-  /** Maximum milliseconds for a request to arrive, for an idle connection to stay open, and for a scrape. */
+  /**
+   * Maximum milliseconds for a request to arrive, for an idle connection to stay open, and for the answer to a scrape.
+   */
   adminRequestMs: 10_000,
   /** Maximum number of unanswered requests on one socket, because 2,000 pipelined requests would allocate 8 MiB. */
   adminWaiting: 4,
@@ -30,8 +32,8 @@ export const adminLimits = {
   /** Heap limit of the thread that answers probes. It needs 5 MiB, and 64 sockets at their limits take 10 MiB more. */
   probeThreadHeapMiB: 32,
   /**
-   * Milliseconds that a probe waits for an answer from the main thread's event loop: half of the shortest usual timeout
-   * of load balancers.
+   * Milliseconds that a probe waits for an answer from the main thread's event loop: half of the shortest common
+   * timeout of load balancers' health checks.
    */
   probePatienceMs: 50,
   /**

@@ -55,7 +55,7 @@ type ListQuery = {
   readonly column: string;
   readonly isDescending: boolean;
   readonly text: string;
-  /** A row matches if each of these columns has one of its values. */
+  /** Columns and their allowed values. A row matches if it has an allowed value in each of these columns. */
   readonly filters: readonly (readonly [column: string, values: readonly string[]])[];
 };
 

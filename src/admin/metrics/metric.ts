@@ -40,14 +40,17 @@ export type Process = {
   readonly clock: Clock;
 };
 
-/** `cluster`: label of the cluster that the incident is about; undefined or "": none, or there is only one. */
+/**
+ * `cluster`: label of the cluster that the incident is about; undefined or "": it is about none, or only one cluster
+ * exists.
+ */
 type IncidentFacts = { readonly kind: string; readonly backend: string; readonly cluster?: string };
 
 export type CertificateFacts = {
   readonly purpose: string;
   readonly name: string;
   readonly notAfterMs: number;
-  /** Label of the cluster that uses the certificate; undefined or "": none, or there is only one. */
+  /** Label of the cluster that uses the certificate; undefined or "": none uses it, or only one cluster exists. */
   readonly cluster?: string;
 };
 

@@ -7,7 +7,7 @@ import type { Across, HistogramMetric, Metric } from "./metric.ts";
 type PlainRow = Row<PlainHistogram>;
 
 export type MetricsSnapshot = {
-  /** By the metric's name. */
+  /** The values that the parent combines with its own, except histograms, by the metric's name. */
   readonly samples: Readonly<Record<string, readonly Sample[]>>;
   readonly histograms: Readonly<Record<string, readonly PlainRow[]>>;
   /** Bounds of each histogram's buckets, by the metric's name, because the rows do not contain them. */

@@ -14,8 +14,8 @@ import { replicaLimits } from "./limits.ts";
 import type { ReplicaFacts } from "./replica.ts";
 
 /**
- * "live": has answered in the last `liveMs`. "unknown": has never answered, but was listed less than `liveMs` ago.
- * "silent": every other replica.
+ * "live": has answered in the last `liveMs`. "unknown": has never answered, but was added to the list less than
+ * `liveMs` ago. "silent": every other replica.
  */
 export const replicaStates = ["live", "silent", "unknown"] as const;
 export type ReplicaState = (typeof replicaStates)[number];
@@ -146,7 +146,7 @@ export class Replicas {
     const before = this.#config;
     this.#config = config;
     const { addresses = [], name } = config ?? {};
-    // With the same addresses and name, nothing restarts. Changed TLS settings take effect with the next request.
+    // If addresses and name are unchanged, nothing restarts. Changed TLS settings take effect with the next request.
     if (isDeepStrictEqual([addresses, name], [before?.addresses ?? [], before?.name])) return;
     this.#stopResolving();
     this.#interval.stop();

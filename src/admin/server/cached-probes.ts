@@ -36,8 +36,8 @@ export class CachedProbes implements ProbeSource {
   }
 
   /**
-   * Returns a probe's checks. Waits for the main thread for at most `probePatienceMs` after the question was sent, and
-   * then returns the last known checks.
+   * Returns a probe's checks. Sends a question to the main thread, unless one about this probe is already unanswered.
+   * If no answer arrives within `probePatienceMs` after the question was sent, returns the last known checks.
    */
   async checks(probe: ProbeName): Promise<readonly Check[]> {
     const { clock, loop } = this.#parts;

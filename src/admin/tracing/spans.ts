@@ -31,7 +31,7 @@ export function spansOf(record: TraceRecord, resource: Resource, newId: () => st
 }
 
 /**
- * If an exchange ends without a response in one of these ways, its span counts as an error, because the proxy or a
+ * If a request ends without a response for one of these reasons, its span counts as an error, because the proxy or a
  * backend caused the end.
  */
 const failedEnds: ReadonlySet<string> = new Set(["backend_gone", "refused"]);

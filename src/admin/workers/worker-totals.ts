@@ -33,8 +33,8 @@ const listed: ReadonlySet<string> = new Set(["watches", "clients"]);
 export class WorkerTotals implements WorkerMetrics {
   readonly #workers: Workers;
   /**
-   * The valid metrics in each worker's answer, by the answer. Several scrapes read the same answer, but it is checked
-   * only once.
+   * The valid metrics in each worker's answer, with the answer as the key. Several scrapes read the same answer, but it
+   * is checked only once.
    */
   readonly #checked = new WeakMap<object, MetricsSnapshot>();
 

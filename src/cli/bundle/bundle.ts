@@ -50,7 +50,7 @@ async function readAll(client: AdminClient, metrics: AdminClient): Promise<Bundl
   for (const kind of kinds) {
     // Reads one list after another, to keep the load on the proxy low.
     const list = await client.list(kind, {}, mostRows);
-    // A proxy of an older version has no list of replicas. The bundle is then written without it.
+    // A proxy of an older version has no list of replicas. Its bundle is written without this list.
     if (list instanceof Failure && kind === "replicas" && list.code === "backend-refused") continue;
     if (list instanceof Failure) return list;
     lists.set(kind, list);

@@ -11,7 +11,7 @@ import { tableOf } from "./table.ts";
 import { age, counted, marked } from "./words.ts";
 
 /**
- * Exit codes: 0 explained, or no incident at all; 1 no incident with the number or of the kind, 2 usage error, 3 the
+ * Exit codes: 0 explained, or there is no incident at all; 1 no incident has this number or kind, 2 usage error, 3 the
  * API or a replica is unreachable.
  */
 export const explain = apiCommand("explain", async ({ options, client, screen }) => {

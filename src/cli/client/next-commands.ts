@@ -73,9 +73,10 @@ function leaseCommands(incident: Row, ports: readonly string[]): readonly string
 }
 
 /**
- * Returns the command that ends the ghost's process, if the latest evidence names its pod. Only names that Kubernetes
- * permits are printed, because clients choose these names, and no shell interprets a permitted name. `crictl pods` takes
- * names as regular expressions: without the anchors, the command for cart-1 would also match cart-10.
+ * Returns the command that ends the process that wrongly renews the lease, if the latest evidence names its pod.
+ * Clients choose the names in the evidence, so only names that Kubernetes permits are printed: no shell interprets
+ * these. `crictl pods` takes names as regular expressions: without the anchors, the command for cart-1 would also match
+ * cart-10.
  */
 function endGhost(incident: Row): readonly string[] {
   const reason = textAt(rowsAt(incident, "evidence").at(-1) ?? {}, "text");

@@ -26,7 +26,7 @@ export async function fromAll<T>(
   const all: OfReplica<T>[] = [];
   const next = replicas.entries();
   const worker = async (): Promise<void> => {
-    // Each worker asks one replica after the other, so that the number of workers bounds the concurrent requests.
+    // Each of these loops asks one replica at a time, so the number of loops limits the number of concurrent requests.
     // oxlint-disable-next-line no-await-in-loop
     for (const [at, { name, row, client: own }] of next)
       all[at] = { name, row, outcome: own instanceof Failure ? own : await ask(own) };

@@ -168,7 +168,7 @@ function headOf(stats: Row): string {
   return `${words.filter((word) => word !== "").join("  ")}\n`;
 }
 
-/** Returns "" if no listener is open, or if the process is too old to report its listeners. */
+/** Returns a line with all listeners; "" if none is open, or if the process is too old to report them. */
 function listenersOf(stats: Row): string {
   const listeners = rowsAt(stats, "listeners").map(
     (row) => `${shown(textAt(row, "address"))} (${shown(textAt(row, "name"))})`,

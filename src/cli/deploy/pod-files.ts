@@ -1,6 +1,6 @@
 /**
- * Writes the sidecar's files into its pod: its serving certificate, and the directory in which in-cluster clients find
- * token, CA and namespace at the usual paths.
+ * Writes the sidecar's files into its pod: its serving certificate, and the directory in which in-cluster clients look
+ * for token, CA and namespace.
  */
 import { readlinkSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

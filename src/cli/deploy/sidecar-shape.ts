@@ -76,7 +76,8 @@ export const sidecarName = "watchkeeper";
 const volumes = { shared: "kube-api-via-watchkeeper", direct: "kube-api-direct", state: "watchkeeper-state" };
 
 /**
- * Volumes that the application's containers mount. If a container mounts them already, an earlier run has changed it.
+ * Volumes that the application's containers mount. If a container mounts them already, an earlier run of the command
+ * has added them.
  */
 export const clientMounts = [
   { name: volumes.shared, mountPath: usual.shared, readOnly: true },

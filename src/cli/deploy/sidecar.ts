@@ -1,7 +1,7 @@
 /**
  * `watchkeeper sidecar`: serves the application in its pod, without a configuration file. The application needs no
- * change, because it finds the sidecar's address in the usual environment variables, and CA and token at the usual
- * paths.
+ * change, because it finds the sidecar's address, CA and token in the environment variables and files that every
+ * in-cluster client reads.
  */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";

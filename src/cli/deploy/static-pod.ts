@@ -112,7 +112,10 @@ function metricsOf({ metricsPort: first, isSecond, hasSecureMetrics }: StaticPod
   };
 }
 
-/** podmonitor.yaml selects pods by this label, because their certificate has another name and another CA. */
+/**
+ * Returns the label of a pod whose metrics do not use kubeadm's certificate; "" for other pods. podmonitor.yaml selects
+ * pods by this label, because their certificate has another name and another CA.
+ */
 const certificateLabel = ({ hasSecureMetrics, isPassthrough }: StaticPodWishes): string =>
   hasSecureMetrics && isPassthrough ? "    watchkeeper.dev/metrics: own-certificate\n" : "";
 

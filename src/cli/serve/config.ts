@@ -45,8 +45,8 @@ function linesOf(problems: readonly Problem[]): string {
 }
 
 /**
- * Returns the sample after replacing two values: the schema's path becomes the path in this installation, and the
- * configuration file gets its usual name.
+ * Returns the sample with two changes: the path of the schema is the one in this installation, and the configuration
+ * file is called watchkeeper.yaml.
  */
 function printed(sample: string): string {
   const schemas = ownFile("../config/schema");

@@ -14,8 +14,8 @@ import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
 /**
- * Above this event-loop delay (ms) of its process, the command prints that the machine is too slow for the measurement.
- * A backend becomes suspect after twice this time without a response.
+ * If its event loop is ever delayed by more than this many ms, the command prints that the machine is too slow for the
+ * measurement. A backend becomes suspect after twice this time without a response.
  */
 const tellsLateMs = 250;
 

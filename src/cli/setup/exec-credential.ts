@@ -15,7 +15,7 @@ import type { Context } from "./kubeconfig.ts";
 /** Milliseconds that the plugin may take. It may open a browser and wait for the user. */
 const timeoutMs = 60_000;
 
-/** Returns the certificate; undefined if the plugin returns none, or needs a terminal (then only kubectl runs it). */
+/** Returns the certificate; undefined if the plugin returns none, or needs a terminal, which only kubectl gives it. */
 export async function certificateFromPlugin({ name, user }: Context): Promise<Pair | undefined | Failure> {
   const exec = rowOf(user["exec"]);
   const command = textAt(exec, "command");

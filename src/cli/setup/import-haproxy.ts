@@ -13,7 +13,10 @@ type Section = {
   readonly lines: Line[];
 };
 
-/** What a group takes from lines that may occur more than once. `bind`: the line of the listener's address. */
+/**
+ * What is imported from lines of which there may be several, although only one can be used. `bind`: the line with
+ * the listener's address.
+ */
 type Used = { readonly bind: Line | undefined; readonly address?: string; readonly caFile?: string };
 
 /** An option of a `server`, `default-server` or `bind` line, with its value if it has one. */

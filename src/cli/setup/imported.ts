@@ -18,7 +18,9 @@ export type Group = {
 /** The key `mode` of the listener in the generated configuration. */
 export type Mode = "HTTP" | "Passthrough";
 
-/** A file that the generated configuration names by a guess. `keys`: where it is named. `what`: which file it must be. */
+/**
+ * A file that the generated configuration names by a guess. `keys`: where it is named. `what`: which file it must be.
+ */
 export type GuessedFile = { readonly keys: string; readonly what: string };
 
 const apiserverPort = ":6443";
@@ -41,9 +43,9 @@ export function chosenOf(groups: readonly Group[], name: string | undefined): Gr
 }
 
 /**
- * Returns the configuration, which contains the paths of kubeadm's files in place of each guessed file. With mode HTTP,
- * watchkeeper terminates TLS and accepts client certificates. With mode Passthrough, the apiservers terminate TLS, so
- * watchkeeper needs no certificate and no key.
+ * Returns the configuration. Where it must name a file that is not known (`guessedFiles`), it names kubeadm's file.
+ * With mode HTTP, watchkeeper terminates TLS and accepts client certificates. With mode Passthrough, the apiservers
+ * terminate TLS, so watchkeeper needs no certificate and no key.
  */
 export function configOf(group: Group, file: string, mode: Mode): string {
   const { name, backends, address = ":8443", caFile = `${pki}/ca.crt` } = group;

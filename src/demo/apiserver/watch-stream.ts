@@ -44,7 +44,8 @@ export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
   /**
-   * Version from which the watch started. Only later changes are sent. Before the first of them, no bookmark is sent.
+   * Version from which the watch started. Only later changes are sent. No bookmark is sent before the first such
+   * change.
    */
   #start = 0;
   #hasSentColumns = false;

@@ -36,8 +36,8 @@ async function make(wishes: Wishes, files: DemoFiles): Promise<Setting | Failure
     token: "demo",
     writeBeat: beatInto(store, wallClock),
     oldVersion: "version 1, from long ago",
-    // Watchkeeper must not report "backend-blackholed", because the kernel still accepts connections for the blocked
-    // relay.
+    // Watchkeeper must report this kind and not "backend-blackholed", because the kernel still accepts connections for
+    // the blocked relay.
     silentKind: "backend-frozen",
     async silence(name) {
       await apiservers.find((one) => one.name === name)?.strike("hole");

@@ -1,7 +1,7 @@
 /**
- * A simple proxy for comparison with watchkeeper. It pipes streams of node:http2, and has the usual measures against
- * unhealthy backends: round robin over the backends that are up, a new session in place of a lost one, and checks on
- * new connections (HAProxy's defaults: every 2 s, down after 3 failures, up after 2 successes).
+ * A simple proxy for comparison with watchkeeper. It pipes streams of node:http2, and has the measures that simple
+ * proxies take against unhealthy backends: round robin over the backends that are up, a new session in place of a lost
+ * one, and checks on new connections (HAProxy's defaults: every 2 s, down after 3 failures, up after 2 successes).
  */
 import http2 from "node:http2";
 import { connect } from "node:tls";

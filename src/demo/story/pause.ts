@@ -9,7 +9,7 @@ export class Pause {
     this.#clock = clock;
   }
 
-  /** Starts a pause, which resolves after `ms` or at `wake`. */
+  /** Starts a pause. Resolves after `ms` milliseconds, or earlier if `wake` is called. */
   of(ms: number): Promise<void> {
     return new Promise((resolve) => {
       const cancel = this.#clock.after(ms, resolve);

@@ -113,7 +113,10 @@ async function ask(socket: Socket, path: string, listener: ProbeListener): Promi
   }
 }
 
-/** The response to /livez fits in a small packet, whatever its status: an apiserver sends 400 bytes. */
+/**
+ * Returns the socket in a form that sends small requests, here for /livez. The response fits in a small packet,
+ * whatever its status: an apiserver sends 400 bytes.
+ */
 function keptSocket(socket: Socket, agent: Agent): KeptSocket {
   return {
     ask: (answered) => void answerOf(agent, "/livez").then(answered, () => {}),

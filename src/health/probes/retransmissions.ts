@@ -19,8 +19,8 @@ const tableHead = /^ *sl +local_address +rem\w* +st +tx_queue +rx_queue +tr +tm-
 /**
  * Returns how many times the kernel has retransmitted the oldest data of each socket, by the socket's key. For an idle
  * connection, the number is that of the unanswered keepalive probes plus one. The kernel sends one probe a second, so
- * three unanswered probes show as long a silence as four retransmissions (3 s). A single unanswered probe shows nothing,
- * because its answer may be on its way, and the number is 0.
+ * three unanswered probes show as long a silence as four retransmissions (3 s). For a single unanswered probe, the
+ * number is 0, because the answer may still be on its way.
  *
  * Returns undefined if the numbers are unknown: a table cannot be read or has another format, or none of the tables
  * exists. A single missing table has no sockets: without IPv6, the kernel has no tcp6.

@@ -16,8 +16,8 @@ export function replicaIn(search) {
 }
 
 /**
- * Returns the page's address that shows a replica. The tab stays the same, but the page of an incident is replaced by
- * the overview, because each replica numbers its own incidents.
+ * Returns the address at which the page shows this replica. The tab stays the same, but the page of an incident is
+ * replaced by the overview, because each replica numbers its own incidents.
  * @param {{ pathname: string, hash: string }} address
  * @param {string} name
  */
@@ -46,7 +46,7 @@ export function useReplica() {
 }
 
 /**
- * Returns why a replica cannot be shown; "": it can be shown, or the list of replicas has not been read yet.
+ * Returns why the page cannot show a replica; "": it can, or the list of replicas has not been read yet.
  * @param {readonly Replica[]} replicas
  * @param {string} name
  */

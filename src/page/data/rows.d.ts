@@ -35,8 +35,8 @@ export type Values = readonly (number | null)[];
 export type Columns = Readonly<Record<string, Values>>;
 
 /**
- * The history that the page has read. `startedMs`: when step 0 began, in ms since 1970. `first`: number of the step of
- * each column's first value. `next`: number of the step after the last value.
+ * The history that the page has read. `startedMs`: when step 0 began, in ms since 1970. `first`: number of the step to
+ * which the first value of each column belongs. `next`: number of the step after the last value.
  */
 export type Recorded = {
   readonly startedMs: number;

@@ -7,7 +7,7 @@ import { age, amount, clockTime, counted, markOf } from "../words.js";
 
 /** @typedef {import("../data/rows.d.ts").Incident} Incident */
 
-/** @param {{ incidents: readonly Incident[] }} props the active ones */
+/** @param {{ incidents: readonly Incident[] }} props `incidents`: the active incidents */
 export function Incidents({ incidents }) {
   return html`<section id="incidents" aria-labelledby="incidents-title" aria-live="polite">
     <h2 id="incidents-title">Active incidents <span class="count">${incidents.length}</span></h2>

@@ -1,6 +1,7 @@
 /**
- * Lanes for incidents, each backend and the process, on one time axis. A cursor shows the values of one moment. It
- * follows the mouse, and the slider below the lanes moves it by keyboard.
+ * Lanes, which are rows of charts on one time axis: one for the incidents, one for each backend, and one for the
+ * process. A cursor shows the values of one moment. It follows the mouse, and the slider below the lanes moves it by
+ * keyboard.
  */
 
 import { endOf, indexAt } from "../data/recorded.js";
@@ -72,7 +73,7 @@ const processCharts = [
 
 /**
  * `from` and `to`: the time axis, in ms since 1970. `at`: the moment that is shown. `pinned`: the moment that the user
- * has chosen; undefined: none, and the lanes show the end. `onPin`: called with a chosen moment.
+ * has chosen; undefined: none, so the lanes show the end of the time axis. `onPin`: called with a chosen moment.
  * @param {{
  *   recorded: Recorded,
  *   backends: readonly Backend[],

@@ -203,7 +203,7 @@ function TargetBand({ target: { name, state, streams }, at, layout }) {
 }
 
 /**
- * Returns the path between the proxy and a backend.
+ * Returns the SVG path of the band between the proxy and a backend.
  * @param {Layout} layout
  * @param {number} at index of the backend
  * @param {boolean} isBack true if the path leads to the proxy

@@ -80,7 +80,7 @@ const meanings = new Map([
 ]);
 
 /**
- * Returns the life of a watch, oldest first: its request, and the kept changes of its state.
+ * Returns the life of a watch, oldest first: its request, and the changes of its state that the API has kept.
  * @param {Pick<Detail, "startedAt" | "startResourceVersion" | "life">} watch
  */
 export function lifeOf({ startedAt, startResourceVersion, life }) {
