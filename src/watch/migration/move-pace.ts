@@ -23,9 +23,10 @@ export class MovePace {
   /** A fraction, because each prompt answer adds only a part of 1. */
   #window = 0;
   #unanswered = 0;
-  /** The shortest time of acceptance in ms since the window began. */
-  #shortestMs = Number.POSITIVE_INFINITY;
-  #acceptedAt = Number.NEGATIVE_INFINITY;
+  /** The shortest time of acceptance in ms of each backend since the window began. */
+  readonly #shortestMs = new Map<string, number>();
+  /** Clock reading at which the window began. */
+  #begunAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -58,11 +59,11 @@ export class MovePace {
   /**
    * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
    */
-  accepted(ms: number): void {
+  accepted(backend: string, ms: number): void {
     this.#beginAnew();
-    this.#acceptedAt = this.#clock.now();
-    this.#shortestMs = Math.max(0, Math.min(this.#shortestMs, ms));
-    const lateMs = ms - this.#shortestMs;
+    const shortestMs = Math.max(0, Math.min(this.#shortestMs.get(backend) ?? ms, ms));
+    this.#shortestMs.set(backend, shortestMs);
+    const lateMs = ms - shortestMs;
     if (lateMs > moveWindow.slowMs) this.#window = Math.max(moveWindow.least, this.#window - 1);
     else if (lateMs <= moveWindow.promptMs && this.#unanswered * 2 >= this.#window)
       this.#window = Math.min(moveWindow.most, this.#window + moveWindow.growth);
@@ -88,10 +89,15 @@ export class MovePace {
     return this.#unanswered < Math.floor(this.#window);
   }
 
-  /** After `restMs` without an accepted watch, the next moves may go to another backend, so the window begins anew. */
+  /**
+   * Begins the window anew every `renewMs`. Otherwise a time of acceptance that was short only once, for example because
+   * the round-trip time was estimated too long, would make all later answers late.
+   */
   #beginAnew(): void {
-    if (this.#clock.now() - this.#acceptedAt < moveWindow.restMs) return;
+    const now = this.#clock.now();
+    if (now - this.#begunAt < moveWindow.renewMs) return;
+    this.#begunAt = now;
     this.#window = moveWindow.initial;
-    this.#shortestMs = Number.POSITIVE_INFINITY;
+    this.#shortestMs.clear();
   }
 }
