@@ -52,6 +52,8 @@ export class Migrations {
   readonly pace: MovePace;
   readonly #log: MigrationLog;
   readonly #urgent = new MoveQueue();
+  /** Watches with a suspect stream that wait for a hedge, because the pace allowed none at the last tick. */
+  readonly #suspect = new MoveQueue();
   /** Watches that have lost their stream while no backend is available. */
   readonly #parked = new Set<WatchSession>();
   /** Watches that leave a stalled cache. Their present stream still works. */
@@ -117,15 +119,22 @@ export class Migrations {
   }
 
   #enqueue(watch: WatchSession, hasWaited: boolean): () => void {
+    this.#suspect.take(watch);
     this.#urgent.add(watch, hasWaited);
     this.#pumpSoon();
     return () => this.#forget(watch);
   }
 
-  /** Opens a hedge. Called at every tick of the keepalive while the watch's connection or backend does not answer. */
+  /**
+   * Opens a hedge, or queues the watch if the pace allows no hedge now. Called at every tick of the keepalive while the
+   * watch's connection or backend does not answer.
+   */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // The cheapest check comes first, because this method is called often for each watch while many watches wait.
-    if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
+    if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) {
+      this.#suspect.add(watch, false);
+      return this.#pumpSoon();
+    }
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
@@ -238,6 +247,7 @@ export class Migrations {
    */
   #pump(): void {
     const pump = ([watch, urgency]: readonly [WatchSession, Urgency]): void => {
+      if (this.#suspect.take(watch) !== undefined) return this.#hedgeIfSuspect(watch);
       if (!this.pace.take(urgency)) return;
       const hasWaited = this.#urgent.take(watch);
       if (hasWaited === undefined) this.#migratingNow.delete(watch);
@@ -247,18 +257,26 @@ export class Migrations {
       });
     };
     inSlices(this.clock, this.#urgentFirst(), pump, () => {
-      if (this.#urgent.size + this.#migratingNow.size > 0) return this.#pumpLater();
+      if (this.#urgent.size + this.#suspect.size + this.#migratingNow.size > 0) return this.#pumpLater();
       this.#isPumping = false;
     });
   }
 
   /** The watches that may move now. The watches of a stalled cache come last, because they still get events. */
   *#urgentFirst(): Iterable<readonly [WatchSession, Urgency]> {
-    yield* this.#urgent.movable((urgency) => this.pace.isOpen(urgency));
+    const isOpen = (urgency: Urgency): boolean => this.pace.isOpen(urgency);
+    yield* this.#urgent.movable(isOpen);
+    yield* this.#suspect.movable(isOpen);
     for (const watch of this.#migratingNow) {
       if (!this.pace.isOpen(2)) return;
       yield [watch, 2];
     }
+  }
+
+  /** Does nothing if the stream answers again, or is lost. A lost stream's watch is in the queue of lost watches. */
+  #hedgeIfSuspect(watch: WatchSession): void {
+    const { attempt } = watch;
+    if (attempt?.isSuspect === true) this.#contain(watch, () => this.hedge(watch, attempt));
   }
 
   /** Catches an exception of one watch, so that the watches after it are still handled. */

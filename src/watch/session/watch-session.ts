@@ -88,7 +88,7 @@ type WatchMigrations = {
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
   /** Limits the rate of moves. It counts the requests for watches that are not answered yet. */
-  readonly pace: { asked(): void; settled(): void; accepted(backend: string, ms: number): void; slowDown(): void };
+  readonly pace: { asked(): void; settled(): void; accepted(by: string, ms: number): void; slowDown(): void };
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
@@ -551,8 +551,8 @@ export class WatchSession implements AttemptOwner {
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
-    const { backend, rttMs } = stream.attempt;
-    this.#parts.migrations.pace.accepted(backend, stream.attempt.sinceSent(this.#now) - rttMs);
+    const { attempt } = stream;
+    this.#parts.migrations.pace.accepted(attempt.backend, attempt.sinceSent(this.#now) - attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();

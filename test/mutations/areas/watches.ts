@@ -328,6 +328,42 @@ export const watches: readonly Defect[] = [
     ["watch/migration/move-pace", "an apiserver that becomes slower gets fewer watches"],
   ),
   defect(
+    "the fastest answer of one backend makes all answers of another one late",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "this.#shortestMs.get(backend) ?? ms",
+      replace: "Math.min(ms, ...this.#shortestMs.values())",
+    },
+    ["watch/migration/move-pace", "a backend that always takes 9 ms longer than another one"],
+  ),
+  defect(
+    "the fastest answers are measured only once",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "this.#shortestMs.clear();",
+      replace: "",
+    },
+    ["watch/migration/move-pace", "one acceptance that seemed to take no time"],
+  ),
+  defect(
+    "a suspect watch that the pace gives no hedge waits for the next tick",
+    {
+      file: "watch/migration/migrations.ts",
+      find: "this.#suspect.add(watch, false);",
+      replace: "",
+    },
+    ["watch/migration/migrations", "the watches of a frozen apiserver get hedges as fast"],
+  ),
+  defect(
+    "a watch whose apiserver answers again still gets its hedge",
+    {
+      file: "watch/migration/migrations.ts",
+      find: "if (attempt?.isSuspect === true) this.#contain(",
+      replace: "if (attempt !== undefined) this.#contain(",
+    },
+    ["watch/migration/migrations", "a watch that waits for its hedge gets none"],
+  ),
+  defect(
     "a request for a watch that is given up counts as unanswered for ever",
     {
       file: "watch/session/upstream-merge.ts",

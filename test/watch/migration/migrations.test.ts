@@ -80,6 +80,29 @@ test("every request for a watch is settled, however it ends", () => {
   assert.is(path.migrations.pace.state.unanswered, 0);
 });
 
+test("the watches of a frozen apiserver get hedges as fast as the other backend accepts them, not only at each tick", () => {
+  const { path, from, to } = many(300);
+  blackHole(from);
+  for (let ms = 0, served = 0; ms < 1000; ms += 2) {
+    path.clock.advance(2);
+    for (; served < to.asked.length; served += 1) to.asked[served]?.side?.sendHeaders(ok, false);
+  }
+  assert.is(to.asked.length, 300);
+  assert.is(path.migrations.pace.state.unanswered, 0);
+});
+
+test("a watch that waits for its hedge gets none once its apiserver answers again", () => {
+  const { path, from, to } = many(300);
+  const releases = from.sessions.map(({ cable }) => cable.hold());
+  for (let ms = 0; ms < 1000 && to.asked.length < atOnce; ms += 2) path.clock.advance(2);
+  for (const release of releases) release();
+  path.settle();
+  const before = to.asked.length + from.asked.length;
+  assert.ok(to.asked.length < 100, String(to.asked.length));
+  path.clock.advance(3000);
+  assert.is(to.asked.length + from.asked.length, before);
+});
+
 test("on a busy machine, where each slice is short, all watches continue once a backend is back", () => {
   const { path, from, to, ended } = many(60);
   from.kill();
