@@ -72,6 +72,7 @@ export const watchLimits = {
    * more than `slowMs` later takes 1 away. A kube-apiserver with spare CPU accepts a watch within 2 ms. While the window
    * is full, `beyondPerSecond` watches a second still move, which cost a kube-apiserver a third of a core at most. Every
    * `renewMs`, the window is `initial` again, and the fastest answers are measured anew.
+   * Lost watches avoid a backend that holds half of the window and has accepted no watch for `silentMs`.
    */
   moveWindow: {
     initial: 4,
@@ -83,6 +84,7 @@ export const watchLimits = {
     beyondBurst: 10,
     beyondPerSecond: 200,
     renewMs: 10_000,
+    silentMs: 500,
   },
   /** Minimum rate in moves per second. Each 429 halves the rate of moves, but not below this. */
   movesPerSecondLeast: 50,

@@ -305,12 +305,21 @@ export class Migrations {
    * lost one by one, so without the pause all three attempts could fail before the backend counts as dead.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
-    const untried = this.targets.choose(watch, watch.tried);
+    const untried = this.#untriedFor(watch);
     // After the pause, backends that were asked already are candidates again.
     const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
     else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
+  }
+
+  /** Returns a backend for a lost watch, if possible one that still accepts watches (`MovePace.silent`). */
+  #untriedFor(watch: WatchSession): string | undefined {
+    const { silent } = this.pace;
+    const except = [...watch.tried, ...silent];
+    const backend = silent.length > 0 ? this.targets.choose(watch, except) : undefined;
+    const isBetter = backend !== undefined && !except.includes(backend);
+    return isBetter ? backend : this.targets.choose(watch, watch.tried);
   }
 
   #park(watch: WatchSession): void {

@@ -23,6 +23,11 @@ export class MovePace {
   /** A fraction, because each prompt answer adds only a part of 1. */
   #window = 0;
   #unanswered = 0;
+  /**
+   * For each backend with unanswered requests: their number, and the clock reading of the latest acceptance, or of the
+   * first request if none was accepted.
+   */
+  readonly #byBackend = new Map<string, { count: number; since: number }>();
   /** The shortest time of acceptance in ms of each backend since the window began. */
   readonly #shortestMs = new Map<string, number>();
   /** Clock reading at which the window began. */
@@ -47,13 +52,20 @@ export class MovePace {
   }
 
   /** Called for each request for a watch, before it is sent. It may have to wait for a connection. */
-  asked(): void {
+  asked(backend: string): void {
     this.#unanswered += 1;
+    const its = this.#byBackend.get(backend);
+    if (its === undefined) this.#byBackend.set(backend, { count: 1, since: this.#clock.now() });
+    else its.count += 1;
   }
 
   /** Called once for each request: when a backend accepts the watch, or when the proxy gives the request up. */
-  settled(): void {
+  settled(backend: string): void {
     this.#unanswered -= 1;
+    const its = this.#byBackend.get(backend);
+    if (its === undefined) return;
+    its.count -= 1;
+    if (its.count === 0) this.#byBackend.delete(backend);
   }
 
   /**
@@ -67,7 +79,21 @@ export class MovePace {
     if (lateMs > moveWindow.slowMs) this.#window = Math.max(moveWindow.least, this.#window - 1);
     else if (lateMs <= moveWindow.promptMs && this.#unanswered * 2 >= this.#window)
       this.#window = Math.min(moveWindow.most, this.#window + moveWindow.growth);
-    this.settled();
+    const its = this.#byBackend.get(backend);
+    if (its !== undefined) its.since = this.#clock.now();
+    this.settled(backend);
+  }
+
+  /**
+   * The backends that have accepted no watch for `silentMs` and hold at least half of the window. Such a backend may
+   * answer PINGs and still never answer a watch. Further requests to it would only fill the window.
+   */
+  get silent(): readonly string[] {
+    const now = this.#clock.now();
+    const names: string[] = [];
+    for (const [name, { count, since }] of this.#byBackend)
+      if (now - since >= moveWindow.silentMs && count * 2 >= this.#window) names.push(name);
+    return names;
   }
 
   /** Called when a backend has answered 429. */

@@ -41,7 +41,7 @@ import {
 import { acceptanceOfError, expired } from "./expired-version.ts";
 import { ResumeRetry } from "./resume-retry.ts";
 import { Progress, Reading } from "./session-progress.ts";
-import { UpstreamMerge } from "./upstream-merge.ts";
+import { UpstreamMerge, type WatchPace } from "./upstream-merge.ts";
 import {
   answerOf,
   listRequestOf,
@@ -88,7 +88,7 @@ type WatchMigrations = {
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
   /** Limits the rate of moves. It counts the requests for watches that are not answered yet. */
-  readonly pace: { asked(): void; settled(): void; accepted(by: string, ms: number): void; slowDown(): void };
+  readonly pace: WatchPace;
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 

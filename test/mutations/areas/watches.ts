@@ -323,7 +323,7 @@ export const watches: readonly Defect[] = [
     {
       file: "watch/migration/move-pace.ts",
       find: "this.#window = Math.max(moveWindow.least, this.#window - 1);",
-      replace: "return this.settled();",
+      replace: "return this.settled(backend);",
     },
     ["watch/migration/move-pace", "an apiserver that becomes slower gets fewer watches"],
   ),
@@ -344,6 +344,15 @@ export const watches: readonly Defect[] = [
       replace: "",
     },
     ["watch/migration/move-pace", "one acceptance that seemed to take no time"],
+  ),
+  defect(
+    "moves go on to a backend that answers no watch",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "now - since >= moveWindow.silentMs &&",
+      replace: "now - since < 0 &&",
+    },
+    ["watch/migration/migrations", "a backend that answers PINGs but no watch"],
   ),
   defect(
     "a suspect watch that the pace gives no hedge waits for the next tick",
@@ -367,7 +376,7 @@ export const watches: readonly Defect[] = [
     "a request for a watch that is given up counts as unanswered for ever",
     {
       file: "watch/session/upstream-merge.ts",
-      find: "if (this.other?.isAccepted === false) this.#parts.pace.settled();",
+      find: "if (this.other?.isAccepted === false) this.#parts.pace.settled(this.other.attempt.backend);",
       replace: "",
     },
     ["watch/migration/migrations", "every request for a watch is settled, however it ends"],

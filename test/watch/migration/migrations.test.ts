@@ -11,13 +11,16 @@ import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch
 const test = suite("migrations");
 
 /** Opens `count` watches of a few clients, all served by one backend. */
-function many(count: number): {
+function many(
+  count: number,
+  names = ["a", "b"],
+): {
   path: PlayedPath;
   from: PlayedBackend;
   to: PlayedBackend;
   ended: () => number;
 } {
-  const path = new PlayedPath(["a", "b"]);
+  const path = new PlayedPath(names);
   const { from, to, client } = new PlayedWatch({ path });
   // Proves the token, because the proxy sends only a few requests with an unproven token at once (D15).
   client.ask("GET", "/api", [bearer("t")]);
@@ -77,6 +80,23 @@ test("every request for a watch is settled, however it ends", () => {
   to.kill();
   for (const backend of [from, to]) backend.isDown = true;
   path.clock.advance(2 * watchLimits.resumeMs);
+  assert.is(path.migrations.pace.state.unanswered, 0);
+});
+
+test("a backend that answers PINGs but no watch does not stop the moves to a third one", () => {
+  const { path, from, to } = many(2000, ["a", "b", "c"]);
+  const third = [...path.played.values()].find((one) => one !== from && one !== to);
+  from.kill();
+  let served = 0;
+  const serve = (ms: number): void => {
+    for (const until = path.clock.now() + ms; path.clock.now() < until; path.clock.advance(2))
+      for (; served < (third?.asked.length ?? 0); served += 1)
+        third?.asked[served]?.side?.sendHeaders(ok, false);
+  };
+  serve(3000);
+  assert.ok(served > 1500, String(served));
+  serve(watchLimits.resumeAnswerMs);
+  assert.is(served, 2000);
   assert.is(path.migrations.pace.state.unanswered, 0);
 });
 

@@ -32,7 +32,7 @@ class PlayedMoves {
       this.clock.advance(1);
       this.#answer();
       while (this.pace.take(2)) {
-        this.pace.asked();
+        this.pace.asked("a");
         this.#sentAt.push(this.clock.now());
       }
     }
@@ -96,7 +96,7 @@ test("a backend that always takes 9 ms longer than another one does not make the
       const backend = count % 2 === 0 ? "near" : "far";
       const ms = accepts[backend];
       count += 1;
-      pace.asked();
+      pace.asked(backend);
       clock.after(ms, () => pace.accepted(backend, ms));
     }
   }
@@ -105,7 +105,7 @@ test("a backend that always takes 9 ms longer than another one does not make the
 
 test("one acceptance that seemed to take no time slows the moves down for 10 s at most", () => {
   const moves = new PlayedMoves(50, 10);
-  moves.pace.asked();
+  moves.pace.asked("a");
   moves.pace.accepted("a", 0);
   moves.play(moveWindow.renewMs);
   moves.moved = 0;
@@ -129,11 +129,11 @@ test("while nothing is answered, a few watches still move, and given-up requests
       unanswered <= moveWindow.beyondPerSecond + moveWindow.beyondBurst + moveWindow.initial,
     String(unanswered),
   );
-  for (let count = 0; count < unanswered; count += 1) moves.pace.settled();
+  for (let count = 0; count < unanswered; count += 1) moves.pace.settled("a");
   assert.is(moves.pace.state.unanswered, 0);
   for (let count = 0; count < moveWindow.initial; count += 1) {
     assert.ok(moves.pace.take(2));
-    moves.pace.asked();
+    moves.pace.asked("a");
   }
 });
 
@@ -163,8 +163,8 @@ test("a 429 halves the rate, which comes back within ten seconds", () => {
 
 test("watches of the control plane have a pace of their own, which is limited as well", () => {
   const pace = new MovePace(manualClock());
-  while (pace.take(2)) pace.asked();
-  while (pace.take(1)) pace.asked();
+  while (pace.take(2)) pace.asked("a");
+  while (pace.take(1)) pace.asked("a");
   let count = 0;
   while (pace.take(0)) count += 1;
   assert.is(count, watchLimits.firstMoveBurst);
