@@ -68,10 +68,11 @@ export const watchLimits = {
   /**
    * The number of requests for watches that may be unanswered at the same time (move-pace.ts). With `most` requests and
    * an answer after 20 ms, the rate reaches `movesPerSecond`. An answer that comes at most `promptMs` later than the
-   * fastest one adds `growth`, so the window can double in four round trips. An answer that comes more than `slowMs`
-   * later takes 1 away. A kube-apiserver with spare CPU accepts a watch within 2 ms. While the window is full,
-   * `beyondPerSecond` watches a second still move, which cost a kube-apiserver a third of a core at most. After `restMs`
-   * without an accepted watch, the window is `initial` again.
+   * fastest one of the same backend adds `growth`, so the window can double in four round trips. An answer that comes
+   * more than `slowMs` later takes 1 away. A kube-apiserver with spare CPU accepts a watch within 2 ms. While the window
+   * is full, `beyondPerSecond` watches a second still move, which cost a kube-apiserver a third of a core at most. Every
+   * `renewMs`, the window is `initial` again, and the fastest answers are measured anew.
+   * Lost watches avoid a backend that holds half of the window and has accepted no watch for `silentMs`.
    */
   moveWindow: {
     initial: 4,
@@ -82,7 +83,8 @@ export const watchLimits = {
     slowMs: 4,
     beyondBurst: 10,
     beyondPerSecond: 200,
-    restMs: 10_000,
+    renewMs: 10_000,
+    silentMs: 500,
   },
   /** Minimum rate in moves per second. Each 429 halves the rate of moves, but not below this. */
   movesPerSecondLeast: 50,

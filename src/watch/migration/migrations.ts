@@ -52,6 +52,8 @@ export class Migrations {
   readonly pace: MovePace;
   readonly #log: MigrationLog;
   readonly #urgent = new MoveQueue();
+  /** Watches with a suspect stream that wait for a hedge, because the pace allowed none at the last tick. */
+  readonly #suspect = new MoveQueue();
   /** Watches that have lost their stream while no backend is available. */
   readonly #parked = new Set<WatchSession>();
   /** Watches that leave a stalled cache. Their present stream still works. */
@@ -119,18 +121,22 @@ export class Migrations {
   }
 
   #enqueue(watch: WatchSession, hasWaited: boolean): () => void {
+    this.#suspect.take(watch);
     this.#urgent.add(watch, hasWaited);
     this.#pumpSoon();
     return () => this.#forget(watch);
   }
 
   /**
-   * Opens a hedge: a second stream beside a suspect first one. Called at every tick of the keepalive while the watch's
-   * connection or backend does not answer.
+   * Opens a hedge (a second stream beside a suspect first one), or queues the watch if the pace allows no hedge now.
+   * Called at every tick of the keepalive while the watch's connection or backend does not answer.
    */
   hedge(watch: WatchSession, attempt: Attempt): void {
     // The cheapest check comes first, because this method is called often for each watch while many watches wait.
-    if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) return;
+    if (!this.pace.isOpen(watch.clientRequest.caller.urgency)) {
+      this.#suspect.add(watch, false);
+      return this.#pumpSoon();
+    }
     if (!watch.mayHedge) return;
     const isDoubtful = this.targets.isDoubtful(attempt.backend);
     const connection = isDoubtful
@@ -243,6 +249,7 @@ export class Migrations {
    */
   #pump(): void {
     const pump = ([watch, urgency]: readonly [WatchSession, Urgency]): void => {
+      if (this.#suspect.take(watch) !== undefined) return this.#hedgeIfSuspect(watch);
       if (!this.pace.take(urgency)) return;
       const hasWaited = this.#urgent.take(watch);
       if (hasWaited === undefined) this.#migratingNow.delete(watch);
@@ -252,18 +259,26 @@ export class Migrations {
       });
     };
     inSlices(this.clock, this.#urgentFirst(), pump, () => {
-      if (this.#urgent.size + this.#migratingNow.size > 0) return this.#pumpLater();
+      if (this.#urgent.size + this.#suspect.size + this.#migratingNow.size > 0) return this.#pumpLater();
       this.#isPumping = false;
     });
   }
 
   /** The watches that may move now. The watches of a stalled cache come last, because they still get events. */
   *#urgentFirst(): Iterable<readonly [WatchSession, Urgency]> {
-    yield* this.#urgent.movable((urgency) => this.pace.isOpen(urgency));
+    const isOpen = (urgency: Urgency): boolean => this.pace.isOpen(urgency);
+    yield* this.#urgent.movable(isOpen);
+    yield* this.#suspect.movable(isOpen);
     for (const watch of this.#migratingNow) {
       if (!this.pace.isOpen(2)) return;
       yield [watch, 2];
     }
+  }
+
+  /** Does nothing if the stream answers again, or is lost. A lost stream's watch is in the queue of lost watches. */
+  #hedgeIfSuspect(watch: WatchSession): void {
+    const { attempt } = watch;
+    if (attempt?.isSuspect === true) this.#contain(watch, () => this.hedge(watch, attempt));
   }
 
   /** Catches an exception of one watch, so that the watches after it are still handled. */
@@ -292,12 +307,21 @@ export class Migrations {
    * lost one by one, so without the pause all three attempts could fail before the backend counts as dead.
    */
   #attempt(watch: WatchSession, hasWaited: boolean): void {
-    const untried = this.targets.choose(watch, watch.tried);
+    const untried = this.#untriedFor(watch);
     // After the pause, backends that were asked already are candidates again.
     const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
     else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
+  }
+
+  /** Returns a backend for a lost watch, if possible one that still accepts watches (`MovePace.silent`). */
+  #untriedFor(watch: WatchSession): string | undefined {
+    const { silent } = this.pace;
+    const except = [...watch.tried, ...silent];
+    const backend = silent.length > 0 ? this.targets.choose(watch, except) : undefined;
+    const isBetter = backend !== undefined && !except.includes(backend);
+    return isBetter ? backend : this.targets.choose(watch, watch.tried);
   }
 
   #park(watch: WatchSession): void {

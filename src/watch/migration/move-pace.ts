@@ -23,9 +23,15 @@ export class MovePace {
   /** A fraction, because each prompt answer adds only a part of 1. */
   #window = 0;
   #unanswered = 0;
-  /** The shortest time of acceptance in ms since the window began. */
-  #shortestMs = Number.POSITIVE_INFINITY;
-  #acceptedAt = Number.NEGATIVE_INFINITY;
+  /**
+   * For each backend with unanswered requests: their number, and the clock reading of the latest acceptance, or of the
+   * first request if none was accepted.
+   */
+  readonly #byBackend = new Map<string, { count: number; since: number }>();
+  /** The shortest time of acceptance in ms of each backend since the window began. */
+  readonly #shortestMs = new Map<string, number>();
+  /** Clock reading at which the window began. */
+  #begunAt = Number.NEGATIVE_INFINITY;
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -46,27 +52,48 @@ export class MovePace {
   }
 
   /** Called for each request for a watch, before it is sent. It may have to wait for a connection. */
-  asked(): void {
+  asked(backend: string): void {
     this.#unanswered += 1;
+    const its = this.#byBackend.get(backend);
+    if (its === undefined) this.#byBackend.set(backend, { count: 1, since: this.#clock.now() });
+    else its.count += 1;
   }
 
   /** Called once for each request: when a backend accepts the watch, or when the proxy gives the request up. */
-  settled(): void {
+  settled(backend: string): void {
     this.#unanswered -= 1;
+    const its = this.#byBackend.get(backend);
+    if (its === undefined) return;
+    its.count -= 1;
+    if (its.count === 0) this.#byBackend.delete(backend);
   }
 
   /**
    * Called when a backend has accepted a moved watch. `ms`: time since the request was sent, less the round-trip time.
    */
-  accepted(ms: number): void {
+  accepted(backend: string, ms: number): void {
     this.#beginAnew();
-    this.#acceptedAt = this.#clock.now();
-    this.#shortestMs = Math.max(0, Math.min(this.#shortestMs, ms));
-    const lateMs = ms - this.#shortestMs;
+    const shortestMs = Math.max(0, Math.min(this.#shortestMs.get(backend) ?? ms, ms));
+    this.#shortestMs.set(backend, shortestMs);
+    const lateMs = ms - shortestMs;
     if (lateMs > moveWindow.slowMs) this.#window = Math.max(moveWindow.least, this.#window - 1);
     else if (lateMs <= moveWindow.promptMs && this.#unanswered * 2 >= this.#window)
       this.#window = Math.min(moveWindow.most, this.#window + moveWindow.growth);
-    this.settled();
+    const its = this.#byBackend.get(backend);
+    if (its !== undefined) its.since = this.#clock.now();
+    this.settled(backend);
+  }
+
+  /**
+   * The backends that have accepted no watch for `silentMs` and hold at least half of the window. Such a backend may
+   * answer PINGs and still never answer a watch. Further requests to it would only fill the window.
+   */
+  get silent(): readonly string[] {
+    const now = this.#clock.now();
+    const names: string[] = [];
+    for (const [name, { count, since }] of this.#byBackend)
+      if (now - since >= moveWindow.silentMs && count * 2 >= this.#window) names.push(name);
+    return names;
   }
 
   /** Called when a backend has answered 429. */
@@ -88,10 +115,15 @@ export class MovePace {
     return this.#unanswered < Math.floor(this.#window);
   }
 
-  /** After `restMs` without an accepted watch, the next moves may go to another backend, so the window begins anew. */
+  /**
+   * Begins the window anew every `renewMs`. Otherwise a time of acceptance that was short only once, for example because
+   * the round-trip time was estimated too long, would make all later answers late.
+   */
   #beginAnew(): void {
-    if (this.#clock.now() - this.#acceptedAt < moveWindow.restMs) return;
+    const now = this.#clock.now();
+    if (now - this.#begunAt < moveWindow.renewMs) return;
+    this.#begunAt = now;
     this.#window = moveWindow.initial;
-    this.#shortestMs = Number.POSITIVE_INFINITY;
+    this.#shortestMs.clear();
   }
 }

@@ -18,6 +18,14 @@ import type { WatchContext } from "./watch-context.ts";
 import { isMerging, type WatchInput, type WatchState } from "./watch-state.ts";
 import type { EventTaker, WatchStream } from "./watch-stream.ts";
 
+/** What a session reports about its requests to backends. `MovePace` implements it. */
+export type WatchPace = {
+  asked(backend: string): void;
+  settled(backend: string): void;
+  accepted(backend: string, ms: number): void;
+  slowDown(): void;
+};
+
 type UpstreamMergeParts = {
   readonly clock: Clock;
   readonly progress: Progress;
@@ -26,7 +34,7 @@ type UpstreamMergeParts = {
   readonly asked: Omit<WatchContext, "target">;
   readonly anomalies: AnomalyLog;
   /** Counts the requests for second streams that are not answered yet. */
-  readonly pace: { asked(): void; settled(): void };
+  readonly pace: Pick<WatchPace, "asked" | "settled">;
   readonly context: RequestContext;
   readonly session: { readonly state: WatchState; dropSecond(): void };
 };
@@ -60,7 +68,7 @@ export class UpstreamMerge implements EventTaker {
   add(other: WatchStream, isPosted: boolean): void {
     this.other = other;
     this.isPosted = isPosted;
-    this.#parts.pace.asked();
+    this.#parts.pace.asked(other.attempt.backend);
   }
 
   of(attempt: Attempt): WatchStream | undefined {
@@ -156,7 +164,7 @@ export class UpstreamMerge implements EventTaker {
   }
 
   dropOther(): void {
-    if (this.other?.isAccepted === false) this.#parts.pace.settled();
+    if (this.other?.isAccepted === false) this.#parts.pace.settled(this.other.attempt.backend);
     this.other?.cancel();
     this.other = undefined;
     this.isPosted = false;

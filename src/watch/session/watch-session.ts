@@ -41,7 +41,7 @@ import {
 import { acceptanceOfError, expired } from "./expired-version.ts";
 import { ResumeRetry } from "./resume-retry.ts";
 import { Progress, Reading } from "./session-progress.ts";
-import { UpstreamMerge } from "./upstream-merge.ts";
+import { UpstreamMerge, type WatchPace } from "./upstream-merge.ts";
 import {
   answerOf,
   listRequestOf,
@@ -88,7 +88,7 @@ type WatchMigrations = {
   leaveLater(watch: WatchSession): void;
   migrateNow(watch: WatchSession): void;
   /** Limits the rate of moves. It counts the requests for watches that are not answered yet. */
-  readonly pace: { asked(): void; settled(): void; accepted(ms: number): void; slowDown(): void };
+  readonly pace: WatchPace;
   ended(watch: WatchSession, reason: EndReason, from: string): void;
 };
 
@@ -550,7 +550,8 @@ export class WatchSession implements AttemptOwner {
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
-    this.#parts.migrations.pace.accepted(stream.attempt.sinceSent(this.#now) - stream.attempt.rttMs);
+    const { attempt } = stream;
+    this.#parts.migrations.pace.accepted(attempt.backend, attempt.sinceSent(this.#now) - attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();

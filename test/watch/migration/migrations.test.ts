@@ -11,13 +11,16 @@ import { blackHole, goAway, linesOf, ok, PlayedWatch } from "../../support/watch
 const test = suite("migrations");
 
 /** Opens `count` watches of a few clients, all served by one backend. */
-function many(count: number): {
+function many(
+  count: number,
+  names = ["a", "b"],
+): {
   path: PlayedPath;
   from: PlayedBackend;
   to: PlayedBackend;
   ended: () => number;
 } {
-  const path = new PlayedPath(["a", "b"]);
+  const path = new PlayedPath(names);
   const { from, to, client } = new PlayedWatch({ path });
   // Proves the token, because the proxy sends only a few requests with an unproven token at once (D15).
   client.ask("GET", "/api", [bearer("t")]);
@@ -78,6 +81,46 @@ test("every request for a watch is settled, however it ends", () => {
   for (const backend of [from, to]) backend.isDown = true;
   path.clock.advance(2 * watchLimits.resumeMs);
   assert.is(path.migrations.pace.state.unanswered, 0);
+});
+
+test("a backend that answers PINGs but no watch does not stop the moves to a third one", () => {
+  const { path, from, to } = many(2000, ["a", "b", "c"]);
+  const third = [...path.played.values()].find((one) => one !== from && one !== to);
+  from.kill();
+  let served = 0;
+  const serve = (ms: number): void => {
+    for (const until = path.clock.now() + ms; path.clock.now() < until; path.clock.advance(2))
+      for (; served < (third?.asked.length ?? 0); served += 1)
+        third?.asked[served]?.side?.sendHeaders(ok, false);
+  };
+  serve(3000);
+  assert.ok(served > 1500, String(served));
+  serve(watchLimits.resumeAnswerMs);
+  assert.is(served, 2000);
+  assert.is(path.migrations.pace.state.unanswered, 0);
+});
+
+test("the watches of a frozen apiserver get hedges as fast as the other backend accepts them, not only at each tick", () => {
+  const { path, from, to } = many(300);
+  blackHole(from);
+  for (let ms = 0, served = 0; ms < 1000; ms += 2) {
+    path.clock.advance(2);
+    for (; served < to.asked.length; served += 1) to.asked[served]?.side?.sendHeaders(ok, false);
+  }
+  assert.is(to.asked.length, 300);
+  assert.is(path.migrations.pace.state.unanswered, 0);
+});
+
+test("a watch that waits for its hedge gets none once its apiserver answers again", () => {
+  const { path, from, to } = many(300);
+  const releases = from.sessions.map(({ cable }) => cable.hold());
+  for (let ms = 0; ms < 1000 && to.asked.length < atOnce; ms += 2) path.clock.advance(2);
+  for (const release of releases) release();
+  path.settle();
+  const before = to.asked.length + from.asked.length;
+  assert.ok(to.asked.length < 100, String(to.asked.length));
+  path.clock.advance(3000);
+  assert.is(to.asked.length + from.asked.length, before);
 });
 
 test("on a busy machine, where each slice is short, all watches continue once a backend is back", () => {

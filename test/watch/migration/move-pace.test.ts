@@ -32,7 +32,7 @@ class PlayedMoves {
       this.clock.advance(1);
       this.#answer();
       while (this.pace.take(2)) {
-        this.pace.asked();
+        this.pace.asked("a");
         this.#sentAt.push(this.clock.now());
       }
     }
@@ -47,7 +47,7 @@ class PlayedMoves {
       this.#credit -= 1;
       this.moved += 1;
       this.longestMs = Math.max(this.longestMs, tookMs - this.#leastMs);
-      this.pace.accepted(tookMs);
+      this.pace.accepted("a", tookMs);
     }
   }
 }
@@ -85,6 +85,41 @@ test("an apiserver that becomes slower gets fewer watches at the same time", () 
   assert.ok(moves.longestMs < 25, `${moves.longestMs} ms`);
 });
 
+test("a backend that always takes 9 ms longer than another one does not make the moves slow", () => {
+  const clock = manualClock();
+  const pace = new MovePace(clock);
+  const accepts = { near: 1, far: 10 };
+  let count = 0;
+  for (let tick = 0; tick < 5000; tick += 1) {
+    clock.advance(1);
+    while (pace.take(2)) {
+      const backend = count % 2 === 0 ? "near" : "far";
+      const ms = accepts[backend];
+      count += 1;
+      pace.asked(backend);
+      clock.after(ms, () => pace.accepted(backend, ms));
+    }
+  }
+  assert.ok(count > 12_500, String(count));
+});
+
+test("one acceptance that seemed to take no time slows the moves down for 10 s at most", () => {
+  const moves = new PlayedMoves(50, 10);
+  moves.pace.asked("a");
+  moves.pace.accepted("a", 0);
+  moves.play(moveWindow.renewMs);
+  moves.moved = 0;
+  moves.play(5000);
+  assert.ok(moves.moved > 12_500, String(moves.moved));
+});
+
+test("while moves last for minutes, an apiserver that can accept 1,000 watches a second gets no queue of them", () => {
+  const moves = new PlayedMoves(1, 1);
+  moves.play(120_000);
+  assert.ok(moves.moved > 0.8 * 120_000, String(moves.moved));
+  assert.ok(moves.longestMs < 25, `${moves.longestMs} ms`);
+});
+
 test("while nothing is answered, a few watches still move, and given-up requests make room", () => {
   const moves = new PlayedMoves(0, 1);
   moves.play(1000);
@@ -94,19 +129,19 @@ test("while nothing is answered, a few watches still move, and given-up requests
       unanswered <= moveWindow.beyondPerSecond + moveWindow.beyondBurst + moveWindow.initial,
     String(unanswered),
   );
-  for (let count = 0; count < unanswered; count += 1) moves.pace.settled();
+  for (let count = 0; count < unanswered; count += 1) moves.pace.settled("a");
   assert.is(moves.pace.state.unanswered, 0);
   for (let count = 0; count < moveWindow.initial; count += 1) {
     assert.ok(moves.pace.take(2));
-    moves.pace.asked();
+    moves.pace.asked("a");
   }
 });
 
-test("the window begins anew when no watch was accepted for a while", () => {
+test("the window begins anew after a while", () => {
   const moves = new PlayedMoves(50, 1);
   moves.play(2000);
   assert.ok(moves.pace.state.window > 4 * moveWindow.initial, JSON.stringify(moves.pace.state));
-  moves.clock.advance(moveWindow.restMs);
+  moves.clock.advance(moveWindow.renewMs);
   assert.ok(moves.pace.isOpen(2));
   assert.is(moves.pace.state.window, moveWindow.initial);
 });
@@ -128,8 +163,8 @@ test("a 429 halves the rate, which comes back within ten seconds", () => {
 
 test("watches of the control plane have a pace of their own, which is limited as well", () => {
   const pace = new MovePace(manualClock());
-  while (pace.take(2)) pace.asked();
-  while (pace.take(1)) pace.asked();
+  while (pace.take(2)) pace.asked("a");
+  while (pace.take(1)) pace.asked("a");
   let count = 0;
   while (pace.take(0)) count += 1;
   assert.is(count, watchLimits.firstMoveBurst);
