@@ -42,8 +42,8 @@ export function BackendHead({ name, backend }) {
 
 /**
  * The head of a backend's lane while the page shows a moment in the past.
- * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: true if it must
- * be as high as BackendHead, so that the lanes do not move under the mouse
+ * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: true if this head
+ * must be as high as BackendHead, so that the lanes do not move under the mouse
  */
 export function PastHead({ name, piece: { state, text }, hasRoom }) {
   const reason = text.startsWith(`${state}: `) ? text.slice(state.length + 2) : "";
