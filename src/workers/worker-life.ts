@@ -60,8 +60,8 @@ export class WorkerLife {
   }
 
   /**
-   * Milliseconds until a dead worker is started again. 0 if at most one process in succession has ended before it had
-   * served for `steadyMs`.
+   * Milliseconds until a dead worker is started again; 0 if fewer than two processes in succession have ended before
+   * they had served for `steadyMs`.
    */
   get restartMs(): number {
     const { restartMs, mostRestartMs } = workerLimits;
