@@ -1,4 +1,7 @@
-/** Decides whether a ratio of CPU times has become worse than the recorded one, from pairs of short runs. */
+/**
+ * Decides, from pairs of short runs, whether the ratio of two proxies' CPU times has become worse than the recorded
+ * one.
+ */
 import { median } from "./report.ts";
 
 export type Judgement = "passed" | "failed" | "not judged";
@@ -9,7 +12,10 @@ export const tolerance = 1.1;
  * If other processes use more cores than this, the result depends on CPU caches and the host as much as on the proxy.
  */
 const mostOthersCores = 0.5;
-/** The interval must be narrower than this factor. Otherwise a change of a tenth could not be told from noise. */
+/**
+ * The upper of the two bounds (`boundsOf`) must be less than the lower one times this factor. Otherwise a change of a
+ * tenth could not be distinguished from noise.
+ */
 const widest = 1.2;
 
 /**
@@ -36,8 +42,9 @@ export function isTooWide(ratios: readonly number[]): boolean {
 }
 
 /**
- * Returns "not judged" if other processes used the machine or if the ratios differ too much. Otherwise returns "failed"
- * if the median exceeds the limit and the whole interval lies above the recorded ratio, and "passed" if not.
+ * Returns "not judged" if other processes used too much CPU time or if the ratios differ too much. Otherwise returns
+ * "failed" if the median exceeds `recorded` by more than `tolerance` and both bounds of the median exceed `recorded`,
+ * and "passed" if not.
  */
 export function judge(ratios: readonly number[], othersCores: number, recorded: number): Judgement {
   if (othersCores > mostOthersCores || isTooWide(ratios)) return "not judged";

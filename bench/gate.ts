@@ -44,12 +44,18 @@ const pairs = Number(values.pairs);
 type Proxies = { readonly ours: Proxy; readonly peer: Proxy };
 type Run = { readonly ratios: readonly number[]; readonly othersCores: number };
 
-/** Returns the proxy with its CPU time in nanoseconds instead of ticks, because a short run takes only a few ticks. */
+/**
+ * Returns the proxy with CPU times that are exact to nanoseconds and not to ticks of 10 ms, because a short run takes
+ * only a few ticks.
+ */
 function finely(proxy: Proxy): Proxy {
   return { ...proxy, cpuMs: proxy.fineCpuMs };
 }
 
-/** Measures both proxies by turns. Each is first in half of the pairs. Returns the ratio ours / peer of each pair. */
+/**
+ * Measures both proxies by turns. Each is first in half of the pairs. Returns each pair's ratio of watchkeeper's CPU
+ * time to the peer's.
+ */
 async function run(rig: Rig, { ours, peer }: Proxies, [scenario, key]: (typeof gates)[number]): Promise<Run> {
   const measure = async (proxy: Proxy): Promise<number> =>
     (await scenario.measure({ proxy, rig, isQuick: true }))[key] ?? Number.NaN;

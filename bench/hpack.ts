@@ -28,7 +28,7 @@ const paths = Array.from({ length: 64 }, (_, at) => [
   new Field(":path", `/api/v1/namespaces/kube-system/pods/coredns-${at}?resourceVersion=12345`),
 ]);
 const token = [new Field("authorization", `Bearer ${"eyJhbGciOiJSUzI1NiIsImtpZCI6".repeat(32)}`)];
-/** More fields than fit into the table, so that each is inserted and evicts another. */
+/** More fields than fit into the dynamic table, so that each one is inserted and evicts another. */
 const fresh = Array.from({ length: 512 }, (_, at) => [new Field("x-fresh", `/api/v1/namespaces/${at}`)]);
 
 let sink = 0;
@@ -45,8 +45,8 @@ function timed(run: (turn: number) => number): number {
 }
 
 /**
- * Measures the decoding of the block that an encoder writes for `list` in a session in which it has written that list
- * before.
+ * Measures the decoding of a header block for `list`. The encoder has already written the same list once in the same
+ * session.
  */
 function decoding(list: readonly Field[]): number {
   const [encoder, decoder] = [new HpackEncoder(), new HpackDecoder()];

@@ -4,7 +4,10 @@ import { watchkeeperAt } from "./peers/watchkeeper.ts";
 import { progress, sleep } from "./processes.ts";
 import { startRig } from "./rig.ts";
 
-/** Wait, in ms, before the heap is read. Before that, it would include garbage that the next collection frees. */
+/**
+ * Wait, in ms, before the heap is read. Without the wait, the heap would include garbage that the next collection
+ * frees.
+ */
 const settleMs = 3_000;
 /** The rate at which watches are opened: the same as in scenarios/fanout.ts. */
 const opensPerSecond = 3_000;
@@ -33,7 +36,7 @@ export async function openWatches({
 }): Promise<ManyWatches> {
   const rig = await startRig();
   const ports = { metrics: 0 };
-  /** The usual peer, except that this module chooses its ports, to report them. */
+  /** Watchkeeper as in all benchmarks, except that this module chooses the admin ports, because it reports them. */
   const peer: Peer = {
     ...watchkeeperAt("watchkeeper", at, {}),
     command(place) {

@@ -63,7 +63,8 @@ const longest = (all: readonly Span[], of: "ms" | "cpuMs"): number =>
   Math.max(0, ...all.map((one) => one[of]));
 
 /**
- * Returns the longest time between two frames of a page without content, in ms: the machine's own share of such a time.
+ * Returns the longest time, in ms, between two frames of a page without content. The machine alone causes this time,
+ * and not the admin page.
  */
 async function emptyMs(): Promise<number> {
   const empty = await browser.newPage({ viewport: { width: 1280, height: 900 } });

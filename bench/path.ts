@@ -27,12 +27,12 @@ const rounds = 80;
 const roundMs = 50;
 const body = Buffer.alloc(2048, "x");
 
-/** Bytes that are on their way, and where they arrive. `settle` delivers them in turns, as the event loop would. */
+/** Callbacks that deliver the bytes that are on their way. `settle` runs them in turns, as the event loop would. */
 let arrivals: (() => void)[] = [];
 let soon: (() => void)[] = [];
 const clock = { ...wallClock, after: () => () => {}, soon: (run: () => void) => void soon.push(run) };
 
-/** Delivers everything that is on its way. */
+/** Delivers all bytes that are on their way, and all bytes that are sent in response. */
 function settle(): void {
   while (soon.length + arrivals.length > 0) {
     const [due, arrived] = [soon, arrivals];

@@ -19,13 +19,15 @@ export type Place = {
 
 export type Peer = {
   readonly name: string;
-  /** The settings that differ from the peer's defaults, with the reason, and how the peer differs from the others. */
+  /**
+   * Text for the results: the settings that differ from the peer's defaults, and how the peer differs from the others.
+   */
   readonly settings: string;
   /** How to install the peer if it cannot run here. Undefined if it can. */
   missing(): string | undefined;
   /**
-   * Writes the peer's configuration into the place and returns the command. Returns undefined if there is no proxy in
-   * between.
+   * Writes the peer's configuration into the place and returns the command. Returns undefined for the peer "direct",
+   * which is no proxy.
    */
   command(place: Place): readonly string[] | undefined;
   /** The same peer, configured to leave TLS to the backend. Undefined if the peer cannot do that. */

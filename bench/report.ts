@@ -26,8 +26,8 @@ export function mediansOf(scenario: Scenario, rounds: Rounds): Record<string, Re
 }
 
 /**
- * Returns a table with one row for each peer: the median of each metric with its spread, and the ratio of our median to
- * the peer's. A ratio below 1 is good for costs and bad for throughput.
+ * Returns a table with one row for each peer: the median of each metric with its spread, and the ratio of watchkeeper's
+ * median to the peer's. A ratio below 1 is good for costs and bad for throughput.
  */
 export function tableOf(scenario: Scenario, rounds: Rounds, ours: string): string {
   const medians = mediansOf(scenario, rounds);

@@ -11,8 +11,8 @@ import { finish, loadCore, type Running, start } from "./processes.ts";
 import { find, goProgram } from "./tools.ts";
 
 /**
- * "static": nghttpd, which costs the least CPU of all. "live": bench/go, which also has watches, answers uploads and
- * serves HTTP/1.1.
+ * "static": nghttpd, which uses less CPU time than the other backend. "live": bench/go, which also has watches, answers
+ * uploads and serves HTTP/1.1.
  */
 export type BackendKind = "static" | "live";
 
@@ -32,7 +32,7 @@ export type Rig = {
 
 /** A bench/go process that takes commands on stdin. */
 export type Talk = {
-  /** Resolves to its next line of JSON. Fails if the process ends instead. */
+  /** Resolves to the next line of JSON that the process prints. Fails if the process ends before that. */
   next(): Promise<Record<string, number | string>>;
   say(word: string): void;
   stop(): Promise<void>;

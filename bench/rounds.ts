@@ -13,8 +13,9 @@ type Order = {
 };
 
 /**
- * Returns the peers that take part in a scenario, in the form in which they take part. "direct" is no proxy, so memory,
- * CPU time and start time do not apply to it. Its only use is to show the load itself, with TLS or without.
+ * Returns the peers that take part in a scenario, in the form in which they take part. "direct" is no proxy and has no
+ * memory, CPU time or start time to measure. So it takes part only in scenarios with kept processes, where it shows
+ * what the load achieves without a proxy.
  */
 export function fitFor(scenario: Scenario, peers: readonly Peer[]): readonly Peer[] {
   const fit = peers.filter((peer) => peer.name !== "direct" || scenario.proxies === "kept");
@@ -31,7 +32,9 @@ export type Measured = {
   readonly othersCores: number;
 };
 
-/** Measures the peers of a scenario. A peer that fails is named and omitted from the rest of the scenario. */
+/**
+ * Measures the peers of a scenario. If a peer fails, reports its name and omits the peer from the rest of the scenario.
+ */
 export async function runRounds(order: Order): Promise<Measured> {
   const before = { at: performance.now(), others: machineMs() - ownMs() };
   const { scenario, peers, rounds } = order;

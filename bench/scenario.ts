@@ -6,7 +6,9 @@ export type Metric = {
   readonly key: string;
   readonly title: string;
   readonly digits: number;
-  /** True if more is better, as for throughput. Ratios are ours / peer in either case. */
+  /**
+   * True if more is better, as for throughput. In either case, a ratio is watchkeeper's figure divided by the peer's.
+   */
   readonly isGain?: boolean;
 };
 

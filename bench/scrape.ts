@@ -101,7 +101,8 @@ const range = (all: readonly number[]): string =>
 for (const [name, all] of costs) {
   const cpu = all.map(({ cpuMs }) => cpuMs);
   const late = all.map(({ lateMs }) => lateMs);
-  // In the round of six seconds, the total CPU time includes all kinds of work, so there the longest turn is judged.
+  // The measurement `round` lasts six seconds, so its CPU time includes all kinds of work. For it, the longest delay is
+  // judged instead.
   const isIn = name === round ? median(late) <= mostLateMs : median(cpu) <= mostMs;
   if (!isIn) isMet = false;
   process.stdout.write(

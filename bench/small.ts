@@ -6,8 +6,8 @@ import { h2load } from "./h2load.ts";
 import type { Figures, Measuring, Scenario } from "./scenario.ts";
 
 /**
- * Measures the CPU time of a request. To leave out that of the TLS handshakes, it subtracts a run of one request for
- * each client.
+ * Measures the CPU time of a request. To exclude the TLS handshakes, it subtracts the CPU time of a run in which each
+ * client sends only one request.
  */
 export function smallRequests(clients: number, streams: number): Scenario {
   return {

@@ -4,7 +4,10 @@ import type { Medians } from "./report.ts";
 type Target = {
   readonly scenario: string;
   readonly metric: string;
-  /** The peer to which the bound is a ratio. If absent, the bound is absolute. */
+  /**
+   * The peer by whose figure watchkeeper's figure is divided: `atMost` then limits the ratio. If absent, `atMost`
+   * limits watchkeeper's figure itself.
+   */
   readonly versus?: string;
   readonly atMost: number;
 };
@@ -14,7 +17,7 @@ const targets: readonly Target[] = [
   { scenario: "small-8x16", metric: "cpuUs", versus: "envoy", atMost: 0.45 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "nghttpx", atMost: 1.2 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "envoy", atMost: 0.7 },
-  // The proxy with all observers, compared with the proxy without observers.
+  // Watchkeeper, compared with watchkeeper without the parts that only observe, such as log and metrics.
   { scenario: "small-8x16", metric: "cpuUs", versus: "watchkeeper-plain", atMost: 1.1 },
   { scenario: "small-64x1", metric: "cpuUs", versus: "watchkeeper-plain", atMost: 1.05 },
   { scenario: "list", metric: "cpuMs", versus: "nghttpx", atMost: 1.3 },

@@ -238,7 +238,7 @@ class Rig {
   }
 }
 
-/** Returns one event for each watch, in chunks for 16 watches each. */
+/** Returns one event for each watch, in chunks that each contain the events of 16 watches. */
 function alone(form: Form, ids: readonly number[]): Buffer[] {
   const frames = ids.map((id) => frame(frameType.DATA, 0, id, form.event));
   return Array.from({ length: watches / 16 }, (_, index) =>

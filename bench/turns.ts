@@ -139,7 +139,7 @@ for (const query of [
       ),
   );
 
-// The tasks from here on end some of the watches for good in each round.
+// Each of the following tasks permanently ends some of the watches in each round.
 const key = poolKey("proven", "plain");
 measure("10,000 that wait for a connection of a dead backend", () => {
   const client = path.client().downstream.client;

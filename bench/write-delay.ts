@@ -1,8 +1,8 @@
 /**
  * node bench/write-delay.ts
  *
- * Measures the cost of measuring how late watches deliver writes: microseconds of CPU for a write, from its request to
- * its event on the watches of three backends, and the share of a core for 1,000 writes a second. If the proxy does not
+ * Measures what it costs the proxy to measure the time from a write to its event on the watches of three backends:
+ * microseconds of CPU time for a write, and the share of a core for 1,000 writes a second. If the proxy does not
  * measure this delay, none of this code runs. The result is the best of several rounds.
  */
 import { wallClock } from "../src/base/clock.ts";

@@ -49,7 +49,7 @@ export function post(ground: Ground): Turn {
   return (session) => ask(ground, session, "upload", { ":path": path, ":method": "POST" });
 }
 
-/** The sizes, in bytes, of the response bodies that bench/go sends. */
+/** The sizes, in bytes, of the response bodies that the backend (bench/go) sends. */
 const wanted = { get: 2_048, list: Math.floor((20 << 20) / 15) * 15, upload: 2_048 };
 
 async function ask(

@@ -33,7 +33,9 @@ export function watchkeeperAt(name: string, folder: string, more: object = {}): 
   };
 }
 
-/** The proxy with all observers switched off. The difference to the usual proxy is the cost of observation. */
+/**
+ * Watchkeeper without the parts that only observe, such as log and metrics (programs/plain.ts), to measure their cost.
+ */
 export const plain: Peer = {
   name: "watchkeeper-plain",
   settings:

@@ -1,11 +1,12 @@
 import { sleep } from "../processes.ts";
 import type { Scenario } from "../scenario.ts";
 
-/** Wait, in ms, before RSS is read. Before that, RSS would include garbage that the next collection frees. */
+/** Wait, in ms, before RSS is read. Without the wait, RSS would include garbage that the next collection frees. */
 const settleMs = 3_000;
 /**
- * A proxy opens 50 connections a second to one backend, each for 80 watches, which is 4,000 watches a second. At a
- * higher rate than that, watches would only wait for connections.
+ * Number of watches that the load opens each second. For one backend, a proxy opens 50 connections a second with room
+ * for 80 watches each, so it can open 4,000 watches a second. At a higher rate, watches would only wait for
+ * connections.
  */
 const opensPerSecond = 3_000;
 

@@ -1,7 +1,7 @@
 import { sleep } from "../processes.ts";
 import type { Scenario } from "../scenario.ts";
 
-/** Wait, in ms, before RSS is read. Before that, RSS would include garbage that the next collection frees. */
+/** Wait, in ms, before RSS is read. Without the wait, RSS would include garbage that the next collection frees. */
 const settleMs = 2_000;
 
 export const scenario: Scenario = {

@@ -37,7 +37,7 @@ const lists = {
   },
 };
 
-/** Returns a source that asks the apiservers in use first, then the server that the credentials name. */
+/** Returns a discovery source that asks the apiservers in use first, and then the server that the credentials name. */
 export function kubernetesSource(
   from: "EndpointSlice" | "Lease",
   transport: Transport,

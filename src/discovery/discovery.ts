@@ -90,7 +90,7 @@ export class Discovery {
     this.#cancelNext();
     this.#stopWatching();
     this.#parts.source.stop();
-    // A failure of a source that is no longer used must not stay active, so it is reported as recovered.
+    // A reported failure would stay active for ever once its source is no longer used, so it is reported as recovered.
     this.#recovered();
   }
 
@@ -151,9 +151,9 @@ export class Discovery {
   }
 
   /**
-   * Adds backends that the source no longer lists but that still answer; they are kept for `unlistedKeptMs`. After an
-   * outage of etcd, the first apiserver that checks the list removes all other apiservers from it. They return only
-   * when they renew their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
+   * Returns `listed` and the backends that the source no longer lists but that still answer. These are kept for
+   * `unlistedKeptMs`. After an outage of etcd, the first apiserver that checks the list removes all other apiservers
+   * from it. They return only when they renew their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
     const { clock, journal, source, answers } = this.#parts;

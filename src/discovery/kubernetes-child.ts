@@ -70,8 +70,8 @@ export class KubernetesChild implements Transport {
 
   #send(question: ChildRequest): Promise<Answer | Refusal | Failure> {
     const child = this.#child ?? this.#start();
-    // Kills the child only after `childHungMs`, which is longer than a caller waits, because a child that is merely
-    // slow to start can answer the next request.
+    // Kills the child only after `childHungMs`, which is longer than a request waits for its reply, because a child
+    // that is merely slow to start can answer the next request.
     const stopKill = wallClock.after(discoveryLimits.childHungMs, () => child.kill("SIGKILL"));
     return new Promise((resolve) => {
       const done = (outcome: Answer | Refusal | Failure): void => {

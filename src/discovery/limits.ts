@@ -40,6 +40,9 @@ export const discoveryLimits = {
    * (kubernetes-child.ts).
    */
   childHungMs: 20_000,
-  /** Heap limit of this child process in MiB. The package @kubernetes/client-node alone takes 40 MB of it. */
+  /**
+   * Heap limit, in MiB, of the child process that uses the kubeconfig. The package @kubernetes/client-node alone takes
+   * 40 MB of it.
+   */
   discoveryHeapMiB: 192,
 } as const;

@@ -47,7 +47,10 @@ export class Journal {
     for (const reader of this.#readers) this.#tell(reader, told, at);
   }
 
-  /** If the reader throws, the other readers get "internal.error", and the caller of `write` gets no exception. */
+  /**
+   * Passes an entry to one reader. If this reader throws, the other readers get "internal.error", and the caller of
+   * `write` gets no exception.
+   */
   #tell(reader: Reader, entry: Entry, at: number): void {
     try {
       reader(entry, at);

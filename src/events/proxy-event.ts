@@ -48,8 +48,8 @@ type Events = {
   "backend.added": { backend: string };
   "backend.removed": { backend: string };
   /**
-   * A new connection to an unhealthy backend had a different result from the previous one. `reached`: "tls": TLS was
-   * established; "tcp": only the backend's kernel answered; "": no answer at all.
+   * The latest attempt to connect to an unhealthy backend had another result than the attempt before it. `reached`:
+   * "tls": TLS was established; "tcp": only the backend's kernel answered; "": no answer at all.
    */
   "backend.probed": { backend: string; met: Met; reached: "" | "tcp" | "tls"; ms: number; reason: string };
   /**
@@ -169,8 +169,8 @@ type Events = {
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
   /**
-   * A certificate expires within `limitMs`. Written once for each of several limits. `leftMs`: time until the expiry,
-   * negative after it.
+   * A certificate expires within `limitMs`. There are several such limits, and an entry is written once for each.
+   * `leftMs`: time until the expiry, negative after it.
    */
   "certificate.expiring": {
     purpose: string;
@@ -232,8 +232,13 @@ type Events = {
   /**
    * A backend's watch cache for a resource has only reached `version`, although a consistent list that was sent
    * `lateMs` ago returned etcd's version `etcdVersion`. The cause is that etcd notifies the cache too rarely.
+<<<<<<< HEAD
    * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when none of the remaining
    * watches is behind this version.
+=======
+   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when all watches have reached this
+   * version.
+>>>>>>> coldC
    */
   "cache.progress_delayed": {
     backend: string;
@@ -244,9 +249,9 @@ type Events = {
   };
   "cache.progress_restored": { backend: string; resource: string; version: string; lateMs: number };
   /**
-   * `delayMs` after the response to a write, a backend's watches have not delivered the write's event. `resource`: the
-   * resource with the longest delay. `resources`: number of delayed resources. `othersMs`: the longest delay of
-   * `resource` at other backends; -1: not measured. Written every few seconds while the delay lasts.
+   * `delayMs` after the response to a write, a backend's watches still have not delivered the event of this write.
+   * `resource`: the resource with the longest delay. `resources`: number of delayed resources. `othersMs`: the longest
+   * delay of `resource` at other backends; -1: not measured. Written every few seconds while the delay lasts.
    */
   "watch.delayed": {
     backend: string;
@@ -295,7 +300,7 @@ type Events = {
     version: string;
     seen: string;
   };
-  /** Many callers that had a watch have listed the watched resource again within a few seconds. */
+  /** Within a few seconds, many clients have listed a resource again that they had been watching. */
   "relist_storm.detected": {
     relists: number;
     limit: number;

@@ -16,8 +16,8 @@ export const originLimits = {
 const events = new Set(["", "events.k8s.io"]);
 
 /**
- * True for Kubernetes events. Up to a thousand of them expire at one version, and they have no watch cache (watch.md
- * §5.3).
+ * True for the resource `events`. Apiservers have no watch cache for it, and up to a thousand of its objects expire
+ * together, so that their deletions have the same version (watch.md §5.3).
  */
 export function repeatsVersions(group: string, resource: string): boolean {
   return resource === "events" && events.has(group);
@@ -69,7 +69,14 @@ export type Origin = {
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
+<<<<<<< HEAD
 /** The origin of an API of which no backend has accepted a watch yet, unless the API's group decides the origin. */
+=======
+/**
+ * The origin of an API whose group does not show where its versions come from, until a backend has accepted a watch of
+ * the API.
+ */
+>>>>>>> coldC
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {
@@ -115,13 +122,17 @@ export class Origins {
     return origin;
   }
 
-  /** Replaces the rules, also for open watches. Returns the origins whose `isForeign` has become false. */
+  /**
+   * Replaces the configured rules. The new rules also apply to open watches. Returns the origins whose `isForeign` has
+   * become false.
+   */
   configure(rules: OriginRules): readonly Origin[] {
     this.#fixed = fixedBy(rules);
     const noLongerForeign: Origin[] = [];
     for (const { group, origin } of this.#seen.values()) {
       const now = this.#originOf(group);
-      // Neither the old nor the new rules name this group, so what a backend's response has shown stays valid.
+      // Neither the old nor the new rules name this group, so the origin that a backend's response has shown stays
+      // valid.
       if (!now.isFixed && !origin.isFixed) continue;
       if (origin.isForeign && !now.isForeign) noLongerForeign.push(origin);
       Object.assign(origin, now);

@@ -90,8 +90,8 @@ function unzipped(head: Buffer): Buffer {
 export const versionField = { list: 2, object: 6 } as const;
 
 /**
- * Reads `k8s\0`, Unknown { 1: TypeMeta, 2: raw object { 1: metadata { number: resourceVersion } } } (watch.md §2.3).
- * Returns undefined if the bytes do not contain the whole version.
+ * Returns the resourceVersion in a protobuf body; undefined if the bytes do not contain the whole version. The body is
+ * `k8s\0`, Unknown { 1: TypeMeta, 2: raw object { 1: metadata { number: resourceVersion } } } (watch.md §2.3).
  */
 export function protobufVersion(bytes: Buffer, number: number): string | undefined {
   if (bytes.toString("latin1", 0, 4) !== "k8s\0") return undefined;
@@ -107,7 +107,7 @@ type Span = { readonly start: number; readonly end: number };
 
 /**
  * Returns the position of the value of field `number`; undefined if it is missing, or behind a field that is not
- * length-delimited. If `end` cuts the value off, the position ends there.
+ * length-delimited. If the value extends beyond `end`, its position ends at `end`.
  */
 function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {

@@ -69,8 +69,8 @@ export function firstValue(query: string, key: string): string | undefined {
 }
 
 /**
- * Returns a boolean as apimachinery converts it (runtime/conversion.go): only `0` and `false` are false, so even
- * `watch=` is true. Returns undefined if the key is absent.
+ * Returns the value of a boolean parameter as apimachinery converts it (runtime/conversion.go): only `0` and `false`
+ * are false, so even `watch=` is true. Returns undefined if the key is absent.
  */
 export function flagIn(query: string, key: string): boolean | undefined {
   const value = firstValue(query, key);

@@ -14,8 +14,8 @@ export type RequestInfo = {
   readonly kind: Kind;
   readonly isResource: boolean;
   /**
-   * One of get, list, watch, create, update, patch, delete, deletecollection, proxy, ""; without a resource, the
-   * method.
+   * For a resource: get, list, watch, create, update, patch, delete, deletecollection or proxy; "": the method is
+   * unknown. Without a resource: the HTTP method in lower case.
    */
   readonly verb: string;
   readonly group: string;

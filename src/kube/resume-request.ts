@@ -77,7 +77,7 @@ export function flooredTarget(target: string, seen: string): string {
   return targetWith(target, floored, [`resourceVersion=${seen}`, "resourceVersionMatch=NotOlderThan"]);
 }
 
-/** Returns the target without `timeoutSeconds`, the only part that a client changes in a retry. */
+/** Returns the target without `timeoutSeconds`, the only parameter that clients change when they repeat a request. */
 export function identityOf(target: string): string {
   return targetWith(target, new Set(["timeoutSeconds"]), []);
 }

@@ -7,7 +7,7 @@ import { useEffect, useRef, useState } from "./html.js";
  * @template Value
  * @param {Value} value
  * @param {number} turn number of frames
- * @returns {Value | undefined} undefined: the first value has not had its turn yet
+ * @returns {Value | undefined} undefined: the first value is still delayed
  */
 export function usePaced(value, turn) {
   const [shown, setShown] = useState(/** @type {Value | undefined} */ (undefined));

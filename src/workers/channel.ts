@@ -53,8 +53,8 @@ export class Channel {
 
   /**
    * Passes a message to the owner. Returns false if the owner does not accept the message's form. If the owner throws,
-   * the message has wrong contents. The channel is then closed, so that only the sender is affected and not this
-   * process (D10).
+   * because the contents are wrong, closes the channel and returns true. So a wrong message affects only its sender and
+   * not this process (D10).
    */
   #isTaken(message: JsonRecord): boolean {
     try {

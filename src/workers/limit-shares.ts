@@ -1,8 +1,8 @@
 /**
- * Divides each limit on requests among the workers, and adds up the requests that they have counted. Nine tenths of a
- * limit are divided in proportion to the requests that the limit counted at each worker in the last second, because one
- * worker may serve all clients of a limit. One tenth is divided evenly, so that a worker's first request finds room.
- * The shares of a limit add up to 1.
+ * Divides each limit on requests among the workers, and adds up the counts of all workers. Nine tenths of a limit are
+ * divided in proportion to the requests that the limit counted at each worker in the last second, because one worker
+ * may serve all clients of a limit. One tenth is divided evenly, so that a worker without recent requests can pass its
+ * first one. The shares of a limit add up to 1.
  */
 
 /** What a limit has counted in one worker since the worker's start. */
@@ -24,7 +24,7 @@ function sumOf(one: LimitCounts, other: LimitCounts): LimitCounts {
 }
 
 export class LimitShares {
-  /** For each worker, by its number: the worker's counts at the last call of `next`. */
+  /** The counts of each worker at the last call of `next`, by the worker's number. */
   #before = new Map<number, CountsByLimit>();
   /** By `limitKey`: the sum of the counts of all workers that have ended. Bounded by the number of limits. */
   #past: Record<string, LimitCounts> = {};

@@ -8,8 +8,8 @@ export const workerLimits = {
    */
   messageBytes: 16 * MiB,
   /**
-   * Maximum bytes that one process has sent and the other has not read. If more are unread, the other process counts as
-   * hung. Four messages of maximum length fit.
+   * Maximum number of bytes that one process has sent and the other has not read yet. If more bytes are unread, the
+   * other process counts as hung. The limit has room for four messages of maximum length.
    */
   unreadBytes: 64 * MiB,
   /**

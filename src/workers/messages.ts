@@ -48,8 +48,8 @@ export type ToWorker =
   | { readonly kind: "drain"; readonly times: DrainTimes };
 
 /**
- * What the parent asks a worker; admin/workers gives the answers. snapshot: asked every second, so that the answer also
- * shows that the worker does not hang.
+ * What the parent asks a worker; admin/workers computes the answers. The question "snapshot" is asked every second, so
+ * that its answer also shows that the worker does not hang.
  */
 export type Question =
   | { readonly of: "snapshot" }

@@ -113,7 +113,7 @@ export class Parent {
     return this.#pool.all;
   }
 
-  /** The latest answer of each worker to the question "snapshot". */
+  /** The latest answer of each worker to the question "snapshot"; undefined: the worker has not answered yet. */
   get snapshots(): readonly unknown[] {
     return this.#pool.all.map(({ snapshot }) => snapshot);
   }

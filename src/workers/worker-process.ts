@@ -17,8 +17,8 @@ export type WorkerProcess = {
    */
   pass(listener: string, socket: Socket): void;
   /**
-   * Removes and returns the passed sockets that have not been sent yet. Node sends a socket only after the process has
-   * confirmed the previous one.
+   * Takes back and returns the sockets that were given to `pass` but that Node has not sent yet. Node sends a socket
+   * only after the process has confirmed the previous one.
    */
   takeUnsent(): readonly UnsentSocket[];
   kill(): void;
@@ -50,7 +50,7 @@ export function startWorkerProcess(): WorkerProcess {
       const handle: unknown = Reflect.get(socket, "_handle");
       if (!child.connected || !isHandle(handle)) return;
       child.send({ listener }, handle, {}, () => {
-        // If `takeUnsent` has taken the socket back, it has gone to another worker, and must stay open.
+        // If `takeUnsent` has taken the socket back, another worker gets the socket, so it must stay open.
         if (passed.delete(socket)) socket.destroy();
       });
     },

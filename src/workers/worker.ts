@@ -27,8 +27,7 @@ export type WorkerParts = {
   readonly greeting: () => readonly ToWorker[];
   readonly received: (message: ToParent) => void;
   /**
-   * Called when the worker's process has ended. `unsent`: sockets that were to be passed to the process and had not
-   * been sent yet.
+   * Called when the worker's process has ended. `unsent`: sockets for this process that Node had not sent to it yet.
    */
   readonly ended: (unsent: readonly UnsentSocket[]) => void;
 };
@@ -180,8 +179,8 @@ export class Worker {
   }
 
   /**
-   * Called every second. Kills a process that does not start in time or does not answer. Sends the next question once
-   * all earlier ones were answered.
+   * Called every second. Kills a process that does not start or answer in time. Asks for the next snapshot once all
+   * earlier questions are answered.
    */
   look(): void {
     const now = this.#parts.clock.now();

@@ -1,9 +1,9 @@
 /**
  * node plain.ts CONFIG
  *
- * The proxy without observers. The cluster and its listeners are those of main.ts. No admin port is open, nothing reads
- * the journal (no log, metrics or incidents), and no ledger records callers or leases. Counters on the data path stay,
- * because they are fields of objects that exist anyway.
+ * Watchkeeper without observers, the parts that only record what the proxy does. The cluster and its listeners are
+ * those of main.ts. No admin port is open, nothing reads the journal (no log, metrics or incidents), and no ledger
+ * records callers or leases. Counters on the data path stay, because they are fields of objects that exist anyway.
  */
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";

@@ -14,7 +14,10 @@ export type Ask = {
   readonly body: Buffer;
 };
 
-/** Sends the response. No method may be called after `end()`, or after the client has disconnected. */
+/**
+ * The methods with which the apiserver sends its response. None may be called after `end()`, or after the client has
+ * disconnected.
+ */
 export type Answer = {
   head(status: number, fields: readonly (readonly [string, string])[]): void;
   write(bytes: Buffer): void;

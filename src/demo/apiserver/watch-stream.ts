@@ -1,6 +1,7 @@
 /**
- * Serves one watch: first the state or the history, then every change as it is written, a bookmark every minute, and
- * the end at the deadline. Timing and order are those measured on kube-apiserver 1.36.
+ * Serves one watch. First sends the existing objects, or the changes since the requested version. Then sends every
+ * change as it is written, and a bookmark every minute, until the deadline. Timing and order are those measured on
+ * kube-apiserver 1.36.
  */
 import type { Clock } from "../../base/clock.ts";
 import { type Form, renderObject } from "../objects/form.ts";
@@ -44,8 +45,13 @@ export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
   /**
+<<<<<<< HEAD
    * Version from which the watch started. Only later changes are sent. No bookmark is sent before the first such
    * change.
+=======
+   * Version from which the watch started. Only later changes are sent. No bookmark is sent before the first of these
+   * changes.
+>>>>>>> coldC
    */
   #start = 0;
   #hasSentColumns = false;

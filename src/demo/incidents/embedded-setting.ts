@@ -1,4 +1,7 @@
-/** Starts the apiservers of an incident: two embedded ones that share a store, without a cluster or root privileges. */
+/**
+ * Starts the apiservers of an incident: two embedded ones that share a store. Needs no real cluster and no root
+ * privileges.
+ */
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { Encoding } from "../apiserver/apiserver.ts";

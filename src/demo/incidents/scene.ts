@@ -41,7 +41,7 @@ type Parts = {
 };
 
 const pollMs = 25;
-/** Milliseconds within which watchkeeper must report the incident; a later report counts as missing. */
+/** Milliseconds that `found` waits until watchkeeper reports the incident; a later report counts as missing. */
 const foundWithinMs = 30_000;
 const actorColumnChars = 17;
 
@@ -189,7 +189,10 @@ export class Scene {
     this.#parts.stops.push(stop);
   }
 
-  /** Resolves with watchkeeper's latest incident of this kind; undefined: it reported none within 30 s. */
+  /**
+   * Resolves with watchkeeper's latest incident of this kind; undefined: watchkeeper reported none within 30 s after
+   * this call.
+   */
   async found(kind: string): Promise<ReportedIncident | undefined> {
     const until = wallClock.now() + foundWithinMs;
     while (wallClock.now() < until) {

@@ -182,7 +182,9 @@ export class Store implements Source {
     for (const watcher of this.#watchers) watcher(change);
   }
 
-  /** Drops the older half of the history in one step. Dropping changes one by one would copy the rest each time. */
+  /**
+   * Drops the older half of the history in one step. To drop changes one by one would copy all other changes each time.
+   */
   #forget(): void {
     const kept = this.#history.slice(-this.#historyLimit);
     this.#forgotten = this.#history.at(-this.#historyLimit - 1)?.version ?? this.#forgotten;

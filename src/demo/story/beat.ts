@@ -1,6 +1,6 @@
 /**
- * Writes a ConfigMap ten times a second, past all proxies, so that no fault delays the writes. Each write has a count
- * and a known time, so that a client can detect missing and late events of its watch.
+ * Writes a ConfigMap ten times a second. The writes bypass all proxies, so that no fault delays them. Each write has a
+ * count and a known time, so that a client can detect missing and late events of its watch.
  */
 import { type Clock, timestampOf } from "../../base/clock.ts";
 import { type Json, mapOf, textOf } from "../objects/json.ts";

@@ -35,8 +35,8 @@ export class DemoFiles {
   }
 
   /**
-   * Writes a configuration and returns its path. `listener`: more configuration lines for the listener. `ca`: more CAs
-   * of the backends, in PEM.
+   * Writes a configuration and returns its path. `listener`: more configuration lines for the listener. `ca`:
+   * additional CAs that verify the backends, in PEM.
    */
   writeConfig(
     backends: readonly DemoBackend[],

@@ -1,4 +1,7 @@
-/** The history of the process and of the backends (`/api/v1/history`), to which new steps are added at intervals. */
+/**
+ * The history of the process and of the backends (`/api/v1/history`), as series with one value for each time step. The
+ * page reads the new steps at intervals.
+ */
 
 import { useRef } from "../html.js";
 import { ask } from "./api.js";
@@ -23,7 +26,8 @@ export function useRecorded() {
     async () => {
       const { next } = known.current;
       const answer = await ask(`/api/v1/history${next === 0 ? "" : `?after=${next - 1}`}`);
-      // If another process answers, all its steps are needed, because each process numbers its own steps.
+      // If a new process answers, for example after a restart, all steps are read again, because each process numbers
+      // its steps from 0.
       const isAnother = next > 0 && Date.parse(answer.startedAt) !== known.current.startedMs;
       known.current = isAnother
         ? extended(nothing, await ask("/api/v1/history"))

@@ -1,7 +1,12 @@
 /**
+<<<<<<< HEAD
  * Lanes, which are rows of charts on one time axis: one for the incidents, one for each backend, and one for the
  * process. A cursor shows the values of one moment. It follows the mouse, and the slider below the lanes moves it by
  * keyboard.
+=======
+ * One lane for the incidents, one for each backend and one for the process, all on the same time axis. A cursor shows
+ * the values of one moment. The mouse moves it, and the keyboard moves it with the slider below the lanes.
+>>>>>>> coldC
  */
 
 import { endOf, indexAt } from "../data/recorded.js";
@@ -73,7 +78,12 @@ const processCharts = [
 
 /**
  * `from` and `to`: the time axis, in ms since 1970. `at`: the moment that is shown. `pinned`: the moment that the user
+<<<<<<< HEAD
  * has chosen; undefined: none, so the lanes show the end of the time axis. `onPin`: called with a chosen moment.
+=======
+ * has chosen; undefined: the user has chosen none, so the end of the axis is shown. `onPin`: called with a chosen
+ * moment.
+>>>>>>> coldC
  * @param {{
  *   recorded: Recorded,
  *   backends: readonly Backend[],
@@ -180,8 +190,8 @@ function ProcessLane({ axis, turn, at }) {
 const noColumns = {};
 
 /**
- * Returns the parts of all columns between two times, the titles of the backends' charts that have values there, and
- * the top of each chart's scale.
+ * Returns, for the time between `from` and `to`: the values of all columns, the titles of the backends' charts that
+ * have values, and the top of each chart's scale.
  * @param {Recorded} recorded
  * @param {number} from
  * @param {number} to
@@ -318,7 +328,7 @@ export function placed(incidents, { now, from, to }) {
     .filter(({ begin, end }) => end >= from && begin <= to && end >= begin)
     .toSorted((a, b) => a.begin - b.begin)
     .flatMap((bar) => {
-      // At the right edge, the label ends where the bar ends, so that it does not leave the lane.
+      // At the right edge, the label ends where the bar ends, so that the label stays inside the lane.
       const isLate = bar.begin + label > to;
       const first = isLate ? Math.min(bar.begin, bar.end - label) : bar.begin;
       const free = ends.findIndex((end) => end < first);
@@ -419,7 +429,7 @@ function usualRange(ageMs) {
  * }} props
  */
 export function LastHour({ recorded, backends, incidents, now, params, onParams, onMoment, moment }) {
-  // The axis includes the step that has not ended yet. It has states and incidents, but no values.
+  // The axis includes the step that has not ended yet. For this step, there are states and incidents, but no values.
   const to = endOf(recorded) + recorded.stepMs;
   const chosen = params["range"] ?? usualRange(to - recorded.startedMs);
   const [, span] = ranges.find(([name]) => name === chosen) ?? ranges[2];

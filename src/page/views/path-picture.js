@@ -228,8 +228,8 @@ function Dots({ path }) {
 }
 
 /**
- * Returns between which backends watches probably moved in the step. The history has only the sum for each backend, so
- * each backend that lost watches is paired with the other backend that gained most.
+ * Returns the pairs of backends between which watches probably moved in the step. The history has only sums for each
+ * backend, so each backend that lost watches is paired with the other backend that gained most.
  * @param {readonly Target[]} targets
  */
 export function movesOf(targets) {

@@ -45,7 +45,7 @@ export function ReplicaChoice({ replicas, shown, onShow }) {
 }
 
 /**
- * Says that the shown replica does not answer, and offers the others. The data that was read before stays visible.
+ * Says that the shown replica does not answer, and offers the other replicas. The replica's last data stays visible.
  * @param {Choice} props
  */
 export function LostReplica({ replicas, shown, onShow }) {

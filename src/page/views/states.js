@@ -8,8 +8,8 @@ import { markOf } from "../words.js";
 /** @typedef {Pick<import("../data/rows.d.ts").Backend, "state" | "history">} Judged */
 
 /**
- * Returns the states between two times, each with its beginning and its end, from the backend's latest changes. The
- * state before the first known change is the old state in this change (its field `from`).
+ * Derives the states between two times, each with its beginning and its end, from the backend's latest state changes.
+ * Until the first known change, the state is the one in that change's field `from`.
  * @param {Judged} backend
  * @param {number} from milliseconds since 1970
  * @param {number} to
@@ -44,8 +44,8 @@ export function piecesOf({ state, history }, from, to) {
 const keptChanges = 64;
 
 /**
- * Returns the states between two times. They are exact if the latest changes, which the API keeps, reach back far
- * enough. Otherwise, they are taken from the steps of the recorded history.
+ * Returns the states between two times. They are exact if the state changes that the API keeps reach back far enough.
+ * Otherwise, they are taken from the recorded history, which has one state for each step.
  * @param {Judged | undefined} backend
  * @param {import("../data/rows.d.ts").Recorded} recorded
  * @param {{ name: string, from: number, to: number }} where

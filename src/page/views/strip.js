@@ -58,7 +58,7 @@ export function Strip({ lines, top, span }) {
 }
 
 /**
- * True if the tone is the colour of a state. Lines of this colour omit zeros, because zero errors are no problem.
+ * True if the tone is the colour of a bad state. A line of this colour omits zeros, because zero errors are no problem.
  * @param {string} tone
  */
 function isState(tone) {

@@ -38,7 +38,7 @@ export function entriesOf(backends, incidents) {
           },
         ],
   );
-  // Each time is parsed once instead of at each comparison, because 20 backends have 1,280 changes.
+  // Parses each entry's time once, not at each comparison of the sort: 20 backends have 1,280 state changes.
   return [...changes, ...begun, ...over]
     .map((entry) => ({ entry, ms: Date.parse(entry.at) }))
     .toSorted((one, other) => other.ms - one.ms)
