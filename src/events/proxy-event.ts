@@ -232,13 +232,8 @@ type Events = {
   /**
    * A backend's watch cache for a resource has only reached `version`, although a consistent list that was sent
    * `lateMs` ago returned etcd's version `etcdVersion`. The cause is that etcd notifies the cache too rarely.
-<<<<<<< HEAD
-   * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when none of the remaining
-   * watches is behind this version.
-=======
    * "cache.progress_restored" follows when the cache has reached `etcdVersion`, or when all watches have reached this
    * version.
->>>>>>> coldC
    */
   "cache.progress_delayed": {
     backend: string;

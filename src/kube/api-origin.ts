@@ -69,14 +69,10 @@ export type Origin = {
 
 export const ownOrigin: Origin = Object.freeze({ isForeign: false, isKnown: true, isFixed: true });
 export const foreignOrigin: Origin = Object.freeze({ isForeign: true, isKnown: true, isFixed: true });
-<<<<<<< HEAD
-/** The origin of an API of which no backend has accepted a watch yet, unless the API's group decides the origin. */
-=======
 /**
  * The origin of an API whose group does not show where its versions come from, until a backend has accepted a watch of
  * the API.
  */
->>>>>>> coldC
 export const unseenOrigin: Origin = Object.freeze({ isForeign: true, isKnown: false, isFixed: false });
 
 export type OriginRules = {

@@ -80,10 +80,13 @@ export class Caller implements CallerName {
     return true;
   }
 
-  /** Returns the caller's anomalies. `isWarm`: the process has run long enough to tell which callers are new. */
-  oddities(now: number, isWarm: boolean): readonly Oddity[] {
+  /**
+   * Returns the caller's anomalies. `warmAt`: the caller counts as new only if its first request came at this clock
+   * reading (ms) or later. Soon after the start of the process, first requests come from all callers.
+   */
+  oddities(now: number, warmAt: number): readonly Oddity[] {
     const { requests, errors, relists, watches } = this;
-    const isNew = isWarm && now - this.since < ledgerLimits.callerNewMs;
+    const isNew = this.since >= warmAt && now - this.since < ledgerLimits.callerNewMs;
     const isKnown = requests >= ledgerLimits.callerRequests;
     const isMostlyWatches = watches >= ledgerLimits.callerRequests && watches * 2 > requests;
     const all: readonly (readonly [Oddity, boolean])[] = [

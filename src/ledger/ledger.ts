@@ -32,9 +32,9 @@ export class Ledger {
     return this.#callers.size;
   }
 
-  /** True if the process has run long enough to tell which callers are new. */
-  isWarm(now: number): boolean {
-    return now - this.#startedAt >= ledgerLimits.callerNewMs;
+  /** Clock reading (ms) from which a caller's first request shows a new caller: earlier ones were there before. */
+  get warmAt(): number {
+    return this.#startedAt + ledgerLimits.callerNewMs;
   }
 
   /** Returns the caller with this name. Until the ledger evicts the caller, each call returns the same object. */

@@ -60,11 +60,7 @@ export class WorkerLife {
   }
 
   /**
-<<<<<<< HEAD
-   * Milliseconds until a dead worker is started again: 0, unless the last two or more processes have each ended before
-=======
    * Milliseconds until a dead worker is started again; 0 if fewer than two processes in succession have ended before
->>>>>>> coldC
    * they had served for `steadyMs`.
    */
   get restartMs(): number {

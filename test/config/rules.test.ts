@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { checkRules, rules } from "../../src/config/rules.ts";
-import type { Written, WrittenCluster, WrittenLimit } from "../../src/config/schema.ts";
+import { limitIn, type Written, type WrittenCluster, type WrittenLimit } from "../../src/config/schema.ts";
 
 const test = suite("config-rules");
 
@@ -113,6 +113,16 @@ test("a limit must limit something, and not all requests; two limits have two na
   );
   const twice = { name: "a", users: ["x"], rate: "1/s" };
   assert.match(limited(twice, twice)[0] ?? "", "/clusters/0/limits/1/name is");
+});
+
+test("a star in a name of a limit must be its end, because it would match no name elsewhere", () => {
+  const problem = (name: string): string => {
+    const limit = limitIn({ name: "a", userAgents: [name], rate: "1/s" });
+    return typeof limit === "string" ? limit : "";
+  };
+  for (const name of ["kubectl", "kube*", "*", "a".repeat(256)]) assert.is(problem(name), "", name);
+  for (const name of ["*ctl", "k*l", "k**", "", "a".repeat(257)])
+    assert.match(problem(name), "must be a name, or the beginning of a name with * after it", name);
 });
 
 test("a rule is asked when all that it reads has passed the schema, whatever is invalid elsewhere", () => {

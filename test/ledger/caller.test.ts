@@ -28,12 +28,11 @@ test("only so many resources are remembered", () => {
 test("what is odd about it is said in words, and a usual one is not odd", () => {
   const usual = callerAt("10.0.0.7");
   usual.requests = 1000;
-  assert.equal(usual.oddities(ledgerLimits.callerNewMs, true), []);
-  assert.equal(usual.oddities(ledgerLimits.callerNewMs - 1, true), ["new"]);
-  assert.equal(usual.oddities(1, false), [], "everybody is new to a process that has just begun");
+  assert.equal(usual.oddities(ledgerLimits.callerNewMs, 0), []);
+  assert.equal(usual.oddities(ledgerLimits.callerNewMs - 1, 0), ["new"]);
   const odd = new Caller({ subject: noSubject, agent: "unknown", address: "10.0.0.8" }, 0);
   Object.assign(odd, { requests: 40, errors: 21, watches: 30, relists: 11 });
-  assert.equal(odd.oddities(10_000, true), [
+  assert.equal(odd.oddities(10_000, 0), [
     "new",
     "no-agent",
     "anonymous",

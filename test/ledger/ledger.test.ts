@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { Caller } from "../../src/ledger/caller.ts";
 import { Ledger } from "../../src/ledger/ledger.ts";
 import { ledgerLimits } from "../../src/ledger/limits.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
@@ -16,6 +17,18 @@ test("one caller is one object, by identity, program and address", () => {
   assert.is.not(ledger.of(name("a", "10.0.0.8"), 2), one);
   assert.is.not(ledger.of({ ...name("a"), subject: { ...noSubject, name: "x" } }, 2), one);
   assert.is(ledger.size, 4);
+});
+
+test("a caller that came soon after the start of the process is never new, and a later one is", () => {
+  const ledger = new Ledger(1000);
+  const { callerNewMs } = ledgerLimits;
+  const [early, later] = [
+    ledger.of(name("early"), 999 + callerNewMs),
+    ledger.of(name("later"), 1000 + callerNewMs),
+  ];
+  const isNew = (caller: Caller): boolean =>
+    caller.oddities(1001 + callerNewMs, ledger.warmAt).includes("new");
+  assert.equal([isNew(early), isNew(later)], [false, true]);
 });
 
 test("a flood of newcomers pushes out itself, not the active callers", () => {

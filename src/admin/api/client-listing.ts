@@ -56,7 +56,7 @@ export const clientFields = {
   bytes: count("Bytes sent to the client.", ({ caller }) => caller.bytes),
   anomalies: words(
     "Anomalies: new, no-agent, anonymous, failing, relisting, re-watching.",
-    ({ caller, ledger }, { now }) => caller.oddities(now(), ledger.isWarm(now())),
+    ({ caller, ledger }, { now }) => caller.oddities(now(), ledger.warmAt),
   ),
 } satisfies Fields<ClientRow>;
 

@@ -162,7 +162,8 @@ export const views: Readonly<Record<Kind, View>> = {
     columns: [
       text("LIMIT", "name"),
       cluster,
-      text("ALLOWS", "allows"),
+      // The rate is at the end of the text.
+      { ...text("ALLOWS", "allows"), isWhole: true },
       number("IN-FLIGHT", "inFlight", amount),
       number("PASSED", "passed", amount),
       number("REFUSED", "refused", amount),

@@ -1,4 +1,5 @@
 /** `watchkeeper limit KEY=VALUE...`: limits requests for a given time, through the API of a running proxy. */
+import { isIpAddress } from "../../base/address.ts";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
 import { type Given, usage } from "../commands/options.ts";
@@ -74,12 +75,16 @@ function bodyOf(options: Given): Record<string, unknown> | Failure {
   const maxInFlight = options.whole("in-flight", undefined, [1, mostCount]);
   if (matched instanceof Failure) return matched;
   for (const one of [burst, maxInFlight]) if (one instanceof Failure) return one;
+  const rate = options.text("rate");
+  // The API refuses these as well, but names the fields of the configuration instead of the options.
+  if (rate === undefined && maxInFlight === undefined) return usage("Missing --rate or --in-flight");
+  if (rate === undefined && burst !== undefined) return usage("--burst needs --rate");
   return {
     ...matched,
     // JSON.stringify omits undefined values, so an option that is not given does not reach the API.
     burst,
     maxInFlight,
-    rate: options.text("rate"),
+    rate,
     duration: options.text("for") ?? "1h",
     reason: options.text("reason") ?? "",
   };
@@ -97,8 +102,8 @@ function matchesIn(words: readonly string[]): Record<string, readonly string[]> 
   return matched;
 }
 
-/** Returns a network in CIDR notation: "10.0.0.1" becomes "10.0.0.1/32". */
+/** Returns a network in CIDR notation: "10.0.0.1" becomes "10.0.0.1/32". Other text is returned unchanged. */
 function networkOf(text: string): string {
-  if (text.includes("/")) return text;
+  if (!isIpAddress(text)) return text;
   return `${text}/${text.includes(":") ? 128 : 32}`;
 }

@@ -8,9 +8,11 @@ export type Column = {
   readonly isWide?: boolean;
   /** True if the column is omitted when no row has a value; default: false. */
   readonly isRare?: boolean;
+  /** True if a long value is never cut; default: false. */
+  readonly isWhole?: boolean;
 };
 
-/** Maximum width of a cell in characters. A longer value is cut, except with `-o wide`. */
+/** Maximum width of a cell in characters. A longer value is cut, except with `-o wide` and in a column with `isWhole`. */
 const cellChars = 60;
 
 export type TableOptions = { readonly isWide: boolean; readonly hasHeads: boolean };
@@ -21,7 +23,9 @@ export function tableOf(columns: readonly Column[], rows: readonly Row[], option
     ({ isWide = false, isRare = false, of }) =>
       (options.isWide || !isWide) && (!isRare || rows.some((row) => of(row) !== "")),
   );
-  const lines = rows.map((row) => wanted.map(({ of }) => cell(of(row), options.isWide)));
+  const lines = rows.map((row) =>
+    wanted.map(({ of, isWhole = false }) => cell(of(row), options.isWide || isWhole)),
+  );
   if (options.hasHeads) lines.unshift(wanted.map(({ head }) => head));
   const widths = wanted.map((_, column) => Math.max(0, ...lines.map((line) => widthOf(line[column] ?? ""))));
   return lines.map((line) => `${padded(line, widths).trimEnd()}\n`).join("");
@@ -31,10 +35,10 @@ function padded(line: readonly string[], widths: readonly number[]): string {
   return line.map((text, column) => text + " ".repeat((widths[column] ?? 0) - widthOf(text))).join("  ");
 }
 
-function cell(text: string, isWide: boolean): string {
+function cell(text: string, isWhole: boolean): string {
   const safe = shown(text);
   if (safe === "") return "-";
-  return isWide || widthOf(safe) <= cellChars
+  return isWhole || widthOf(safe) <= cellChars
     ? safe
     : `${Array.from(safe)
         .slice(0, cellChars - 1)

@@ -14,7 +14,11 @@ import { age, rate } from "./words.ts";
 
 /** For each list: the counter, the heading of its rate, and the fields that identify a row. */
 const subjects = {
-  clients: { count: "requests", per: "REQUESTS/S", key: ["client", "agent", "subject", "pod"] },
+  clients: {
+    count: "requests",
+    per: "REQUESTS/S",
+    key: ["cluster", "client", "agent", "subject", "subjectSource", "pod"],
+  },
   watches: { count: "events", per: "EVENTS/S", key: ["auditId"] },
 } as const;
 
@@ -106,14 +110,31 @@ function ratedRows(
   seconds: number,
 ): readonly Row[] {
   const { count, key } = subjects[subject];
-  const keyOf = (row: Row): string => key.map((name) => textAt(row, name)).join("\n");
-  const counts = new Map(before.map((row) => [keyOf(row), numberAt(row, count) ?? 0]));
+  const counts = new Map(Array.from(keysOf(before, key), ([row, name]) => [name, numberAt(row, count) ?? 0]));
+  const names = keysOf(now, key);
   return now
     .map((row) => {
-      const grown = Math.max(0, (numberAt(row, count) ?? 0) - (counts.get(keyOf(row)) ?? 0));
+      const grown = Math.max(0, (numberAt(row, count) ?? 0) - (counts.get(names.get(row) ?? "") ?? 0));
       return { ...row, perSecond: grown / seconds };
     })
     .toSorted((a, b) => b.perSecond - a.perSecond);
+}
+
+/**
+ * Returns a key for each row, by which the row is found in another reading. Rows with the same fields are numbered from
+ * the oldest: a client whose connections are in two workers has two such rows. `since` itself is no part of the key,
+ * because it may differ by a millisecond between two readings.
+ */
+function keysOf(rows: readonly Row[], fields: readonly string[]): ReadonlyMap<Row, string> {
+  const keys = new Map<Row, string>();
+  const seen = new Map<string, number>();
+  for (const row of rows.toSorted((a, b) => (textAt(a, "since") < textAt(b, "since") ? -1 : 1))) {
+    const key = fields.map((name) => textAt(row, name)).join("\n");
+    const place = seen.get(key) ?? 0;
+    seen.set(key, place + 1);
+    keys.set(row, `${key}\n${place}`);
+  }
+  return keys;
 }
 
 function headOf(before: Row, now: Row, seconds: number): string {

@@ -45,13 +45,8 @@ export class WatchStream {
   readonly #parts: Parts;
   readonly #onStop: () => void;
   /**
-<<<<<<< HEAD
-   * Version from which the watch started. Only later changes are sent. No bookmark is sent before the first such
-   * change.
-=======
    * Version from which the watch started. Only later changes are sent. No bookmark is sent before the first of these
    * changes.
->>>>>>> coldC
    */
   #start = 0;
   #hasSentColumns = false;

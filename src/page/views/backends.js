@@ -42,13 +42,8 @@ export function BackendHead({ name, backend }) {
 
 /**
  * The head of a backend's lane while the page shows a moment in the past.
-<<<<<<< HEAD
- * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: true if this
- * head must be as high as BackendHead, so that the lanes do not move under the mouse
-=======
  * @param {{ name: string, piece: { state: string, text: string }, hasRoom: boolean }} props `hasRoom`: true if this head
  * must be as high as BackendHead, so that the lanes do not move under the mouse
->>>>>>> coldC
  */
 export function PastHead({ name, piece: { state, text }, hasRoom }) {
   const reason = text.startsWith(`${state}: `) ? text.slice(state.length + 2) : "";

@@ -1,12 +1,6 @@
 /**
-<<<<<<< HEAD
- * Lanes, which are rows of charts on one time axis: one for the incidents, one for each backend, and one for the
- * process. A cursor shows the values of one moment. It follows the mouse, and the slider below the lanes moves it by
- * keyboard.
-=======
  * One lane for the incidents, one for each backend and one for the process, all on the same time axis. A cursor shows
  * the values of one moment. The mouse moves it, and the keyboard moves it with the slider below the lanes.
->>>>>>> coldC
  */
 
 import { endOf, indexAt } from "../data/recorded.js";
@@ -78,12 +72,8 @@ const processCharts = [
 
 /**
  * `from` and `to`: the time axis, in ms since 1970. `at`: the moment that is shown. `pinned`: the moment that the user
-<<<<<<< HEAD
- * has chosen; undefined: none, so the lanes show the end of the time axis. `onPin`: called with a chosen moment.
-=======
  * has chosen; undefined: the user has chosen none, so the end of the axis is shown. `onPin`: called with a chosen
  * moment.
->>>>>>> coldC
  * @param {{
  *   recorded: Recorded,
  *   backends: readonly Backend[],

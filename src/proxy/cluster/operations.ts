@@ -97,7 +97,7 @@ export class Operations {
 
   #drain(name: string, { by }: Operator): Outcome {
     const backends = this.#backendsWith(name);
-    if (backends === undefined) return unknown(name);
+    if (backends === undefined) return this.#unknown(name);
     if (backends.factsOf(name).isDrained) return `${name} was drained already`;
     const others = backends.views.filter((view) => view.name !== name);
     // If no other backend is ready, new requests would still go to the drained backend. The operator might stop it,
@@ -110,7 +110,7 @@ export class Operations {
 
   #undrain(name: string, { by }: Operator): Outcome {
     const backends = this.#backendsWith(name);
-    if (backends === undefined) return unknown(name);
+    if (backends === undefined) return this.#unknown(name);
     if (!backends.factsOf(name).isDrained) return `${name} was not drained`;
     backends.learn(name, { kind: "drain", isDrained: false, by });
     const state = backends.stateOf(name) ?? "unknown";
@@ -164,8 +164,16 @@ export class Operations {
   #backendsWith(name: string): OperatedPath["backends"] | undefined {
     return this.#parts.paths().find(({ backends }) => backends.stateOf(name) !== undefined)?.backends;
   }
+
+  /** The failure lists the first backends: with several clusters, an operator may forget the name of the cluster. */
+  #unknown(name: string): Failure {
+    const all = this.#parts.paths().flatMap(({ backends }) => backends.views.map((view) => view.name));
+    const more = all.length > mostNames ? `, and ${all.length - mostNames} more` : "";
+    const names = all.slice(0, mostNames).join(", ");
+    const known = names === "" ? "there are none" : `there is ${names}${more}`;
+    return new Failure("misdirected", "client", `There is no backend "${name}": ${known}`);
+  }
 }
 
-function unknown(name: string): Failure {
-  return new Failure("misdirected", "client", `There is no backend "${name}"`);
-}
+/** Maximum number of backends that a message names, so that it remains one line. */
+const mostNames = 8;

@@ -182,15 +182,17 @@ export function titleOf({ name }: Limit): string {
 }
 
 /**
- * Returns a rate as text, such as "10/s". A rate below one per second is given per minute if that is a whole number
- * ("30/m"), and otherwise per hour ("100/h").
+ * Returns a rate as text, per second if that is a whole number ("10/s"), otherwise per minute if that is a whole number
+ * ("90/m"), and otherwise per hour ("100/h").
  */
 export function rateText(perSecond: number): string {
-  if (perSecond >= 1) return `${Math.round(perSecond)}/s`;
-  const perMinute = perSecond * 60;
-  return Math.abs(perMinute - Math.round(perMinute)) < 1e-6
-    ? `${Math.round(perMinute)}/m`
-    : `${Math.round(perSecond * 3600)}/h`;
+  if (isWhole(perSecond)) return `${Math.round(perSecond)}/s`;
+  return isWhole(perSecond * 60) ? `${Math.round(perSecond * 60)}/m` : `${Math.round(perSecond * 3600)}/h`;
+}
+
+/** True for a whole number, and for one that the division by 60 or 3600 has made inexact. */
+function isWhole(value: number): boolean {
+  return Math.abs(value - Math.round(value)) < 1e-6;
 }
 
 function words(key: string, values: readonly string[]): string[] {

@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { views } from "../../../src/cli/client/columns.ts";
+import { tableOf } from "../../../src/cli/client/table.ts";
 import { kinds } from "../../../src/cli/commands/commands.ts";
 
 const test = suite("cli/client/columns");
@@ -25,6 +26,12 @@ test("a backend shows the certificate that ends first", () => {
     leftMs,
   }));
   assert.is(column?.of({ certificates: [...certificates, { purpose: "backend", leftMs: 1 }] }), "4d");
+});
+
+test("a limit is shown whole: its rate comes last, and must not be cut off", () => {
+  const allows = "user=system:serviceaccount:ci:runner verb=list resource=secrets, 1/s, at most 5 at once";
+  const { columns } = views.limits;
+  assert.match(tableOf(columns, [{ name: "1", allows }], { isWide: false, hasHeads: true }), allows);
 });
 
 test("a certificate whose new files were refused is not ok, however long the last valid one lasts", () => {

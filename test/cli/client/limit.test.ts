@@ -54,14 +54,23 @@ test("a limit is set, listed with its operator, and ended", async () => {
 test("a word that is no match is a usage error, and an invalid limit is refused with its reason", async () => {
   for (const wrong of [["name=x"], ["user"], [], ["user=x", "--in-flight", "0"]])
     assert.is((await ran(limit, ...wrong)).code, 2, wrong.join(" "));
+  const mistaken = async (...args: string[]): Promise<string> => {
+    const { code, complaints } = await ran(limit, ...args);
+    assert.is(code, 2, args.join(" "));
+    return complaints;
+  };
+  assert.match(await mistaken("user=x"), /^Missing --rate or --in-flight\n/);
+  assert.match(await mistaken("user=x", "--in-flight", "1", "--burst", "2"), /^--burst needs --rate\n/);
   const refused = async (...args: string[]): Promise<string> => {
     const { code, complaints } = await ran(limit, ...args);
     assert.is(code, 1, args.join(" "));
     return complaints;
   };
-  assert.match(await refused("user=x"), 'needs a "rate" or "maxInFlight"');
   assert.match(await refused("user=x", "--rate", "1/s", "--for", "25h"), "must be between 1s and 24h");
-  assert.match(await refused("source=nowhere", "--rate", "1/s"), "must be a network");
+  assert.match(
+    await refused("source=10.0.0", "--rate", "1/s"),
+    'must be a network such as "10.0.0.0/8", is "10.0.0" ',
+  );
   assert.match(await refused("verb=fetch", "--rate", "1/s"), 'must be a verb such as "list"');
 });
 

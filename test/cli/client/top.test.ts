@@ -11,6 +11,7 @@ import { KeptScreen } from "../../support/api-server.ts";
 
 const test = suite("cli/client/top");
 let api: Admin;
+let clientsAt = listAt;
 /** The number of polls by `top` so far. Each poll finds more requests than the previous one. */
 let looks = 0;
 
@@ -27,6 +28,7 @@ function listAt(look: number): object {
 
 test.before.each(async () => {
   looks = 0;
+  clientsAt = listAt;
   const figures = (): object => ({
     version: "0.1.0",
     name: "prod",
@@ -40,7 +42,7 @@ test.before.each(async () => {
     port: 0,
     journal: new Journal(wallClock),
     routes: (path) => () => {
-      const body = path.endsWith("/stats") ? figures() : listAt(looks);
+      const body = path.endsWith("/stats") ? figures() : clientsAt(looks);
       return { status: 200, type: "application/json", text: JSON.stringify(body) };
     },
   });
@@ -49,6 +51,27 @@ test.before.each(async () => {
 });
 
 test.after.each(() => api.stop());
+
+/**
+ * At poll number `look`: quiet rows that differ from other rows in one field only, and a client with connections in two
+ * workers, of which the newer one sends five requests a second.
+ */
+function similarAt(look: number): object {
+  const row = (requests: number, fields: object): object => ({
+    agent: "curl",
+    client: "10.0.0.7",
+    requests,
+    ...fields,
+  });
+  const items = [
+    row(900, { subjectSource: "bearer" }),
+    row(20, { subjectSource: "none" }),
+    row(800, { cluster: "eu", subjectSource: "none" }),
+    row(700, { pod: "n/p", since: "2026-11-27T09:05:32.100Z" }),
+    row(60 + 10 * look, { pod: "n/p", since: `2026-11-27T09:07:32.10${look}Z` }),
+  ];
+  return { kind: "ClientList", total: items.length, matching: items.length, items };
+}
 
 /** A clock that does not wait. After `turns` polls, the proxy stops. */
 function hasty(turns: number): Clock {
@@ -83,6 +106,22 @@ test("the fastest come first, by what they did between two looks", async () => {
       ["10.0", "busy"],
       ["3.0", "new\\u{1b}[2J"],
       ["0.0", "idle"],
+    ],
+  );
+});
+
+test("rows that differ in one field only do not get each other's rate", async () => {
+  clientsAt = similarAt;
+  const { out } = await asked(["-o", "json"], hasty(9));
+  const rated: { requests: number; perSecond: number }[] = JSON.parse(out).items;
+  assert.equal(
+    rated.map(({ requests, perSecond }) => [requests, perSecond]),
+    [
+      [70, 5],
+      [900, 0],
+      [20, 0],
+      [800, 0],
+      [700, 0],
     ],
   );
 });

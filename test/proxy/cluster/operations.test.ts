@@ -79,8 +79,8 @@ test("the last ready backend is not let go, and what is done already is said to 
   assert.match(refusal(operations.drain("b", alice)), "Cannot drain b: no other backend is ready");
   assert.is(stateOf(path, "b"), "ready");
   assert.is(operations.undrain("b", alice), "b was not drained");
-  assert.match(refusal(operations.drain("c", alice)), 'There is no backend "c"');
-  assert.match(refusal(operations.undrain("c", alice)), 'There is no backend "c"');
+  assert.match(refusal(operations.drain("c", alice)), 'There is no backend "c": there is a, b');
+  assert.match(refusal(operations.undrain("c", alice)), 'There is no backend "c": there is a, b');
 });
 
 test("one watch is moved by its audit id, and goes on from its next event", async () => {
@@ -160,7 +160,7 @@ test("a backend of one cluster is let go only for another of its own, whatever o
   assert.match(refusal(operations.drain("us/a", alice)), "done: us/a is draining");
   assert.equal([stateOf(eu, "eu/a"), stateOf(us, "us/a")], ["ready", "draining"]);
   assert.match(refusal(operations.undrain("us/a", alice)), "done: us/a is no longer drained");
-  assert.is(refusal(operations.drain("a", alice)), 'There is no backend "a"');
+  assert.is(refusal(operations.drain("a", alice)), 'There is no backend "a": there is eu/a, us/a, us/b');
 });
 
 test.run();

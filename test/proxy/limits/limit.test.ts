@@ -127,6 +127,8 @@ test("a limit is written as an operator types it", () => {
   );
   assert.is(text({ userAgents: ["argocd*"], rate: "30/m" }), "agent=argocd*, 30/m");
   assert.is(text({ sourceCIDRs: ["10.0.0.0/8"], rate: "100/h" }), "source=10.0.0.0/8, 100/h");
+  for (const rate of ["2/s", "90/m", "5000/h", "999999/h"])
+    assert.is(text({ users: ["a"], rate }), `user=a, ${rate}`, "a rate of several per second is not rounded");
 });
 
 /** Starts requests until the limit admits no more. Returns the number that have started. */

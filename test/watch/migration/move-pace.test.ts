@@ -140,7 +140,7 @@ test("while nothing is answered, a few watches still move, and given-up requests
 test("the window begins anew after a while", () => {
   const moves = new PlayedMoves(50, 1);
   moves.play(2000);
-  assert.ok(moves.pace.state.window > 4 * moveWindow.initial, JSON.stringify(moves.pace.state));
+  assert.ok(moves.pace.state.window > 2 * moveWindow.initial, JSON.stringify(moves.pace.state));
   moves.clock.advance(moveWindow.renewMs);
   assert.ok(moves.pace.isOpen(2));
   assert.is(moves.pace.state.window, moveWindow.initial);
