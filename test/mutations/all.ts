@@ -6,6 +6,7 @@ import { connections } from "./areas/connections.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
 import { histories } from "./areas/histories.ts";
+import { moves } from "./areas/moves.ts";
 import { operator } from "./areas/operator.ts";
 import { watchSession } from "./areas/watch-session.ts";
 import { watches } from "./areas/watches.ts";
@@ -28,6 +29,6 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   ends,
   configuration,
   operator,
-  watch: [...watches, ...watchSession, ...histories],
+  watch: [...watches, ...moves, ...watchSession, ...histories],
   identity,
 };

@@ -1,0 +1,78 @@
+/** Faults in the pace of moves that a unit test must detect. */
+
+import { type Defect, defect } from "../defect.ts";
+
+export const moves: readonly Defect[] = [
+  defect(
+    "late answers do not make the window of moves smaller",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "this.#window = Math.max(moveWindow.least, this.#window - 1);",
+      replace: "return this.settled(backend);",
+    },
+    ["watch/migration/move-pace", "an apiserver that becomes slower gets fewer watches"],
+  ),
+  defect(
+    "the fastest answer of one backend makes all answers of another one late",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "this.#shortestMs.get(backend) ?? ms",
+      replace: "Math.min(ms, ...this.#shortestMs.values())",
+    },
+    ["watch/migration/move-pace", "a backend that always takes 9 ms longer than another one"],
+  ),
+  defect(
+    "the fastest answers are measured only once",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "this.#shortestMs.clear();",
+      replace: "",
+    },
+    ["watch/migration/move-pace", "one acceptance that seemed to take no time"],
+  ),
+  defect(
+    "moves go on to a backend that answers no watch",
+    {
+      file: "watch/migration/move-pace.ts",
+      find: "now - since >= moveWindow.silentMs &&",
+      replace: "now - since < 0 &&",
+    },
+    ["watch/migration/migrations", "a backend that answers PINGs but no watch"],
+  ),
+  defect(
+    "a suspect watch that the pace gives no hedge waits for the next tick",
+    {
+      file: "watch/migration/migrations.ts",
+      find: "this.#suspect.add(watch, false);",
+      replace: "",
+    },
+    ["watch/migration/migrations", "the watches of a frozen apiserver get hedges as fast"],
+  ),
+  defect(
+    "a watch whose apiserver answers again still gets its hedge",
+    {
+      file: "watch/migration/migrations.ts",
+      find: "if (attempt?.isSuspect === true) this.#contain(",
+      replace: "if (attempt !== undefined) this.#contain(",
+    },
+    ["watch/migration/migrations", "a watch that waits for its hedge gets none"],
+  ),
+  defect(
+    "a request for a watch that is given up counts as unanswered for ever",
+    {
+      file: "watch/session/upstream-merge.ts",
+      find: "if (this.other?.isAccepted === false) this.#parts.pace.settled(this.other.attempt.backend);",
+      replace: "",
+    },
+    ["watch/migration/migrations", "every request for a watch is settled, however it ends"],
+  ),
+  defect(
+    "a cache that is being filled slows all moves down",
+    {
+      file: "watch/session/watch-session.ts",
+      find: "if (!isInitialising(answer)) this.#parts.migrations.pace.slowDown();",
+      replace: "this.#parts.migrations.pace.slowDown();\n    if (!isInitialising(answer)) return;",
+    },
+    ["watch/migration/migrations", "five caches that are being filled slow no watch"],
+  ),
+];
