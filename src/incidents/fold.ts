@@ -1,4 +1,4 @@
-/** Turns the journal into incidents, without I/O: the caller must call `tick` at `dueAt`. */
+/** Turns the journal into incidents. It does no I/O and sets no timer: the caller calls `tick` at the time `dueAt`. */
 
 import { limits } from "../base/limits.ts";
 import { Lru } from "../base/lru.ts";

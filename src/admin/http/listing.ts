@@ -101,8 +101,8 @@ function built<T, R>(builder: PageBuilder<T>, { clock, of }: Built<T, R>): Promi
 }
 
 /**
- * Returns a list whose rows all come from other processes. `page`: the same list in this process, which has no rows and
- * only validates the queries.
+ * Returns a list whose rows all come from other processes. `page`: this process's own page of that list. It has no
+ * rows, and is used only to validate queries.
  */
 export function mergedPage(page: Page, others: (query: string) => Promise<readonly FirstRows[]>): Page {
   const readFirst = async (query: string): Promise<FirstRows | string> => {

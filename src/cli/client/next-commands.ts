@@ -74,9 +74,9 @@ function leaseCommands(incident: Row, ports: readonly string[]): readonly string
 
 /**
  * Returns the command that ends the process that wrongly renews the lease, if the latest evidence names its pod.
- * Clients choose the names in the evidence, so only names that Kubernetes permits are printed: no shell interprets
- * these. `crictl pods` takes names as regular expressions: without the anchors, the command for cart-1 would also match
- * cart-10.
+ * Clients choose the names in the evidence, so the command is printed only with names that Kubernetes permits: they
+ * contain no character that is special to a shell. `crictl pods` takes names as regular expressions, so the command
+ * puts a name between `^` and `$`: otherwise the command for cart-1 would also match cart-10.
  */
 function endGhost(incident: Row): readonly string[] {
   const reason = textAt(rowsAt(incident, "evidence").at(-1) ?? {}, "text");

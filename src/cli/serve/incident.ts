@@ -14,8 +14,8 @@ import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
 /**
- * If its event loop is ever delayed by more than this many ms, the command prints that the machine is too slow for the
- * measurement. A backend becomes suspect after twice this time without a response.
+ * If the command's event loop is ever delayed by more than this many ms, the command prints that the machine is too
+ * slow for the measurement. The value is half of the time after which a backend without a response becomes suspect.
  */
 const tellsLateMs = 250;
 

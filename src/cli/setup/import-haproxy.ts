@@ -14,8 +14,8 @@ type Section = {
 };
 
 /**
- * What is imported from lines of which there may be several, although only one can be used. `bind`: the line with
- * the listener's address.
+ * Values from lines that haproxy.cfg may repeat, although watchkeeper can use only one of each kind. `bind`: the line
+ * with the listener's address.
  */
 type Used = { readonly bind: Line | undefined; readonly address?: string; readonly caFile?: string };
 

@@ -191,8 +191,8 @@ class WatchDrainSchedule {
     this.#looks -= 1;
     await walkInSlices(clock, left, (watch) => {
       if (due === 0) return enough;
-      // A watch cannot end between two events if it was not answered yet, or if the proxy cannot decode it. A later
-      // check tries again.
+      // The proxy ends a watch only between two events. It cannot do so while the watch has no response, and while it
+      // cannot decode the response. A later check tries again.
       if (!watch.letWatchEnd()) return undefined;
       this.#ending.add(watch);
       due -= 1;

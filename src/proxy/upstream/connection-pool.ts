@@ -412,8 +412,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isStopped) return;
     if (this.#options.facts().isUntrusted) return this.#backoff.soon();
     const areWarm = this.#warmKeys.map((key) => this.#keepWarm(this.#shard(key))).every(Boolean);
-    // Schedules another dial. Nothing else would cause one if the dial budget was used up, or if several connections
-    // are missing.
+    // Schedules another dial. One call dials at most one connection, and none if the dial budget is used up.
     if (!areWarm) this.#backoff.soon();
     // A dead backend gets no requests. Without this dial, the proxy would not notice that the backend is back.
     if (this.#isDead && this.#shardOf.size === 0) this.#dial(this.#shard(revivalKey));

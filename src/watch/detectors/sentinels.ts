@@ -129,8 +129,8 @@ export class Sentinels extends Interval {
   /**
    * Returns the watch and the backend for a new sentinel, or for a sentinel that is better than the present one;
    * undefined: there are none. Prefers a watch of the whole resource, because such a watch compares the most events.
-   * Prefers a backend that has accepted no watch of the resource yet, because that backend may not have initialised its
-   * watch cache.
+   * Prefers a backend that has accepted no watch of the resource yet: such a backend may not have initialised its watch
+   * cache, and the sentinel makes it do so before the clients need the cache.
    */
   #find(
     resource: string,

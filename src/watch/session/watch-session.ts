@@ -326,7 +326,8 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** Called with the status of the response to one of the proxy's own requests that carried this client's identity. */
+  /** The proxy has sent a request of its own with this client's identity. Passes on the status of the response, which
+   * shows whether backends accept the identity. */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
