@@ -318,10 +318,12 @@ export class Migrations {
   /** Returns a backend for a lost watch, if possible one that still accepts watches (`MovePace.silent`). */
   #untriedFor(watch: WatchSession): string | undefined {
     const { silent } = this.pace;
-    const except = [...watch.tried, ...silent];
-    const backend = silent.length > 0 ? this.targets.choose(watch, except) : undefined;
-    const isBetter = backend !== undefined && !except.includes(backend);
-    return isBetter ? backend : this.targets.choose(watch, watch.tried);
+    if (silent.length > 0) {
+      const except = [...watch.tried, ...silent];
+      const backend = this.targets.choose(watch, except);
+      if (backend !== undefined && !except.includes(backend)) return backend;
+    }
+    return this.targets.choose(watch, watch.tried);
   }
 
   #park(watch: WatchSession): void {
