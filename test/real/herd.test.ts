@@ -4,13 +4,11 @@
  * tokens and without a token. (`attacks/whole/herd` is the same test in full size.) HERD_BEARERS and HERD_RATE set
  * larger numbers.
  */
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { PartProcess, told } from "../support/herd-part.ts";
-import { type Cluster, startCluster, users } from "./rig/cluster.ts";
+import { type Cluster, startCluster } from "./rig/cluster.ts";
 import { clusterNeeds, figure, testWith } from "./rig/parts.ts";
 import { Proxy } from "./rig/proxy.ts";
 
@@ -26,24 +24,16 @@ const patienceMs = 120_000;
 const pause = (ms: number): Promise<void> => new Promise((resolve) => void setTimeout(resolve, ms));
 
 let cluster: Cluster;
-const folder = mkdtempSync(join(tmpdir(), "herd-"));
 
 test.before(async () => {
   if (!real.canRun) return;
   const named = herds.flatMap((address) =>
     Array.from({ length: bearers }, (_, index) => `good-${address}-${index}`),
   );
-  const rows = [
-    `${users.admin.token},admin,admin-uid,"system:masters"`,
-    ...["good-old", ...named].map((name) => `${name},${name},${name},"readers"`),
-  ];
-  const file = join(folder, "tokens.csv");
-  writeFileSync(file, `${rows.join("\n")}\n`, { mode: 0o600 });
-  cluster = await startCluster({ apiservers: 2, flags: [`--token-auth-file=${file}`] });
+  cluster = await startCluster({ apiservers: 2, bearers: ["good-old", ...named] });
 });
 
 test.after(async () => {
-  rmSync(folder, { recursive: true });
   if (real.canRun) await cluster.stop();
 });
 

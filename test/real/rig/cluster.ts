@@ -32,6 +32,8 @@ export type ClusterOptions = {
   readonly serviceAccounts?: boolean;
   /** Additional users with their groups. `tokenOf` returns their bearer tokens. */
   readonly users?: Readonly<Record<string, readonly string[]>>;
+  /** Additional bearer tokens. Each belongs to a user of the same name in the group "readers". */
+  readonly bearers?: readonly string[];
 };
 
 function kindsOf({ apiservers = 2 }: ClusterOptions): readonly ApiserverKind[] {
@@ -120,13 +122,14 @@ export class Cluster {
   }
 
   #shared(etcdUrl: string, options: ClusterOptions): Shared {
-    const { flags = [], serviceAccounts = false, users: more = {} } = options;
+    const { flags = [], serviceAccounts = false, users: more = {}, bearers = [] } = options;
     const tokenFile = join(this.folder, "tokens.csv");
     const rowOf = (name: string, token: string, groups: readonly string[]): string =>
       `${token},${name},${name}-uid,"${groups.join(",")}"`;
     const rows = [
       ...Object.entries(users).map(([name, { token, groups }]) => rowOf(name, token, groups)),
       ...Object.entries(more).map(([name, groups]) => rowOf(name, tokenOf(name), groups)),
+      ...bearers.map((token) => rowOf(token, token, ["readers"])),
     ];
     writeFileSync(tokenFile, `${rows.join("\n")}\n`, { mode: 0o600 });
     return {
