@@ -14,7 +14,7 @@ import { limits } from "./base/limits.ts";
 import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
 import type { EntryOf, Journal } from "./events/journal.ts";
-import { shrinkRoom, slabLookMs } from "./h2/session/slabs.ts";
+import { shrinkRoom, slabLookMs } from "./h2/core/slabs.ts";
 import { ownVersion } from "./program/version.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";

@@ -71,7 +71,7 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events workers proxy/cluster proxy/limits proxy/request admin/http admin/metrics admin/history admin/api",
   admin:
     "base events config incidents proxy/limits proxy/request proxy/cluster admin/http admin/metrics admin/events admin/history admin/replicas admin/api admin/authorization admin/server admin/workers",
-  src: "base events config program h2/session proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster workers admin/server admin/tracing admin/workers admin",
+  src: "base events config program h2/core proxy/net proxy/observe proxy/request proxy/overload proxy/downstream proxy/cluster workers admin/server admin/tracing admin/workers admin",
   "demo/objects": "base kube",
   "demo/apiserver": "base pki program demo/objects",
   "demo/story": "base events config pki program src demo/objects demo/apiserver",

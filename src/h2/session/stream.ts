@@ -8,12 +8,12 @@ import { Field } from "../core/field.ts";
 import { readResponse, trailersFault } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, malformed, ProtocolError } from "../core/protocol-error.ts";
+import { type Block, giveBack, roomFor } from "../core/slabs.ts";
 import type { StreamListener, StreamWriter } from "../core/stream-writer.ts";
 import { frameBytes } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import type { Outflow } from "./outflow.ts";
-import { type Block, giveBack, roomFor } from "./slabs.ts";
 import { next, type StreamInput, type StreamState } from "./stream-state.ts";
 import { ReceiveWindow, widened } from "./window.ts";
 

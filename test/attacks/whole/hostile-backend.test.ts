@@ -119,10 +119,10 @@ function bomb(count: number, size: number): [string, string][] {
 
 /**
  * Returns a client whose request 1 the hostile backend has received. Tries several clients, because the proxy may bind
- * one to the other backend.
+ * one to the other backend, and binds all to it until the hostile backend is ready.
  */
 async function asker(answer: RawBackend["play"], first?: Frame): Promise<RawH2> {
-  for (let tries = 0; tries < 20; tries += 1) {
+  for (let tries = 0; tries < 50; tries += 1) {
     const asked: number[] = [];
     plays((request) => {
       asked.push(request.id);
@@ -133,6 +133,7 @@ async function asker(answer: RawBackend["play"], first?: Frame): Promise<RawH2> 
     for (let waits = 0; waits < 100 && asked.length === 0 && own.count(/^HEADERS 1 /) === 0; waits += 1)
       await pause(20);
     if (asked.length > 0) return own;
+    await pause(100);
   }
   throw new Error("No client is bound to the hostile backend");
 }

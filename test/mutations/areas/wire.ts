@@ -454,4 +454,22 @@ export const wire: readonly Defect[] = [
     },
     ["proxy/net/tls-writer", "the end comes after all bytes"],
   ),
+  defect(
+    "the blocks of a request body are not given back",
+    {
+      file: "proxy/request/request-body.ts",
+      find: "if (block !== undefined) giveBack(block);",
+      replace: "if (block === undefined) break;",
+    },
+    ["proxy/request/request-body", "go back when the body is forgotten"],
+  ),
+  defect(
+    "a request body is still sent after its exchange has ended",
+    {
+      file: "proxy/request/request-body.ts",
+      find: "if (this.#pieces !== pieces) return;",
+      replace: "",
+    },
+    ["proxy/request/request-body", "no block is sent after it was given back"],
+  ),
 ];

@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { takenBlocks } from "../../../src/h2/core/slabs.ts";
 import type { StreamWriter } from "../../../src/h2/core/stream-writer.ts";
 import { requestLimits } from "../../../src/proxy/request/limits.ts";
 import { RequestBody } from "../../../src/proxy/request/request-body.ts";
@@ -22,7 +23,7 @@ function recorder(): { side: StreamWriter; said: string[] } {
 
 const add = (body: RequestBody, text: string): void => body.keep(Buffer.from(text), 0, text.length);
 
-test("what came before there was an upstream connection goes up in one piece, with its end or its trailers", () => {
+test("what came before there was an upstream connection goes up in order, with its end or its trailers", () => {
   const body = new RequestBody(new Buffered(1e9));
   add(body, "one ");
   add(body, "two");
@@ -36,7 +37,11 @@ test("what came before there was an upstream connection goes up in one piece, wi
   body.sendTo(third.side);
   assert.equal(
     [first.said, second.said, third.said],
-    [["one two false"], ["one two true"], ["one two false", "x-sum true"]],
+    [
+      ["one  false", "two false"],
+      ["one  false", "two true"],
+      ["one  false", "two false", "x-sum true"],
+    ],
   );
 });
 
@@ -62,12 +67,62 @@ test("a short body is kept after it went, a long one is not, and what is kept is
 });
 
 test("a long body that waited for an upstream connection is sent whole, and not kept after that", () => {
+  const before = takenBlocks();
   const body = new RequestBody(new Buffered(1e9));
-  add(body, "x".repeat(requestLimits.repeatableBodyBytes + 1));
+  const text = "0123456789abc".repeat(requestLimits.repeatableBodyBytes / 8);
+  add(body, text);
   const { side, said } = recorder();
   body.sendTo(side);
-  assert.is(said[0]?.length, requestLimits.repeatableBodyBytes + 1 + " false".length);
-  assert.is(body.isRepeatable, false);
+  assert.is(said.map((one) => one.replace(" false", "")).join(""), text);
+  assert.equal([body.isRepeatable, takenBlocks()], [false, before]);
+});
+
+test("single bytes fill whole blocks, which go back when the body is forgotten, but only once", () => {
+  const before = takenBlocks();
+  const body = new RequestBody(new Buffered(1e9));
+  const chunk = Buffer.from(Array.from({ length: 10_000 }, (_, index) => index % 251));
+  for (let at = 0; at < chunk.length; at += 1) body.keep(chunk, at, at + 1);
+  // The first byte has a Buffer of its own. Blocks for one byte have 4 KiB.
+  assert.is(takenBlocks(), before + 3);
+  const sent: Buffer[] = [];
+  const side = {
+    ...recorder().side,
+    sendData: (bytes: Buffer, start: number, end: number) =>
+      sent.push(Buffer.from(bytes.subarray(start, end))),
+  };
+  body.sendTo(side);
+  assert.ok(Buffer.concat(sent).equals(chunk));
+  body.forget();
+  body.forget();
+  assert.is(takenBlocks(), before);
+});
+
+test("a chunk that makes the body too long is not copied", () => {
+  const before = takenBlocks();
+  const body = new RequestBody(new Buffered(1e9));
+  const chunk = Buffer.alloc(requestLimits.repeatableBodyBytes);
+  body.keepForAgain(chunk, 0, chunk.length);
+  assert.is(takenBlocks(), before + 4);
+  body.keepForAgain(chunk, 0, chunk.length);
+  assert.equal([body.length, body.isRepeatable, takenBlocks()], [0, false, before]);
+});
+
+test("if the exchange ends while its body is sent, no block is sent after it was given back", () => {
+  const body = new RequestBody(new Buffered(1e9));
+  const chunk = Buffer.alloc(40_000);
+  body.keep(chunk, 0, chunk.length);
+  let sent = 0;
+  const { side } = recorder();
+  const ending = {
+    ...side,
+    sendData() {
+      sent += 1;
+      body.forget();
+    },
+  };
+  body.end([new Field("x-sum", "7")]);
+  body.sendTo({ ...ending, sendHeaders: () => assert.unreachable() });
+  assert.is(sent, 1);
 });
 
 test.run();

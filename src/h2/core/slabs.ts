@@ -1,11 +1,13 @@
 /**
- * Allocates memory for DATA that waits to be sent: blocks, which are cut from slabs of 1 MiB. Slabs that stay empty are
- * returned to the kernel. With separate Buffers, the memory would never be returned: malloc returns only the end of its
- * heap to the kernel, and some small allocation always remains there. The limit on buffered bytes (buffered.ts) also
- * limits the blocks, because the blocks of a long queue are at least half full on average.
+ * Allocates memory for DATA that waits to be sent, or that may have to be sent again: blocks, which are cut from slabs
+ * of 1 MiB. Slabs that stay empty are returned to the kernel. With separate Buffers, the memory would never be
+ * returned: malloc returns only the end of its heap to the kernel, and some small allocation always remains there. V8
+ * would also run a full garbage collection for every 64 MiB of new Buffers. The limit on buffered bytes (buffered.ts)
+ * also limits the blocks, because the blocks of a long queue are at least half full on average.
  */
-import { frameBytes } from "../frame/frame.ts";
 
+/** Size of the largest block in bytes: the payload of one frame. */
+export const largestBlockBytes = 16_384;
 const slabBytes = 1 << 20;
 /** Milliseconds between two calls of `shrinkRoom`. A call takes at most 10 ms for each of the three block sizes. */
 export const slabLookMs = 500;
@@ -114,13 +116,12 @@ export class Slabs {
   }
 }
 
-const quarters = new Slabs(frameBytes / 4);
-const halves = new Slabs(frameBytes / 2);
-const wholes = new Slabs(frameBytes);
+const quarters = new Slabs(largestBlockBytes / 4);
+const halves = new Slabs(largestBlockBytes / 2);
+const wholes = new Slabs(largestBlockBytes);
 
 /**
- * Returns a block with room for `count` bytes. `count` must not exceed the size of one frame. The caller must return
- * the block with `giveBack`.
+ * Returns a block with room for `count` bytes. `count` must not exceed `largestBlockBytes`. The caller must return the block with `giveBack`.
  */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Block, giveBack, roomFor, Slabs } from "../../../src/h2/session/slabs.ts";
+import { type Block, giveBack, roomFor, Slabs } from "../../../src/h2/core/slabs.ts";
 
-const test = suite("h2/session/slabs");
+const test = suite("h2/core/slabs");
 const MiB = 1 << 20;
 
 const taken = (slabs: Slabs, count: number): Block[] => Array.from({ length: count }, () => slabs.take());
