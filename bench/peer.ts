@@ -55,6 +55,8 @@ export type Proxy = {
 };
 
 export const smallPath = "/api/v1/namespaces/default/pods/small";
+/** The path of a response of 100 kB. */
+export const mediumPath = "/api/v1/nodes";
 
 /** Sends one GET on a new session. Resolves to false if the response is not 200, or if there is none. */
 function answers(port: number, ca: Buffer): Promise<boolean> {

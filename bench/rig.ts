@@ -6,7 +6,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { freePort } from "../test/support/free-port.ts";
-import { launch, type Peer, type Place, type Proxy, smallPath } from "./peer.ts";
+import { launch, mediumPath, type Peer, type Place, type Proxy, smallPath } from "./peer.ts";
 import { finish, loadCore, type Running, start } from "./processes.ts";
 import { find, goProgram } from "./tools.ts";
 
@@ -45,6 +45,7 @@ function writeTree(dir: string): void {
     writeFileSync(join(dir, path), body);
   };
   write(smallPath, Buffer.alloc(2048, '{"a":1}\n'));
+  write(mediumPath, Buffer.alloc(100_000, '{"kind":"Pod"}\n'));
   write("/api/v1/configmaps", Buffer.alloc(2048, '{"a":1}\n'));
   write("/api/v1/pods", Buffer.alloc(20_000_000, '{"kind":"Pod"}\n'));
   write("/readyz", Buffer.from("ok"));

@@ -26,6 +26,7 @@ import { scenario as handshake } from "./scenarios/handshake.ts";
 import { scenario as idle } from "./scenarios/idle.ts";
 import { scenario as idleClients } from "./scenarios/idle-clients.ts";
 import { scenario as list } from "./scenarios/list.ts";
+import { scenario as medium } from "./scenarios/medium.ts";
 import { scenario as passthrough } from "./scenarios/passthrough.ts";
 import { scenario as rate } from "./scenarios/rate-1000.ts";
 import { scenario as small8x16 } from "./scenarios/small-8x16.ts";
@@ -40,6 +41,7 @@ const scenarios = [
   small8x16,
   small64x1,
   small256x1,
+  medium,
   rate,
   list,
   upload,
@@ -53,13 +55,14 @@ const scenarios = [
 const ours = "watchkeeper";
 const here = join(import.meta.dirname, "..");
 /**
- * Variants of watchkeeper that run only if --peers names them: without observers, with two workers, with a log line for
- * every request, and with traces.
+ * Variants of watchkeeper that run only if --peers names them: without observers, with two and four workers, with a log
+ * line for every request, and with traces.
  */
 const tracing = { endpoint: "http://127.0.0.1:4318/v1/traces" };
 const selves = [
   plain,
   watchkeeperAt("watchkeeper-workers", here, { workers: 2 }),
+  watchkeeperAt("watchkeeper-workers-4", here, { workers: 4 }),
   watchkeeperAt("watchkeeper-loud", here, { logging: { accessLog: "All" } }),
   watchkeeperAt("watchkeeper-traced", here, { tracing: { ...tracing, samplingRatePerMillion: 1000 } }),
   watchkeeperAt("watchkeeper-traced-all", here, {

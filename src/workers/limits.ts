@@ -35,8 +35,8 @@ export const workerLimits = {
    */
   addresses: 20_000,
   /**
-   * A client address keeps its worker while that worker has fewer sockets than this number plus 9/8 of the sockets of
-   * the worker with the fewest.
+   * A client address keeps its worker while that worker has fewer sockets than 9/8 times the sockets of the least loaded
+   * worker, plus this number.
    */
   moreSockets: 2,
   /** Milliseconds between two health checks of a worker. For a health check, the parent asks the worker a question. */

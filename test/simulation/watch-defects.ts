@@ -162,9 +162,9 @@ const ofBytes: readonly WatchDefect[] = [
   }),
   defect("the half that was held comes behind the rest", ["whole"], {
     file: stream,
-    find: "    if (this.#held.length > 0) this.#taker.release(this.#held.take());\n    this.#taker.forward(bytes, start, end, this);",
+    find: "    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));\n    this.#taker.forward(bytes, start, end, this);",
     replace:
-      "    this.#taker.forward(bytes, start, end, this);\n    if (this.#held.length > 0) this.#taker.release(this.#held.take());",
+      "    this.#taker.forward(bytes, start, end, this);\n    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));",
   }),
   defect("an event of both streams is forwarded twice", ["unique", "ordered", "bookmarkable", "whole"], {
     file: stream,

@@ -65,8 +65,9 @@ export class HeldResponse {
    * apiserver cannot reach the server of an aggregated API. "": neither.
    */
   get complaint(): "no-route" | "unreachable" | "" {
-    const text = this.#body.peek().toString("latin1");
     const status = this.head[0]?.value;
+    if (status !== "503" && status !== "404") return "";
+    const text = this.#body.joined().toString("latin1");
     if (status === "503" && ofAggregator.test(text)) return "unreachable";
     return status === "404" && ofRouter.test(text) ? "no-route" : "";
   }
@@ -84,15 +85,14 @@ export class HeldResponse {
   /** Forwards the held response after all. The stream's later frames are forwarded as they arrive. */
   passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
-    const body = this.#body.take();
-    const isHeadAll = this.#isWhole && trailers === undefined && body.length === 0;
-    to.headers(this.head, isHeadAll);
-    if (body.length > 0) to.data(body, this.#isWhole && trailers === undefined);
+    const isWithoutTrailers = this.#isWhole && trailers === undefined;
+    to.headers(this.head, isWithoutTrailers && this.#body.length === 0);
+    this.#body.moveTo((body, isLast) => to.data(body, isLast && isWithoutTrailers));
     if (trailers !== undefined) to.headers(trailers, true);
   }
 
   forget(): void {
-    this.#body.take();
+    this.#body.drop();
   }
 }
 

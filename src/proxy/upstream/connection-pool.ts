@@ -46,7 +46,7 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly facts: () => BackendFacts;
   /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
-  /** Returns the clock reading at which the latest period in which no backend answered has ended. */
+  /** Returns the clock reading at the end of the latest period without an answer from any backend. */
   readonly silenceOverAt: () => number;
   /** Opens a connection, which carries the proxy's own credential for this trust class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;

@@ -36,7 +36,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
   /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
-  /** Returns the clock reading at which the latest period in which no backend answered has ended. */
+  /** Returns the clock reading at the end of the latest period without an answer from any backend. */
   readonly silenceOverAt: () => number;
   /** True if the backend is no longer configured, so that no probe checks it. */
   readonly isRemoved: () => boolean;

@@ -162,7 +162,7 @@ export class WatchStream {
   #keepAhead(event: WatchEvent, bytes: Buffer, start: number, end: number): void {
     this.#ahead ??= new Ahead();
     const before = this.#ahead.bytes;
-    this.#ahead.push(event, Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]));
+    this.#ahead.push(event, this.#held.joined(bytes, start, end));
     this.#buffered.add(this.#ahead.bytes - before);
   }
 
@@ -198,12 +198,12 @@ export class WatchStream {
 
   /** Keeps the bytes of an ERROR. The ERROR is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
-    if (!this.#reading.isOurs) this.refusal = Buffer.concat([this.#held.peek(), bytes.subarray(start, end)]);
+    if (!this.#reading.isOurs) this.refusal = this.#held.joined(bytes, start, end);
   }
 
   /** Drops an incomplete event that will not be forwarded. */
   forget(): void {
-    this.#held.take();
+    this.#held.drop();
   }
 
   cancel(): void {
@@ -218,7 +218,7 @@ export class WatchStream {
 
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
-    if (this.#held.length > 0) this.#taker.release(this.#held.take());
+    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));
     this.#taker.forward(bytes, start, end, this);
   }
 

@@ -455,21 +455,21 @@ export const wire: readonly Defect[] = [
     ["proxy/net/tls-writer", "the end comes after all bytes"],
   ),
   defect(
-    "the blocks of a request body are not given back",
+    "the blocks of kept bytes are not given back",
     {
-      file: "proxy/request/request-body.ts",
-      find: "if (block !== undefined) giveBack(block);",
-      replace: "if (block === undefined) break;",
+      file: "h2/core/buffered.ts",
+      find: "if (piece.block !== undefined) giveBack(piece.block);",
+      replace: "",
     },
-    ["proxy/request/request-body", "go back when the body is forgotten"],
+    ["h2/core/buffered", "which go back once"],
   ),
   defect(
-    "a request body is still sent after its exchange has ended",
+    "kept bytes are still read after they were dropped",
     {
-      file: "proxy/request/request-body.ts",
+      file: "h2/core/buffered.ts",
       find: "if (this.#pieces !== pieces) return;",
       replace: "",
     },
-    ["proxy/request/request-body", "no block is sent after it was given back"],
+    ["h2/core/buffered", "no block is read that may have another user"],
   ),
 ];

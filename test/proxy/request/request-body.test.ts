@@ -77,26 +77,6 @@ test("a long body that waited for an upstream connection is sent whole, and not 
   assert.equal([body.isRepeatable, takenBlocks()], [false, before]);
 });
 
-test("single bytes fill whole blocks, which go back when the body is forgotten, but only once", () => {
-  const before = takenBlocks();
-  const body = new RequestBody(new Buffered(1e9));
-  const chunk = Buffer.from(Array.from({ length: 10_000 }, (_, index) => index % 251));
-  for (let at = 0; at < chunk.length; at += 1) body.keep(chunk, at, at + 1);
-  // The first byte has a Buffer of its own. Blocks for one byte have 4 KiB.
-  assert.is(takenBlocks(), before + 3);
-  const sent: Buffer[] = [];
-  const side = {
-    ...recorder().side,
-    sendData: (bytes: Buffer, start: number, end: number) =>
-      sent.push(Buffer.from(bytes.subarray(start, end))),
-  };
-  body.sendTo(side);
-  assert.ok(Buffer.concat(sent).equals(chunk));
-  body.forget();
-  body.forget();
-  assert.is(takenBlocks(), before);
-});
-
 test("a chunk that makes the body too long is not copied", () => {
   const before = takenBlocks();
   const body = new RequestBody(new Buffered(1e9));
@@ -105,24 +85,6 @@ test("a chunk that makes the body too long is not copied", () => {
   assert.is(takenBlocks(), before + 4);
   body.keepForAgain(chunk, 0, chunk.length);
   assert.equal([body.length, body.isRepeatable, takenBlocks()], [0, false, before]);
-});
-
-test("if the exchange ends while its body is sent, no block is sent after it was given back", () => {
-  const body = new RequestBody(new Buffered(1e9));
-  const chunk = Buffer.alloc(40_000);
-  body.keep(chunk, 0, chunk.length);
-  let sent = 0;
-  const { side } = recorder();
-  const ending = {
-    ...side,
-    sendData() {
-      sent += 1;
-      body.forget();
-    },
-  };
-  body.end([new Field("x-sum", "7")]);
-  body.sendTo({ ...ending, sendHeaders: () => assert.unreachable() });
-  assert.is(sent, 1);
 });
 
 test.run();
