@@ -228,7 +228,7 @@ export class Keepalive<Kept extends KeptAlive> {
     if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);
     const holeMs = this.#parts.silenceOverAt() - silentSince;
     // A removed backend is not probed, so its first sign of life may be a TCP retransmission on this connection. The
-    // connection is therefore kept as long as if the backend answered on other connections.
+    // connection is therefore kept longer: as long as if the backend answered on other connections.
     if (holeMs > 0 && this.#parts.isRemoved()) return this.#answeringLimitMs(silentSince);
     return deadAfterMs + Math.max(0, holeMs);
   };

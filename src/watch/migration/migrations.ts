@@ -153,7 +153,7 @@ export class Migrations {
     this.#send(watch.ask(backend, "suspect"), connection);
   }
 
-  /** Opens a hedge, because the watch's cache lags. `others`: backends whose caches lag as well. */
+  /** Opens a hedge, because the watch cache of the backend lags. `others`: backends whose caches lag as well. */
   hedgeElsewhere(watch: WatchSession, others: readonly string[]): void {
     const { attempt } = watch;
     if (watch.hedgeWithSentinel(others)) return;
