@@ -37,12 +37,15 @@ export class Buffered {
 }
 
 /**
- * If nothing is kept yet, fewer bytes than this get a Buffer of their own, because they are mostly the whole body or
- * event, and would leave most of a block unused.
+ * Fewer bytes than this are kept in a Buffer of their own, because a block takes at least 4 KiB, and `Buffered` counts
+ * only the kept bytes. For more bytes, at least half of all blocks together is filled.
  */
 const smallBytes = 2048;
 
-/** Kept bytes: the first `end` bytes of `bytes`. `block`: where they are; undefined: in a Buffer of their own. */
+/**
+ * Kept bytes: the first `end` bytes of `bytes`. `block`: where they are; undefined: in a Buffer of their own.
+ * Invariant: a piece without a block is the only piece.
+ */
 type Piece = { readonly bytes: Buffer; end: number; readonly block: Block | undefined };
 
 const none: Piece[] = [];
@@ -81,19 +84,27 @@ export class AccountedBuffer {
   /** Copies bytes from `from` on, as many as fit into one piece. Returns the index of the first byte that is left. */
   #append(bytes: Buffer, from: number, end: number): number {
     const last = this.#pieces.at(-1);
-    const piece = last === undefined || last.end === last.bytes.length ? this.#begin(end - from) : last;
+    const isFull = last === undefined || last.end === last.bytes.length;
+    const piece = isFull ? this.#begin(last, end - from) : last;
     const to = Math.min(end, from + piece.bytes.length - piece.end);
     bytes.copy(piece.bytes, piece.end, from, to);
     piece.end += to - from;
     return to;
   }
 
-  #begin(count: number): Piece {
-    const isSmall = this.#pieces.length === 0 && count < smallBytes;
-    const block = isSmall ? undefined : roomFor(Math.min(count, largestBlockBytes));
-    const piece = { bytes: block?.bytes ?? Buffer.allocUnsafeSlow(count), end: 0, block };
-    if (this.#pieces.length === 0) this.#pieces = [piece];
-    else this.#pieces.push(piece);
+  /** Adds a piece for `count` bytes, or for as many of them as fit into one block. `last`: the last piece, now full. */
+  #begin(last: Piece | undefined, count: number): Piece {
+    if (last?.block !== undefined) {
+      const piece = inBlock(count);
+      this.#pieces.push(piece);
+      return piece;
+    }
+    // A piece without a block is replaced by a larger one, so that few bytes never take a block.
+    const kept = last?.end ?? 0;
+    const piece = kept + count < smallBytes ? inBuffer(kept + count, 2 * kept) : inBlock(kept + count);
+    last?.bytes.copy(piece.bytes, 0, 0, kept);
+    piece.end = kept;
+    this.#pieces = [piece];
     return piece;
   }
 
@@ -107,16 +118,23 @@ export class AccountedBuffer {
     }
   }
 
-  /** Removes all bytes, and calls `use` for them as `each` does. */
+  /** Removes all bytes, and calls `use` for them as `each` does, until it throws. */
   moveTo(use: Use): void {
     const pieces = this.#pieces;
     const last = pieces.at(-1);
     this.#buffered.add(-this.#length);
     this.#pieces = none;
     this.#length = 0;
-    for (const piece of pieces) {
-      use(piece.bytes.subarray(0, piece.end), piece === last);
-      if (piece.block !== undefined) giveBack(piece.block);
+    let used = 0;
+    try {
+      for (const piece of pieces) {
+        use(piece.bytes.subarray(0, piece.end), piece === last);
+        if (piece.block !== undefined) giveBack(piece.block);
+        used += 1;
+      }
+    } catch (error) {
+      for (const { block } of pieces.slice(used)) if (block !== undefined) giveBack(block);
+      throw error;
     }
   }
 
@@ -129,4 +147,15 @@ export class AccountedBuffer {
   drop(): void {
     this.moveTo(() => {});
   }
+}
+
+function inBlock(count: number): Piece {
+  const block = roomFor(Math.min(count, largestBlockBytes));
+  return { bytes: block.bytes, end: 0, block };
+}
+
+/** Returns a piece with room for `count` bytes, or for `wished` bytes if that is more, but below `smallBytes`. */
+function inBuffer(count: number, wished: number): Piece {
+  const bytes = Buffer.allocUnsafeSlow(Math.max(count, Math.min(wished, smallBytes - 1)));
+  return { bytes, end: 0, block: undefined };
 }

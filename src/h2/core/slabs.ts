@@ -121,7 +121,8 @@ const halves = new Slabs(largestBlockBytes / 2);
 const wholes = new Slabs(largestBlockBytes);
 
 /**
- * Returns a block with room for `count` bytes. `count` must not exceed `largestBlockBytes`. The caller must return the block with `giveBack`.
+ * Returns a block with room for `count` bytes. `count` must not exceed `largestBlockBytes`. The caller must return the
+ * block with `giveBack`.
  */
 export function roomFor(count: number): Block {
   if (count <= quarters.blockBytes) return quarters.take();

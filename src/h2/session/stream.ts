@@ -8,7 +8,7 @@ import { Field } from "../core/field.ts";
 import { readResponse, trailersFault } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, malformed, ProtocolError } from "../core/protocol-error.ts";
-import { type Block, giveBack, roomFor } from "../core/slabs.ts";
+import { type Block, giveBack, largestBlockBytes, roomFor } from "../core/slabs.ts";
 import type { StreamListener, StreamWriter } from "../core/stream-writer.ts";
 import { frameBytes } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
@@ -264,9 +264,9 @@ export class Stream implements StreamWriter {
       return;
     }
     let from = start;
-    // Splits the bytes into pieces of at most one frame, because no block from slabs.ts is larger.
+    // No block has room for more bytes.
     do {
-      const to = Math.min(end, from + frameBytes);
+      const to = Math.min(end, from + largestBlockBytes);
       this.#keepPiece(bytes, from, to, endStream && to === end);
       from = to;
     } while (from < end);

@@ -86,8 +86,13 @@ export class HeldResponse {
   passOn(to: { headers(fields: Field[], end: boolean): void; data(body: Buffer, end: boolean): void }): void {
     const trailers = this.#trailers;
     const isWithoutTrailers = this.#isWhole && trailers === undefined;
-    to.headers(this.head, isWithoutTrailers && this.#body.length === 0);
-    this.#body.moveTo((body, isLast) => to.data(body, isLast && isWithoutTrailers));
+    try {
+      to.headers(this.head, isWithoutTrailers && this.#body.length === 0);
+      this.#body.moveTo((body, isLast) => to.data(body, isLast && isWithoutTrailers));
+    } finally {
+      // After an internal error, the exchange does not know this response any more, and would not drop it.
+      this.#body.drop();
+    }
     if (trailers !== undefined) to.headers(trailers, true);
   }
 

@@ -58,6 +58,8 @@ export class RequestBody {
     const { length } = this.#held;
     if (length === 0 && isLast) up.sendData(nothing, 0, 0, true);
     this.#held.each((bytes, isLastPiece) => up.sendData(bytes, 0, bytes.length, isLast && isLastPiece));
+    // If the body was dropped meanwhile, trailers would make a part of it look whole.
+    if (this.#held.length < length) return;
     if (this.#trailers !== undefined) up.sendHeaders(this.#trailers, true);
     if (length > requestLimits.repeatableBodyBytes) this.forget();
   }

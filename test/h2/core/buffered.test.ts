@@ -40,7 +40,7 @@ test("single bytes fill whole blocks, which go back once", () => {
   const held = new AccountedBuffer(new Buffered(1e9));
   const chunk = Buffer.from(Array.from({ length: 10_000 }, (_, index) => index % 251));
   for (let at = 0; at < chunk.length; at += 1) held.add(chunk, at, at + 1);
-  // The first byte has a Buffer of its own. Blocks for one byte have 4 KiB.
+  // Blocks for one byte have 4 KiB.
   assert.is(takenBlocks(), before + 3);
   assert.ok(held.joined().equals(chunk));
   held.drop();
@@ -63,6 +63,45 @@ test("a chunk that is larger than a block is kept in several, and moved in order
   });
   assert.ok(Buffer.concat(moved).equals(chunk));
   assert.equal([lasts, takenBlocks()], [[false, false, true], before]);
+});
+
+test("a few bytes take no block, however they arrive, and never more than twice their number", () => {
+  const before = takenBlocks();
+  const held = new AccountedBuffer(new Buffered(1e9));
+  const chunk = Buffer.from(Array.from({ length: 2048 }, (_, index) => index % 251));
+  for (let at = 0; at < 2047; at += 1) held.add(chunk, at, at + 1);
+  assert.is(takenBlocks(), before);
+  held.add(chunk, 2047, 2048);
+  assert.is(takenBlocks(), before + 1);
+  assert.ok(held.joined().equals(chunk));
+  held.drop();
+  held.add(chunk, 0, 2000);
+  held.add(chunk, 2000, 2048);
+  assert.is(takenBlocks(), before + 1);
+  let calls = 0;
+  held.each((bytes, isLast) => {
+    calls += 1;
+    assert.equal([bytes.equals(chunk), isLast], [true, true]);
+  });
+  held.drop();
+  assert.equal([calls, takenBlocks()], [1, before]);
+});
+
+test("if the user of moved bytes throws, all blocks go back, each once", () => {
+  for (const failing of [1, 2, 3]) {
+    const before = takenBlocks();
+    const buffered = new Buffered(1e9);
+    const held = new AccountedBuffer(buffered);
+    held.add(Buffer.alloc(40_000), 0, 40_000);
+    let used = 0;
+    const use = (): void => {
+      used += 1;
+      if (used === failing) throw new Error("thrown by the test");
+    };
+    assert.throws(() => held.moveTo(use), "thrown by the test");
+    held.drop();
+    assert.equal([used, buffered.bytes, takenBlocks()], [failing, 0, before]);
+  }
 });
 
 test("after its bytes were dropped, no block is read that may have another user", () => {

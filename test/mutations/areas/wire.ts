@@ -472,4 +472,22 @@ export const wire: readonly Defect[] = [
     },
     ["h2/core/buffered", "no block is read that may have another user"],
   ),
+  defect(
+    "a second chunk of a few bytes takes a block",
+    {
+      file: "h2/core/buffered.ts",
+      find: "kept + count < smallBytes ?",
+      replace: "kept === 0 && count < smallBytes ?",
+    },
+    ["h2/core/buffered", "a few bytes take no block"],
+  ),
+  defect(
+    "moved blocks are not given back after an internal error",
+    {
+      file: "h2/core/buffered.ts",
+      find: "for (const { block } of pieces.slice(used)) if (block !== undefined) giveBack(block);",
+      replace: "",
+    },
+    ["h2/core/buffered", "all blocks go back, each once"],
+  ),
 ];

@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { takenBlocks } from "../../../src/h2/core/slabs.ts";
 import { HeldResponse, isRefusal, isShutdown } from "../../../src/proxy/request/held-response.ts";
 import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
@@ -28,7 +29,7 @@ test("a refusal is told as it came: its head, what there is of its body, its end
   refusal.keep(Buffer.from("not "), 0, 4, false);
   refusal.keep(Buffer.from("now"), 0, 3, false);
   assert.equal([refusal.heldBytes, buffered.bytes], [7, 7]);
-  assert.equal(told(refusal), ["503 false", "not  false", "now false"]);
+  assert.equal(told(refusal), ["503 false", "not now false"]);
   assert.is(buffered.bytes, 0);
 });
 
@@ -48,6 +49,18 @@ test("what is forgotten is held no longer", () => {
   refusal.keep(Buffer.from("x"), 0, 1, true);
   refusal.forget();
   assert.is(buffered.bytes, 0);
+});
+
+test("if the head cannot be passed on, the body is held no longer", () => {
+  const before = takenBlocks();
+  const buffered = new Buffered(1e9);
+  const refusal = new HeldResponse(attempt, head, false, buffered);
+  refusal.keep(Buffer.alloc(5000), 0, 5000, true);
+  const headers = (): void => {
+    throw new Error("thrown by the test");
+  };
+  assert.throws(() => refusal.passOn({ headers, data: () => assert.unreachable() }), "thrown by the test");
+  assert.equal([buffered.bytes, takenBlocks()], [0, before]);
 });
 
 test("429 and 5xx are refusals; a response with any other status is relayed", () => {

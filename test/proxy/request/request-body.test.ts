@@ -37,11 +37,7 @@ test("what came before there was an upstream connection goes up in order, with i
   body.sendTo(third.side);
   assert.equal(
     [first.said, second.said, third.said],
-    [
-      ["one  false", "two false"],
-      ["one  false", "two true"],
-      ["one  false", "two false", "x-sum true"],
-    ],
+    [["one two false"], ["one two true"], ["one two false", "x-sum true"]],
   );
 });
 
@@ -85,6 +81,19 @@ test("a chunk that makes the body too long is not copied", () => {
   assert.is(takenBlocks(), before + 4);
   body.keepForAgain(chunk, 0, chunk.length);
   assert.equal([body.length, body.isRepeatable, takenBlocks()], [0, false, before]);
+});
+
+test("if the exchange ends while its body is sent, neither the rest nor the trailers follow", () => {
+  const body = new RequestBody(new Buffered(1e9));
+  body.keep(Buffer.alloc(40_000), 0, 40_000);
+  body.end([new Field("x-sum", "7")]);
+  let sent = 0;
+  const sendData = (): void => {
+    sent += 1;
+    body.forget();
+  };
+  body.sendTo({ ...recorder().side, sendData, sendHeaders: () => assert.unreachable() });
+  assert.is(sent, 1);
 });
 
 test.run();
