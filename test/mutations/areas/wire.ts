@@ -458,7 +458,7 @@ export const wire: readonly Defect[] = [
     "the blocks of kept bytes are not given back",
     {
       file: "h2/core/buffered.ts",
-      find: "if (piece.block !== undefined) giveBack(piece.block);",
+      find: "for (const { block } of pieces) if (block !== undefined) giveBack(block);",
       replace: "",
     },
     ["h2/core/buffered", "which go back once"],
@@ -485,8 +485,8 @@ export const wire: readonly Defect[] = [
     "moved blocks are not given back after an internal error",
     {
       file: "h2/core/buffered.ts",
-      find: "for (const { block } of pieces.slice(used)) if (block !== undefined) giveBack(block);",
-      replace: "",
+      find: "    } finally {\n",
+      replace: "    } catch (error) {\n      throw error;\n    }\n    {\n",
     },
     ["h2/core/buffered", "all blocks go back, each once"],
   ),
