@@ -1,13 +1,16 @@
 /**
  * Starts the processes of the benchmark, pins each to a core, and kills them at the end, even if the benchmark fails.
  * The proxy under measurement has the core `proxyCore` to itself. All other processes, this one included, run on the
- * core `loadCore`.
+ * core `loadCore`. With `--spread`, every process may use every core, to measure the throughput of several workers.
  */
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 
 export const proxyCore = 0;
 export const loadCore = 1;
+const isSpread = process.argv.includes("--spread");
+const allCores = `0-${availableParallelism() - 1}`;
 
 export type Running = {
   readonly pid: number;
@@ -29,6 +32,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"] as const) process.on(signal
 
 /** Moves this process off the proxy's core. Its children inherit that. */
 export function pinSelf(): void {
+  if (isSpread) return;
   const words = ["-acp", String(loadCore), String(process.pid)];
   for (let left = 5; left > 0; left -= 1) {
     try {
@@ -43,7 +47,7 @@ export function pinSelf(): void {
 
 /** Starts a process that dies with this one, even if this one is killed by SIGKILL. */
 export function start(command: readonly string[], core: number, env: NodeJS.ProcessEnv = {}): Running {
-  const words = ["--pdeathsig", "KILL", "taskset", "-c", String(core), ...command];
+  const words = ["--pdeathsig", "KILL", "taskset", "-c", isSpread ? allCores : String(core), ...command];
   const child = spawn("setpriv", words, { stdio: ["pipe", "pipe", "pipe"], env: { ...process.env, ...env } });
   alive.add(child);
   let said = "";

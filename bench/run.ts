@@ -76,6 +76,7 @@ const { values, positionals } = parseArgs({
     also: { type: "string", multiple: true, default: [] },
     rounds: { type: "string", default: "5" },
     quick: { type: "boolean", default: false },
+    spread: { type: "boolean", default: false },
   },
   allowPositionals: true,
 });
