@@ -20,7 +20,7 @@ export const watches: readonly Defect[] = [
     {
       file: "watch/codec/json-events.ts",
       find: "return this.#lineLength <= eventLimits.eventBytes;",
-      replace: "return this.#length > 0;",
+      replace: "return this.#lineLength > 0;",
     },
     ["watch/codec/json-events", "a line without end is given up"],
   ),
