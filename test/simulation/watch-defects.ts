@@ -166,6 +166,11 @@ const ofBytes: readonly WatchDefect[] = [
     replace:
       "    this.#taker.forward(bytes, start, end, this);\n    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));",
   }),
+  defect("what is held keeps its blocks", ["tidy"], {
+    file: "h2/core/buffered.ts",
+    find: "for (const { block } of pieces) if (block !== undefined) giveBack(block);",
+    replace: "",
+  }),
   defect("an event of both streams is forwarded twice", ["unique", "ordered", "bookmarkable", "whole"], {
     file: stream,
     find: 'if (fate !== "forward") {',

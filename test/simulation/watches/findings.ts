@@ -38,7 +38,7 @@ export type Validator =
   | "ends"
   /** A watch ends at its client's deadline, even after a move. */
   | "deadline"
-  /** No request, watch or buffered byte is left after all clients have gone. */
+  /** No request, watch, buffered byte or block is left after all clients have gone. */
   | "tidy"
   /** The data path threw an error. */
   | "thrown";

@@ -3,6 +3,7 @@
  * Checks the guarantees during the run, at the end of each watch, and after the last fault.
  */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import { takenBlocks } from "../../../src/h2/core/slabs.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { setSlicesOf } from "../slices.ts";
@@ -68,6 +69,8 @@ class Scene {
   readonly #askers: Asker[] = [];
   readonly #callers: Caller[] = [];
   readonly #revoked = new Set<string>();
+  /** Blocks that were in use before this run. Only an earlier run that failed leaves any. */
+  readonly #blocksBefore = takenBlocks();
   /** The time at which the last fault ended. */
   #overAt = 0;
   /** The faults in progress. Each function ends its fault. */
@@ -367,6 +370,7 @@ class Scene {
       [path.exchanges.size, "exchanges"],
       [watches, "watches of backends"],
       [path.buffered.bytes, "bytes"],
+      [takenBlocks() - this.#blocksBefore, "blocks of kept bytes"],
       [Math.abs(path.migrations.pace.state.unanswered), "unanswered requests for watches"],
     ];
     return all.filter(([count]) => count > 0).map(([count, what]) => `${count} ${what}`);
