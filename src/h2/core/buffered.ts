@@ -1,4 +1,4 @@
-import { type Block, giveBack, largestBlockBytes, roomFor } from "./slabs.ts";
+import { type Block, giveBack, largestBlockBytes, roomFor, smallBytes } from "./slabs.ts";
 
 /**
  * Counts all bytes that this process buffers, against one limit. Flow-control windows limit the bytes of each stream
@@ -35,12 +35,6 @@ export class Buffered {
     if (count > 0 && this.isOver) this.onOver();
   }
 }
-
-/**
- * Fewer bytes than this are kept in a Buffer of their own, because a block takes at least 4 KiB, and `Buffered` counts
- * only the kept bytes. For more bytes, at least half of all blocks together is filled.
- */
-const smallBytes = 2048;
 
 /**
  * Kept bytes: the first `end` bytes of `bytes`. `block`: where they are; undefined: in a Buffer of their own.

@@ -8,6 +8,11 @@
 
 /** Size of the largest block in bytes: the payload of one frame. */
 export const largestBlockBytes = 16_384;
+/**
+ * Fewer bytes than this, if no others wait with them, are kept in a separate Buffer. They are mostly a single watch
+ * event, and would leave most of a block unused, while `Buffered` (buffered.ts) counts only the kept bytes.
+ */
+export const smallBytes = 2048;
 const slabBytes = 1 << 20;
 /** Milliseconds between two calls of `shrinkRoom`. A call takes at most 10 ms for each of the three block sizes. */
 export const slabLookMs = 500;

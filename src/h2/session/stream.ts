@@ -8,7 +8,7 @@ import { Field } from "../core/field.ts";
 import { readResponse, trailersFault } from "../core/fields.ts";
 import { h2Limits } from "../core/limits.ts";
 import { errorCode, malformed, ProtocolError } from "../core/protocol-error.ts";
-import { type Block, giveBack, largestBlockBytes, roomFor } from "../core/slabs.ts";
+import { type Block, giveBack, largestBlockBytes, roomFor, smallBytes } from "../core/slabs.ts";
 import type { StreamListener, StreamWriter } from "../core/stream-writer.ts";
 import { frameBytes } from "../frame/frame.ts";
 import type { FrameWriter } from "../frame/writer.ts";
@@ -44,11 +44,6 @@ type Piece = {
 
 const empty = Buffer.alloc(0);
 const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
-/**
- * If a stream's queue is empty, DATA of fewer bytes than this gets a separate Buffer. Such DATA is mostly a single
- * watch event, and would leave most of a block unused.
- */
-const smallBytes = 2048;
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
