@@ -7,25 +7,12 @@
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
+import { giveBackOutput, isWritten, largestBufferBytes, outputBuffer } from "../core/output-buffers.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
-const poolBufferBytes = 65_536;
-/**
- * Size in bytes of a small buffer. A session's output in one turn of the event loop begins in a small buffer, which is
- * enough for a response of 2 kB. If all buffers were large, 256 sessions with output in one turn would need 16 MiB.
- */
-const smallBufferBytes = 4096;
-/**
- * Maximum numbers of unused large and small buffers that are kept for reuse. The sessions that write in one turn of the
- * event loop seldom need more.
- */
-const pooledBuffers = 32;
-const pooledSmallBuffers = 512;
-const pool: Buffer[] = [];
-const smallPool: Buffer[] = [];
 const none = Buffer.alloc(0);
-let scratch = Buffer.allocUnsafeSlow(poolBufferBytes);
+let scratch = Buffer.allocUnsafeSlow(largestBufferBytes);
 
 export class FrameWriter {
   readonly #becameDirty: () => void;
@@ -50,7 +37,7 @@ export class FrameWriter {
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
-    giveBack(this.#out);
+    if (this.#out !== none) this.#drop(this.#out);
     this.#out = none;
     const all = this.#urgent.length === 0 ? this.#segments : [...this.#urgent, ...this.#segments];
     this.#segments = [];
@@ -66,8 +53,9 @@ export class FrameWriter {
     const lent = this.#lent;
     if (lent === undefined) return undefined;
     this.#lent = undefined;
+    for (const buffer of lent) isWritten(buffer);
     return () => {
-      for (const buffer of lent) giveBack(buffer);
+      for (const buffer of lent) giveBackOutput(buffer);
     };
   }
 
@@ -185,8 +173,8 @@ export class FrameWriter {
   #joins(bytes: Buffer, start: number, end: number, endStream: boolean): boolean {
     const to = this.#at + end - start;
     const length = to - this.#dataAt - frameHeaderBytes;
-    if (length > frameBytes || to > poolBufferBytes) return false;
-    if (to > this.#out.length) this.#enlarge();
+    if (length > frameBytes || to > largestBufferBytes) return false;
+    if (to > this.#out.length) this.#enlarge(to);
     bytes.copy(this.#out, this.#at, start, end);
     const flags = endStream ? flag.END_STREAM : 0;
     putFrameHeader(this.#out, this.#dataAt, length, frameType.DATA, flags, this.#dataId);
@@ -211,17 +199,22 @@ export class FrameWriter {
     this.#dataId = 0;
     const to = this.#at + count;
     if (to <= this.#out.length) return;
-    if (to > poolBufferBytes) this.#cut();
-    if (this.#out !== none) this.#enlarge();
-    else this.#out = to > smallBufferBytes ? largeBuffer() : smallBuffer();
+    if (to > largestBufferBytes) this.#cut();
+    if (this.#out !== none) this.#enlarge(to);
+    else this.#out = outputBuffer(count);
   }
 
-  /** Moves the output from a small buffer to a large one. */
-  #enlarge(): void {
-    const small = this.#out;
-    this.#out = largeBuffer();
-    small.copy(this.#out, 0, 0, this.#at);
-    giveBack(small);
+  /** Moves the output to a buffer of at least `count` bytes. */
+  #enlarge(count: number): void {
+    const before = this.#out;
+    this.#out = outputBuffer(count);
+    before.copy(this.#out, 0, 0, this.#at);
+    this.#drop(before);
+  }
+
+  #drop(buffer: Buffer): void {
+    isWritten(buffer);
+    giveBackOutput(buffer);
   }
 
   #hurry(frame: Buffer): void {
@@ -234,18 +227,4 @@ export class FrameWriter {
     this.#isDirty = true;
     this.#becameDirty();
   }
-}
-
-function smallBuffer(): Buffer {
-  return smallPool.pop() ?? Buffer.allocUnsafeSlow(smallBufferBytes);
-}
-
-function largeBuffer(): Buffer {
-  return pool.pop() ?? Buffer.allocUnsafeSlow(poolBufferBytes);
-}
-
-function giveBack(buffer: Buffer): void {
-  if (buffer.length === smallBufferBytes) {
-    if (smallPool.length < pooledSmallBuffers) smallPool.push(buffer);
-  } else if (buffer !== none && pool.length < pooledBuffers) pool.push(buffer);
 }

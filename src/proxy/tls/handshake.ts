@@ -5,6 +5,7 @@ import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { type Identity, identityOf, type PeerCertificate } from "../identity/asserted-identity.ts";
+import { passFirstBytes } from "../net/tls-input.ts";
 import { serverTlsOptions } from "./server-context.ts";
 import type { Host, Hosts } from "./sni-hosts.ts";
 
@@ -48,6 +49,7 @@ export function shakeHands(
     requestCert: true,
     rejectUnauthorized: false,
   });
+  passFirstBytes(socket, secure);
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
   let isDone = false;
   secure.on("error", () => {
