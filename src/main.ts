@@ -14,6 +14,7 @@ import { limits } from "./base/limits.ts";
 import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded } from "./events/guarded-clock.ts";
 import type { EntryOf, Journal } from "./events/journal.ts";
+import { shrinkOutput } from "./h2/core/output-buffers.ts";
 import { shrinkRoom, slabLookMs } from "./h2/core/slabs.ts";
 import { ownVersion } from "./program/version.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
@@ -175,6 +176,7 @@ class Watchkeeper implements Running {
     this.#peers = new PeerSockets({ clock, journal, listeners, passthroughs: () => clusters.passthroughs });
     this.#intervals = [
       new Interval(clock, slabLookMs, shrinkRoom),
+      new Interval(clock, slabLookMs, shrinkOutput),
       new Interval(clock, limits.heapLookMs, () => overload.beat()),
     ];
     for (const interval of this.#intervals) interval.start();

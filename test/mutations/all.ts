@@ -6,6 +6,7 @@ import { connections } from "./areas/connections.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
 import { histories } from "./areas/histories.ts";
+import { memory } from "./areas/memory.ts";
 import { moves } from "./areas/moves.ts";
 import { operator } from "./areas/operator.ts";
 import { watchSession } from "./areas/watch-session.ts";
@@ -23,6 +24,7 @@ const identity: readonly Defect[] = guards.map(({ row, without, removal, test, f
 
 export const areas: Readonly<Record<string, readonly Defect[]>> = {
   wire,
+  memory,
   connections,
   health,
   admission,

@@ -1,51 +1,55 @@
 /**
  * The pooled buffers in which sessions serialise their output of one turn of the event loop. A session's output begins
- * in a small buffer and moves to a larger one when it grows. If all buffers were large, an event for 5,000 clients would
- * need 320 MB of new Buffers, and V8 runs a full garbage collection for every 64 MiB of them.
+ * in a small buffer and moves to a larger one when it grows. If all buffers were large, an event for each of 5,000
+ * clients would need 320 MB.
+ *
+ * All buffers that a recent turn has used are kept, because V8 runs a full garbage collection for every 64 MiB of new
+ * Buffers. The pool does not own the buffers that it has handed out: those of a socket that is destroyed are garbage.
  */
 
 /** Size of the largest buffer in bytes. */
-export const largestBufferBytes = 65_536;
-/**
- * Maximum size of all output that sessions serialise before it is written. Above it, the flush scheduler does not wait
- * for the end of the turn: thousands of clients that all get events in one turn would otherwise each fill a buffer.
- */
-export const mostUnwrittenBytes = 16 * 1024 * 1024;
+export const largestOutputBytes = 65_536;
+/** Maximum size of all unused buffers: what 4,000 clients need for the events of ten watches each. */
+export const mostUnusedBytes = 64 * 1024 * 1024;
 
-type Pool = { readonly bytes: number; readonly most: number; readonly unused: Buffer[] };
+/** Buffers of one size. `fewest`: the smallest number of unused buffers since the last call of `shrinkOutput`. */
+type Pool = { readonly bytes: number; readonly unused: Buffer[]; fewest: number };
 
-/**
- * By ascending size. `most`: the maximum number of unused buffers that are kept. A small buffer is enough for a response
- * of 2 kB, a medium one for the events of ten watches.
- */
-const pools: readonly [Pool, Pool, Pool] = [
-  { bytes: 4096, most: 512, unused: [] },
-  { bytes: 16_384, most: 256, unused: [] },
-  { bytes: largestBufferBytes, most: 32, unused: [] },
-];
-const [small, medium, large] = pools;
+/** A small buffer is enough for a response of 2 kB, a medium one for events of 1 kB to ten watches. */
+const small: Pool = { bytes: 4096, unused: [], fewest: 0 };
+const medium: Pool = { bytes: 16_384, unused: [], fewest: 0 };
+const large: Pool = { bytes: largestOutputBytes, unused: [], fewest: 0 };
 
-let unwritten = 0;
+let unusedBytes = 0;
 
-/** Returns a buffer of at least `count` bytes. `count` must not exceed `largestBufferBytes`. */
+/** Returns a buffer with room for `count` bytes. `count` must not exceed `largestOutputBytes`. */
 export function outputBuffer(count: number): Buffer {
   const pool = count <= small.bytes ? small : count <= medium.bytes ? medium : large;
-  unwritten += pool.bytes;
-  return pool.unused.pop() ?? Buffer.allocUnsafeSlow(pool.bytes);
+  const buffer = pool.unused.pop();
+  if (buffer === undefined) return Buffer.allocUnsafeSlow(pool.bytes);
+  unusedBytes -= pool.bytes;
+  if (pool.unused.length < pool.fewest) pool.fewest = pool.unused.length;
+  return buffer;
 }
 
-/** Must be called once for each buffer, when its bytes are passed to the socket or are dropped. */
-export function isWritten(buffer: Buffer): void {
-  unwritten -= buffer.length;
-}
-
-/** Puts a buffer, whose bytes are no longer needed, back into its pool. */
+/** Puts a buffer of `outputBuffer` back into its pool. Nothing may use its bytes any more. */
 export function giveBackOutput(buffer: Buffer): void {
+  if (unusedBytes + buffer.length > mostUnusedBytes) return;
+  unusedBytes += buffer.length;
   const pool = buffer.length === small.bytes ? small : buffer.length === medium.bytes ? medium : large;
-  if (pool.unused.length < pool.most) pool.unused.push(buffer);
+  pool.unused.push(buffer);
 }
 
-/** Size of the buffers with output that no socket has yet. */
-export function unwrittenBytes(): number {
-  return unwritten;
+/** Drops the buffers that no turn has used since the last call. */
+export function shrinkOutput(): void {
+  for (const pool of [small, medium, large]) {
+    pool.unused.length -= pool.fewest;
+    unusedBytes -= pool.fewest * pool.bytes;
+    pool.fewest = pool.unused.length;
+  }
+}
+
+/** Size of the buffers that are kept for reuse. */
+export function unusedOutputBytes(): number {
+  return unusedBytes;
 }

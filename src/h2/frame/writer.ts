@@ -7,12 +7,12 @@
  */
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
-import { giveBackOutput, isWritten, largestBufferBytes, outputBuffer } from "../core/output-buffers.ts";
+import { giveBackOutput, largestOutputBytes, outputBuffer } from "../core/output-buffers.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
 const none = Buffer.alloc(0);
-let scratch = Buffer.allocUnsafeSlow(largestBufferBytes);
+let scratch = Buffer.allocUnsafeSlow(largestOutputBytes);
 
 export class FrameWriter {
   readonly #becameDirty: () => void;
@@ -37,7 +37,7 @@ export class FrameWriter {
   take(): Buffer[] {
     this.#isDirty = false;
     this.#cut();
-    if (this.#out !== none) this.#drop(this.#out);
+    if (this.#out !== none) giveBackOutput(this.#out);
     this.#out = none;
     const all = this.#urgent.length === 0 ? this.#segments : [...this.#urgent, ...this.#segments];
     this.#segments = [];
@@ -53,7 +53,6 @@ export class FrameWriter {
     const lent = this.#lent;
     if (lent === undefined) return undefined;
     this.#lent = undefined;
-    for (const buffer of lent) isWritten(buffer);
     return () => {
       for (const buffer of lent) giveBackOutput(buffer);
     };
@@ -173,7 +172,7 @@ export class FrameWriter {
   #joins(bytes: Buffer, start: number, end: number, endStream: boolean): boolean {
     const to = this.#at + end - start;
     const length = to - this.#dataAt - frameHeaderBytes;
-    if (length > frameBytes || to > largestBufferBytes) return false;
+    if (length > frameBytes || to > largestOutputBytes) return false;
     if (to > this.#out.length) this.#enlarge(to);
     bytes.copy(this.#out, this.#at, start, end);
     const flags = endStream ? flag.END_STREAM : 0;
@@ -199,7 +198,7 @@ export class FrameWriter {
     this.#dataId = 0;
     const to = this.#at + count;
     if (to <= this.#out.length) return;
-    if (to > largestBufferBytes) this.#cut();
+    if (to > largestOutputBytes) this.#cut();
     if (this.#out !== none) this.#enlarge(to);
     else this.#out = outputBuffer(count);
   }
@@ -209,12 +208,7 @@ export class FrameWriter {
     const before = this.#out;
     this.#out = outputBuffer(count);
     before.copy(this.#out, 0, 0, this.#at);
-    this.#drop(before);
-  }
-
-  #drop(buffer: Buffer): void {
-    isWritten(buffer);
-    giveBackOutput(buffer);
+    giveBackOutput(before);
   }
 
   #hurry(frame: Buffer): void {

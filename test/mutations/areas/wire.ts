@@ -367,11 +367,6 @@ export const wire: readonly Defect[] = [
     ["h2/session/flow-out", "what waits goes to the socket no faster"],
   ),
   defect(
-    "what waits in all has no bound",
-    { file: "h2/core/buffered.ts", find: "return this.#bytes > this.#limitBytes;", replace: "return false;" },
-    ["proxy/cluster/data-path", "when too much waits"],
-  ),
-  defect(
     "what a closed stream owes is forgotten",
     { file: "h2/session/streams.ts", find: "    this.granted(stream.settle());\n", replace: "" },
     ["h2/session/flow-in", "bytes that were not granted are given back"],
@@ -453,41 +448,5 @@ export const wire: readonly Defect[] = [
       replace: "this.#socket.end();",
     },
     ["proxy/net/tls-writer", "the end comes after all bytes"],
-  ),
-  defect(
-    "the blocks of kept bytes are not given back",
-    {
-      file: "h2/core/buffered.ts",
-      find: "for (const { block } of pieces) if (block !== undefined) giveBack(block);",
-      replace: "",
-    },
-    ["h2/core/buffered", "which go back once"],
-  ),
-  defect(
-    "kept bytes are still read after they were dropped",
-    {
-      file: "h2/core/buffered.ts",
-      find: "if (this.#pieces !== pieces) return;",
-      replace: "",
-    },
-    ["h2/core/buffered", "no block is read that may have another user"],
-  ),
-  defect(
-    "a second chunk of a few bytes takes a block",
-    {
-      file: "h2/core/buffered.ts",
-      find: "kept + count < smallBytes ?",
-      replace: "kept === 0 && count < smallBytes ?",
-    },
-    ["h2/core/buffered", "a few bytes take no block"],
-  ),
-  defect(
-    "moved blocks are not given back after an internal error",
-    {
-      file: "h2/core/buffered.ts",
-      find: "    } finally {\n",
-      replace: "    } catch (error) {\n      throw error;\n    }\n    {\n",
-    },
-    ["h2/core/buffered", "all blocks go back, each once"],
   ),
 ];

@@ -1,0 +1,59 @@
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import {
+  giveBackOutput,
+  largestOutputBytes,
+  mostUnusedBytes,
+  outputBuffer,
+  shrinkOutput,
+  unusedOutputBytes,
+} from "../../../src/h2/core/output-buffers.ts";
+
+const test = suite("h2/core/output-buffers");
+
+const taken = (count: number, bytes: number): Buffer[] =>
+  Array.from({ length: count }, () => outputBuffer(bytes));
+
+function giveBackAll(buffers: readonly Buffer[]): void {
+  for (const buffer of buffers) giveBackOutput(buffer);
+}
+
+/** Each call of `shrinkOutput` drops what was unused since the one before. */
+test.before.each(() => {
+  shrinkOutput();
+  shrinkOutput();
+  assert.is(unusedOutputBytes(), 0);
+});
+
+test("a buffer is the smallest of its three sizes that has the room", () => {
+  const sizes = [1, 4096, 4097, 16_384, 16_385, largestOutputBytes].map(
+    (count) => outputBuffer(count).length,
+  );
+  assert.equal(sizes, [4096, 4096, 16_384, 16_384, 65_536, 65_536]);
+});
+
+test("thousands of buffers of one turn are used again in the next", () => {
+  const first = new Set(taken(5000, 10_000));
+  giveBackAll(Array.from(first));
+  assert.ok(unusedOutputBytes() <= mostUnusedBytes);
+  const again = taken(4000, 10_000).filter((buffer) => first.has(buffer));
+  assert.is(again.length, 4000);
+});
+
+test("unused buffers have a limit", () => {
+  giveBackAll(taken(1100, largestOutputBytes));
+  assert.is(unusedOutputBytes(), mostUnusedBytes);
+});
+
+test("a buffer that was used between two looks is kept, and the others are dropped at the second look", () => {
+  giveBackAll(taken(100, 4096));
+  shrinkOutput();
+  assert.is(unusedOutputBytes(), 100 * 4096, "all were used since the look before");
+  giveBackAll(taken(30, 4096));
+  shrinkOutput();
+  assert.is(unusedOutputBytes(), 30 * 4096);
+  shrinkOutput();
+  assert.is(unusedOutputBytes(), 0);
+});
+
+test.run();
