@@ -26,7 +26,7 @@ export class FrameWriter {
   #dataAt = 0;
   #dataId = 0;
   #segments: Buffer[] = [];
-  #lent: Buffer[] | undefined;
+  #lent: Buffer[] = [];
   /** Frames that are sent before all others of the same turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];
 
@@ -51,8 +51,8 @@ export class FrameWriter {
    */
   release(): (() => void) | undefined {
     const lent = this.#lent;
-    if (lent === undefined) return undefined;
-    this.#lent = undefined;
+    if (lent.length === 0) return undefined;
+    this.#lent = [];
     return () => {
       for (const buffer of lent) giveBackOutput(buffer);
     };
@@ -187,9 +187,8 @@ export class FrameWriter {
     if (length === 0) return;
     this.#at = 0;
     this.#dataId = 0;
-    this.#segments.push(this.#out.subarray(0, length));
-    this.#lent ??= [];
-    this.#lent.push(this.#out);
+    this.#segments = extended(this.#segments, this.#out.subarray(0, length));
+    this.#lent = extended(this.#lent, this.#out);
     this.#out = none;
   }
 
@@ -221,4 +220,14 @@ export class FrameWriter {
     this.#isDirty = true;
     this.#becameDirty();
   }
+}
+
+/**
+ * Returns the buffers with one more. A list of one buffer, the usual length, is created by a literal: the first `push`
+ * would reserve room for 17.
+ */
+function extended(buffers: Buffer[], buffer: Buffer): Buffer[] {
+  if (buffers.length === 0) return [buffer];
+  buffers.push(buffer);
+  return buffers;
 }
