@@ -32,16 +32,14 @@ const before: number[] = [];
 while (before.length < samplesBefore) before.push(await eventMs(talk));
 const during: number[] = [];
 const cpuBefore = proxy.cpuMs();
-let storm: Record<string, number> | undefined;
-void rig
-  .ask(["shake", "-to", `localhost:${proxy.port}`, "-count", values.clients, "-at", values.clients])
-  .then((said) => {
-    storm = said;
-  });
-while (storm === undefined) during.push(await eventMs(talk));
+const words = ["-to", `localhost:${proxy.port}`, "-count", values.clients, "-at", values.clients];
+const storm = rig.ask(["shake", ...words]);
+let isOver = false;
+const watchStorm = async (): Promise<Record<string, number>> => storm.finally(() => void (isOver = true));
+const [said] = await Promise.all([watchStorm(), sampleUntil(() => isOver)]);
 const cpu = proxy.cpuMs() - cpuBefore;
 process.stdout.write(
-  `figure: ${values.clients} handshakes at once took ${(storm["seconds"] ?? 0).toFixed(1)} s and ${cpu} ms of CPU; ` +
+  `figure: ${values.clients} handshakes at once took ${(said["seconds"] ?? 0).toFixed(1)} s and ${cpu} ms of CPU; ` +
     `an event to ${others.clients * others.watches} watches took ${told(before)} before, ${told(during)} meanwhile\n`,
 );
 await talk.stop();
@@ -61,4 +59,8 @@ function told(all: readonly number[]): string {
   const sorted = all.toSorted((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
   return `${at(0.5)} ms (p99 ${at(0.99)}, at most ${at(1)}; ${sorted.length} events)`;
+}
+
+async function sampleUntil(isEnough: () => boolean): Promise<void> {
+  while (!isEnough()) during.push(await eventMs(talk));
 }
