@@ -2,6 +2,7 @@
  * The whole matrix: every fault in several runs, at random moments.
  *
  *   npm run test:matrix [-- --runs 5 --seed 1 --rows SIGSTOP,etcd]
+ *   WATCHKEEPER_REAL_WORKERS=2 npm run test:matrix    # a proxy with two workers
  */
 import { parseArgs } from "node:util";
 import { playAll } from "./play-all.ts";

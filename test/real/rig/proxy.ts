@@ -3,6 +3,7 @@
  *
  * WATCHKEEPER_REAL_PEER replaces the proxy. `nghttpx` shows whether another proxy causes the same difference, and
  * whether a suite can fail at all. `none` uses no proxy: whatever a suite then reports is an error of the suite itself.
+ * WATCHKEEPER_REAL_WORKERS is the proxy's number of workers in every suite.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -38,6 +39,7 @@ function watchkeeper(options: ProxyOptions, pair: Pair, ports: Ports): Start {
   const name = options.name ?? "watchkeeper";
   const configFile = join(options.folder, `${name}.yaml`);
   const { mode = "HTTP" } = options;
+  const workers = Number(process.env["WATCHKEEPER_REAL_WORKERS"] ?? 0);
   const serving = mode === "HTTP" ? { tls: { ...pair, ...options.listenerTls } } : {};
   const config = {
     apiVersion: "watchkeeper.dev/v1alpha2",
@@ -53,6 +55,7 @@ function watchkeeper(options: ProxyOptions, pair: Pair, ports: Ports): Start {
       },
     ],
     admin: { address: "127.0.0.1:0", metricsAddress: `127.0.0.1:${ports.metrics}` },
+    ...(workers > 0 && { workers }),
     ...options.config,
   };
   writeFileSync(configFile, JSON.stringify(config, null, 2)); // JSON is YAML
