@@ -18,7 +18,7 @@ export type HandshakeResult = {
 
 /**
  * Calls `done` once, with undefined if the handshake failed. Does not call it if the client leaves before its first
- * byte.
+ * byte. `done` must listen for the TLS socket's errors. When the TLS socket closes, Node destroys `socket`, too.
  */
 export function shakeHands(
   socket: net.Socket,
@@ -51,17 +51,14 @@ export function shakeHands(
   });
   passFirstBytes(socket, secure);
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
-  let isDone = false;
-  secure.on("error", () => {
-    if (!isDone) done(undefined);
-  });
-  secure.once("close", () => {
-    stopTimer();
-    socket.destroy();
-  });
+  const failed = (): void => done(undefined);
+  secure.on("error", failed);
+  secure.on("close", stopTimer);
   secure.once("secure", () => {
-    isDone = true;
     stopTimer();
+    // Removed, so that nothing of the handshake stays in memory for as long as the client is connected.
+    secure.off("error", failed);
+    secure.off("close", stopTimer);
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
     done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
   });
