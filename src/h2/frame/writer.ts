@@ -14,8 +14,11 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const none = Buffer.alloc(0);
 let scratch = Buffer.allocUnsafeSlow(largestBufferBytes);
 
+/** `becameDirty` is called when the first frame since the last `take` is written. */
+type FrameWriterOwner = { becameDirty(): void };
+
 export class FrameWriter {
-  readonly #becameDirty: () => void;
+  readonly #owner: FrameWriterOwner;
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
@@ -30,8 +33,8 @@ export class FrameWriter {
   /** Frames that are sent before all others of the same turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] = [];
 
-  constructor(becameDirty: () => void) {
-    this.#becameDirty = becameDirty;
+  constructor(owner: FrameWriterOwner) {
+    this.#owner = owner;
   }
 
   take(): Buffer[] {
@@ -225,6 +228,6 @@ export class FrameWriter {
   #touch(): void {
     if (this.#isDirty) return;
     this.#isDirty = true;
-    this.#becameDirty();
+    this.#owner.becameDirty();
   }
 }

@@ -58,8 +58,9 @@ export class HpackEncoder {
   readonly #rememberedNumbers: number[] = [];
   readonly #idMask: number;
   readonly #numberByKey = new Map<string, number>();
-  readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
-    this.#numberByKey.delete(field.key),
+  readonly #table = new DynamicTable(
+    Math.min(defaultTableBytes, h2Limits.hpackTableBytes),
+    this.#numberByKey,
   );
   #announcedTableBytes = this.#table.limitBytes;
   #wantedTableBytes = this.#table.limitBytes;
