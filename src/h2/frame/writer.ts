@@ -31,7 +31,7 @@ export class FrameWriter {
   #segments: Buffer[] = [];
   #lent: Buffer[] | undefined;
   /** Frames that are sent before all others of the same turn: PING, its acknowledgement, and the proxy's SETTINGS. */
-  #urgent: Buffer[] = [];
+  #urgent: Buffer[] | undefined;
 
   constructor(owner: FrameWriterOwner) {
     this.#owner = owner;
@@ -42,9 +42,9 @@ export class FrameWriter {
     this.#cut();
     if (this.#out !== none) this.#drop(this.#out);
     this.#out = none;
-    const all = this.#urgent.length === 0 ? this.#segments : [...this.#urgent, ...this.#segments];
+    const all = this.#urgent === undefined ? this.#segments : [...this.#urgent, ...this.#segments];
     this.#segments = [];
-    this.#urgent = [];
+    this.#urgent = undefined;
     return all;
   }
 
@@ -222,6 +222,7 @@ export class FrameWriter {
 
   #hurry(frame: Buffer): void {
     this.#touch();
+    this.#urgent ??= [];
     this.#urgent.push(frame);
   }
 

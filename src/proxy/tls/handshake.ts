@@ -50,6 +50,8 @@ export function shakeHands(
     rejectUnauthorized: false,
   });
   passFirstBytes(socket, secure);
+  // Node waits for the event "connect", which never comes, because the socket was accepted.
+  for (const listener of socket.listeners("connect").filter(isListener)) socket.off("connect", listener);
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
   const failed = (): void => done(undefined);
   secure.on("error", failed);
@@ -62,6 +64,10 @@ export function shakeHands(
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
     done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
   });
+}
+
+function isListener(listener: unknown): listener is () => void {
+  return typeof listener === "function";
 }
 
 /** Returns the client's certificate after the handshake; undefined: the client presented none. */
