@@ -34,7 +34,7 @@ const cuts: readonly [(random: Random) => number, ...((random: Random) => number
 function echoOver(wire: Duplex, random: Random): { readonly count: number } {
   const cut = random.pick(cuts);
   const read = { count: 0 };
-  const writer = new FrameWriter(() => undefined);
+  const writer = new FrameWriter({ becameDirty() {} });
   const frames = echo(writer, read);
   const reader = new FrameReader(frames, frames, true);
   // Opens all flow-control windows wide at the start. If the window were granted byte by byte, the peer would also send

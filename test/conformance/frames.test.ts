@@ -81,7 +81,7 @@ const texts = [
 
 /** Writes random frames in several turns. Returns the bytes, and the frames that a peer has to read from them. */
 function written(random: Random): { bytes: Buffer; frames: Spec[] } {
-  const writer = new FrameWriter(() => undefined);
+  const writer = new FrameWriter({ becameDirty() {} });
   const encoder = new HpackEncoder();
   const out: Buffer[] = [];
   const frames: Spec[] = [];

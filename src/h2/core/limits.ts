@@ -19,6 +19,8 @@ export const h2Limits = {
   hpackSizeUpdates: 2,
   /** Size in bytes of the largest field that enters an HPACK table. A larger field would evict half of the table. */
   hpackIndexedBytes: 2048,
+  /** Maximum number of fields that are shared by the HPACK tables of all sessions, of up to `hpackIndexedBytes` each. */
+  sharedFields: 512,
   /** Maximum number of streams that a client may have open: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
   /**

@@ -14,8 +14,11 @@ import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./
 const none = Buffer.alloc(0);
 let scratch = Buffer.allocUnsafeSlow(largestOutputBytes);
 
+/** `becameDirty` is called when the first frame since the last `take` is written. */
+type FrameWriterOwner = { becameDirty(): void };
+
 export class FrameWriter {
-  readonly #becameDirty: () => void;
+  readonly #owner: FrameWriterOwner;
   #isDirty = false;
   #out: Buffer = none;
   #at = 0;
@@ -28,10 +31,10 @@ export class FrameWriter {
   #segments: Buffer[] = [];
   #lent: Buffer[] = [];
   /** Frames that are sent before all others of the same turn: PING, its acknowledgement, and the proxy's SETTINGS. */
-  #urgent: Buffer[] = [];
+  #urgent: Buffer[] | undefined;
 
-  constructor(becameDirty: () => void) {
-    this.#becameDirty = becameDirty;
+  constructor(owner: FrameWriterOwner) {
+    this.#owner = owner;
   }
 
   take(): Buffer[] {
@@ -39,9 +42,9 @@ export class FrameWriter {
     this.#cut();
     if (this.#out !== none) giveBackOutput(this.#out);
     this.#out = none;
-    const all = this.#urgent.length === 0 ? this.#segments : [...this.#urgent, ...this.#segments];
+    const all = this.#urgent === undefined ? this.#segments : [...this.#urgent, ...this.#segments];
     this.#segments = [];
-    this.#urgent = [];
+    this.#urgent = undefined;
     return all;
   }
 
@@ -212,13 +215,14 @@ export class FrameWriter {
 
   #hurry(frame: Buffer): void {
     this.#touch();
+    this.#urgent ??= [];
     this.#urgent.push(frame);
   }
 
   #touch(): void {
     if (this.#isDirty) return;
     this.#isDirty = true;
-    this.#becameDirty();
+    this.#owner.becameDirty();
   }
 }
 

@@ -11,6 +11,7 @@ import { h2Limits } from "../core/limits.ts";
 import { errorCode, ProtocolError } from "../core/protocol-error.ts";
 import { DynamicTable, staticTable } from "./hpack-table.ts";
 import { decodedBound, huffmanDecode } from "./huffman.ts";
+import { sharedField } from "./shared-fields.ts";
 
 /** Number of bytes that count as part of a table entry in addition to its name and value (RFC 7541 §4.1). */
 const entryOverhead = 32;
@@ -111,7 +112,8 @@ export class HpackDecoder {
     const name = known === undefined ? this.#readString(bytes, end, goesToTable) : known.name;
     const value = this.#readString(bytes, end, goesToTable);
     if (this.isOversize && !goesToTable) return;
-    const field = new Field(name, value, isNeverIndexed, known);
+    const own = new Field(name, value, isNeverIndexed, known);
+    const field = goesToTable ? sharedField(own) : own;
     if (goesToTable) this.#table.add(field);
     if (!this.isOversize) list.push(field);
   }

@@ -58,8 +58,9 @@ export class HpackEncoder {
   readonly #rememberedNumbers: number[] = [];
   readonly #idMask: number;
   readonly #numberByKey = new Map<string, number>();
-  readonly #table = new DynamicTable(Math.min(defaultTableBytes, h2Limits.hpackTableBytes), (field) =>
-    this.#numberByKey.delete(field.key),
+  readonly #table = new DynamicTable(
+    Math.min(defaultTableBytes, h2Limits.hpackTableBytes),
+    this.#numberByKey,
   );
   #announcedTableBytes = this.#table.limitBytes;
   #wantedTableBytes = this.#table.limitBytes;
@@ -144,7 +145,7 @@ export class HpackEncoder {
 }
 
 /** True if the field differs between requests or clients, or would evict half of the table. */
-function comesOnce(field: Field): boolean {
+export function comesOnce(field: Field): boolean {
   return isOnce[field.role] === true || field.size > h2Limits.hpackIndexedBytes;
 }
 

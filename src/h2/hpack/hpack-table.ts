@@ -93,8 +93,8 @@ function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
   return indexes;
 }
 
-/** Initial number of slots in the ring, a power of two. Most sessions never need more. */
-const firstRoom = 16;
+/** Initial number of slots in the ring, a power of two. Many sessions of clients never need more. */
+const firstRoom = 8;
 
 /**
  * The dynamic table, as a ring buffer. The ring grows as needed, so that the table of an idle session takes little
@@ -106,11 +106,12 @@ export class DynamicTable {
   #next = 0;
   #bytes = 0;
   #limitBytes: number;
-  readonly #evicted: ((field: Field) => void) | undefined;
+  readonly #numberByKey: Pick<Map<string, number>, "delete"> | undefined;
 
-  constructor(limitBytes: number, evicted?: (field: Field) => void) {
+  /** `numberByKey`: from here, the table deletes the key of each field that it evicts. */
+  constructor(limitBytes: number, numberByKey?: Pick<Map<string, number>, "delete">) {
     this.#limitBytes = limitBytes;
-    this.#evicted = evicted;
+    this.#numberByKey = numberByKey;
   }
 
   get limitBytes(): number {
@@ -157,7 +158,7 @@ export class DynamicTable {
       this.#ring[slot] = undefined;
       if (field === undefined) continue;
       this.#bytes -= field.size;
-      this.#evicted?.(field);
+      this.#numberByKey?.delete(field.key);
     }
   }
 

@@ -17,7 +17,8 @@ export type WaitingStream = {
 
 export class Outflow {
   readonly #buffered: Buffered;
-  readonly #waiting = new Set<WaitingStream>();
+  /** Created when the first stream waits, because most idle sessions never had one. */
+  #waiting: Set<WaitingStream> | undefined;
   #window = defaultWindow;
   #queuedBytes = 0;
   #unflushedBytes = 0;
@@ -51,8 +52,8 @@ export class Outflow {
   }
 
   wait(stream: WaitingStream, isWaiting: boolean): void {
-    if (isWaiting) this.#waiting.add(stream);
-    else this.#waiting.delete(stream);
+    if (isWaiting) (this.#waiting ??= new Set()).add(stream);
+    else this.#waiting?.delete(stream);
   }
 
   queued(count: number): void {
@@ -111,11 +112,13 @@ export class Outflow {
    */
   #round(): boolean {
     let isMoving = false;
-    const streams = [...this.#waiting];
+    const waiting = this.#waiting;
+    if (waiting === undefined) return false;
+    const streams = [...waiting];
     for (const stream of streams) {
       if (this.room === 0) return false;
       if (stream.pump()) isMoving = true;
-      if (this.#waiting.delete(stream)) this.#waiting.add(stream);
+      if (waiting.delete(stream)) waiting.add(stream);
     }
     return isMoving;
   }

@@ -55,6 +55,7 @@ type SessionOptions = {
 export class Session implements SessionFrames {
   readonly #role: Role;
   readonly #clock: Clock;
+  readonly #turn: FlushScheduler;
   readonly #owner: SessionOwner;
   readonly #reader: FrameReader;
   readonly #writer: FrameWriter;
@@ -73,9 +74,10 @@ export class Session implements SessionFrames {
     const { role, clock, turn, owner } = options;
     this.#role = role;
     this.#clock = clock;
+    this.#turn = turn;
     this.#owner = owner;
     this.#floods = new Floods(clock);
-    this.#writer = new FrameWriter(() => turn.mark(this));
+    this.#writer = new FrameWriter(this);
     const maxStreams = options.maxStreams ?? h2Limits.downstreamStreams;
     this.#streams = new Streams(role, {
       writer: this.#writer,
@@ -83,7 +85,7 @@ export class Session implements SessionFrames {
       maxStreams,
       buffered: options.buffered ?? new Buffered(Number.POSITIVE_INFINITY),
       owner,
-      onClosed: () => this.#changed(),
+      session: this,
     });
     this.#reader = new FrameReader(this.#streams, this, role === "server");
     this.#settingsDueAt = clock.now() + h2Limits.prefaceMs;
@@ -260,7 +262,7 @@ export class Session implements SessionFrames {
     this.#isPeerGoing = true;
     // A client's GOAWAY refers only to streams that a server has opened, so the client's own streams continue (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
-    this.#changed();
+    this.streamClosed();
   }
 
   unknown(count: number): void {
@@ -271,7 +273,11 @@ export class Session implements SessionFrames {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.#streams.open.size);
   }
 
-  #changed(): void {
+  becameDirty(): void {
+    this.#turn.mark(this);
+  }
+
+  streamClosed(): void {
     this.#owner.changed();
     this.#endIfDone();
   }

@@ -36,6 +36,9 @@ export type StreamsOwner = {
   fault?(error: unknown): void;
 };
 
+/** `streamClosed` is called after each stream that has closed. */
+type StreamsSession = { streamClosed(): void };
+
 /** Highest stream id (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
 const lastStreamId = 0x7fff_ffff;
 /** Number of reset stream ids that a session remembers. The peer stops sending within a round trip, so few suffice. */
@@ -56,15 +59,16 @@ export class Streams implements StreamHost, StreamFrames {
   readonly #requests = new RequestReader();
   readonly #isServer: boolean;
   readonly #owner: StreamsOwner;
-  readonly #onClosed: () => void;
+  readonly #session: StreamsSession;
   readonly #floods: Floods;
   readonly #maxStreams: number;
   readonly #receiveWindow: ReceiveWindow;
   /**
    * Ids of streams that the proxy reset recently. Frames that the peer sent before it got the reset are ignored (RFC
-   * 9113 §5.1). If such a frame ends the stream, its id is removed, because any later frame is an error.
+   * 9113 §5.1). If such a frame ends the stream, its id is removed, because any later frame is an error. Created at the
+   * first reset, because most sessions have none.
    */
-  readonly #resetIds = new Lru<number, true>(rememberedResets);
+  #resetIds: Lru<number, true> | undefined;
   #lastId = 0;
   /** Highest stream id that the peer has used, even for a refused stream. Higher ids are idle. */
   #seenId = 0;
@@ -82,7 +86,7 @@ export class Streams implements StreamHost, StreamFrames {
     parts: {
       writer: FrameWriter;
       owner: StreamsOwner;
-      onClosed: () => void;
+      session: StreamsSession;
       floods: Floods;
       maxStreams: number;
       buffered: Buffered;
@@ -93,7 +97,7 @@ export class Streams implements StreamHost, StreamFrames {
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;
-    this.#onClosed = parts.onClosed;
+    this.#session = parts.session;
     this.#floods = parts.floods;
     this.#maxStreams = parts.maxStreams;
     this.#receiveWindow = new ReceiveWindow(
@@ -158,13 +162,14 @@ export class Streams implements StreamHost, StreamFrames {
   resetSent(stream: Stream): void {
     if (!this.#isServer) this.#strayBytes.allow(stream.receiveWindow.open);
     // Remembers the id if the peer may still send DATA or trailers. A peer that has sent END_STREAM may send neither.
-    else if (stream.state !== "half-closed-remote") this.#resetIds.set(stream.id, true);
+    else if (stream.state !== "half-closed-remote")
+      (this.#resetIds ??= new Lru(rememberedResets)).set(stream.id, true);
   }
 
   closed(stream: Stream): void {
     this.open.delete(stream.id);
     this.granted(stream.settle());
-    this.#onClosed();
+    this.#session.streamClosed();
   }
 
   data(id: number, bytes: Buffer, start: number, end: number, endStream: boolean): void {
@@ -247,7 +252,7 @@ export class Streams implements StreamHost, StreamFrames {
       // A client's first reset of a stream that the proxy has reset (`#resetIds`) is free. Any other reset of a closed
       // stream takes a token from the budget for control frames (A15).
       if (!this.#isServer) this.#floods.charge("connection");
-      else if (!this.#resetIds.delete(id)) this.#lateReset();
+      else if (this.#resetIds?.delete(id) !== true) this.#lateReset();
       return;
     }
     // A client's reset before the response head takes a token from the budget for resets (A1). A later reset is free,
@@ -320,7 +325,7 @@ export class Streams implements StreamHost, StreamFrames {
       return true;
     }
     // The peer sent these trailers before it got the reset. They end the stream, so any later frame is an error.
-    if (this.#resetIds.delete(id)) return false;
+    if (this.#resetIds?.delete(id) === true) return false;
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
 
@@ -352,8 +357,8 @@ export class Streams implements StreamHost, StreamFrames {
     this.granted(count);
     if (!this.#isServer) return this.#strayBytes.take(count);
     if (id > this.#acceptUpTo) return;
-    const wasReset = endStream ? this.#resetIds.delete(id) : this.#resetIds.has(id);
-    if (!wasReset) throw sessionError(errorCode.STREAM_CLOSED, "DATA on a closed stream");
+    const wasReset = endStream ? this.#resetIds?.delete(id) : this.#resetIds?.has(id);
+    if (wasReset !== true) throw sessionError(errorCode.STREAM_CLOSED, "DATA on a closed stream");
   }
 
   #isIdle(id: number): boolean {

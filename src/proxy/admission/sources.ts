@@ -9,17 +9,21 @@ export class Sources {
     this.#most = most;
   }
 
-  /** Counts one more socket of an address. Returns a function that releases it; undefined: the limit is reached. */
-  take(address: string): (() => void) | undefined {
+  /** Counts one more socket of an address. Returns false if the limit is reached. */
+  take(address: string): boolean {
     const key = keyOf(address);
     const count = this.#counts.get(key) ?? 0;
-    if (count >= this.#most) return undefined;
+    if (count >= this.#most) return false;
     this.#counts.set(key, count + 1);
-    let isTaken = true;
-    return () => {
-      if (isTaken) this.#giveBack(key);
-      isTaken = false;
-    };
+    return true;
+  }
+
+  /** Must be called once for each socket that `take` has counted, when the socket has closed. */
+  leave(address: string): void {
+    const key = keyOf(address);
+    const left = (this.#counts.get(key) ?? 1) - 1;
+    if (left > 0) this.#counts.set(key, left);
+    else this.#counts.delete(key);
   }
 
   /** Number of open sockets of the address that has the most, as a share of the limit. */
@@ -31,12 +35,6 @@ export class Sources {
 
   get size(): number {
     return this.#counts.size;
-  }
-
-  #giveBack(key: string): void {
-    const left = (this.#counts.get(key) ?? 1) - 1;
-    if (left > 0) this.#counts.set(key, left);
-    else this.#counts.delete(key);
   }
 }
 

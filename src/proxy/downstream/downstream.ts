@@ -5,9 +5,12 @@ import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import { journalFault } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
+import type { RequestHead } from "../../h2/core/fields.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
 import type { ProtocolError } from "../../h2/core/protocol-error.ts";
-import { Session } from "../../h2/session/session.ts";
+import type { StreamListener } from "../../h2/core/stream-writer.ts";
+import { Session, type SessionOwner } from "../../h2/session/session.ts";
+import type { Stream } from "../../h2/session/stream.ts";
 import type { Client } from "../context/client.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
@@ -29,7 +32,7 @@ export type DownstreamParts = {
   readonly buffered: Buffered;
 };
 
-export class Downstream implements WireOwner {
+export class Downstream implements WireOwner, SessionOwner {
   readonly client: Client;
   readonly session: Session;
   readonly #parts: DownstreamParts;
@@ -51,21 +54,29 @@ export class Downstream implements WireOwner {
       clock: parts.clock,
       turn: parts.turn,
       buffered: parts.buffered,
-      owner: {
-        opened: (stream, request, end) => parts.handle(request, end, stream, client),
-        write: (buffers, written) => this.#wire.write(buffers, written),
-        changed: () => this.#changed(),
-        ponged: () => this.#ponged(),
-        refused: (reason) => parts.journal.write({ kind: "request.refused", client: client.address, reason }),
-        fault: (error) => journalFault(parts.journal, error),
-        ended: (error) => this.#ended(error),
-      },
+      owner: this,
     });
     client.attach(this);
   }
 
   get isIdle(): boolean {
     return this.session.openCount === 0 && this.#drainingSince === undefined && !this.session.isOver;
+  }
+
+  opened(stream: Stream, request: RequestHead, end: boolean): StreamListener {
+    return this.#parts.handle(request, end, stream, this.client);
+  }
+
+  refused(reason: string): void {
+    this.#parts.journal.write({ kind: "request.refused", client: this.client.address, reason });
+  }
+
+  fault(error: unknown): void {
+    journalFault(this.#parts.journal, error);
+  }
+
+  write(buffers: Buffer[], written: (() => void) | undefined): boolean {
+    return this.#wire.write(buffers, written);
   }
 
   receive(chunk: Buffer): void {
@@ -111,7 +122,7 @@ export class Downstream implements WireOwner {
       this.session.goAway();
   }
 
-  #changed(): void {
+  changed(): void {
     if (this.session.openCount === 0) this.idleSince = this.#parts.clock.now();
   }
 
@@ -119,12 +130,12 @@ export class Downstream implements WireOwner {
    * Sends the second GOAWAY `goAwayGraceMs` after the client has answered the PING. If it were sent at once, it would
    * refuse requests that the client has queued, because nghttp2 answers the PING before it sends queued requests.
    */
-  #ponged(): void {
+  ponged(): void {
     if (this.#drainingSince === undefined) return;
     this.#parts.clock.after(goAwayGraceMs, () => this.session.goAway());
   }
 
-  #ended(error: ProtocolError | undefined): void {
+  ended(error: ProtocolError | undefined): void {
     if (error !== undefined) {
       const { address } = this.client;
       this.#parts.journal.write({

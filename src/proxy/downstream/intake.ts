@@ -31,12 +31,18 @@ export class Intake {
    * happened, or the process has recovered since.
    */
   #refusedAt: number | undefined;
+  readonly #leave = (): void => {
+    this.#count -= 1;
+  };
 
   constructor(parts: IntakeParts) {
     this.#parts = parts;
   }
 
-  /** Counts one accepted socket. Returns a function that stops counting it; undefined: close the socket at once. */
+  /**
+   * Counts one accepted socket. Returns a function that stops counting it, and must be called once; undefined: close
+   * the socket at once.
+   */
   enter(): (() => void) | undefined {
     const { clock, most, isShort } = this.#parts;
     if (this.#count >= most || isShort()) {
@@ -44,9 +50,7 @@ export class Intake {
       return undefined;
     }
     this.#count += 1;
-    return () => {
-      this.#count -= 1;
-    };
+    return this.#leave;
   }
 
   /** The reason why clients should use another watchkeeper instance; "": there is none. */

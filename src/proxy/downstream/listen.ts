@@ -80,6 +80,17 @@ type NegotiatedProtocol = {
   readonly identity?: Identity;
 };
 
+/** A client's socket, and what must be undone when it has closed. */
+type Accepted = {
+  readonly socket: net.Socket;
+  /** The address whose limit counts the socket; undefined: none. */
+  source?: string;
+  session?: Downstream | H1Client;
+};
+
+/** An "error" event without a listener would end the process (A52). The event "close" follows. */
+function ignore(): void {}
+
 /** Milliseconds between two checks of all sessions. Their deadlines are ten seconds and more. */
 const checkMs = 1000;
 
@@ -292,10 +303,11 @@ export class Listener {
   takeOver(passed: PassedConnection, cluster: string): boolean {
     const { down, up, client } = passed;
     const gate = this.#parts.gates.get(cluster);
-    if (gate === undefined || !this.#enter(down)) return false;
+    const accepted = gate && this.#enter(down);
+    if (gate === undefined || accepted === undefined) return false;
     // The limit for each client address never refuses this connection, because another process has already accepted it.
     // Below the limit, the connection counts as one of its address.
-    down.once("close", this.#sources.take(client) ?? (() => {}));
+    if (this.#sources.take(client)) accepted.source = client;
     setKeepalive(up, this.#parts.keepalive());
     return gate.passthrough.takeOver(passed);
   }
@@ -304,46 +316,58 @@ export class Listener {
   #passOn(socket: net.Socket, pass: PassSocket): void {
     const leave = this.#parts.intake.enter();
     if (leave === undefined) return void socket.destroy();
-    socket.on("error", () => {});
+    socket.on("error", ignore);
     pass(this.#config.name, socket, leave);
   }
 
   /** Serves a client's new socket. */
   accept(socket: net.Socket): void {
-    if (!this.#enter(socket)) return;
+    const accepted = this.#enter(socket);
+    if (accepted === undefined) return;
     this.#opening.add(socket);
-    socket.on("close", () => this.#opening.delete(socket));
-    readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(socket, ends));
+    readProxyHeader(socket, this.#proxyProtocol, this.#parts.clock, (ends) => this.#located(accepted, ends));
   }
 
-  /** Counts a client's socket. Returns false, and closes the socket, if the process has too many. */
-  #enter(socket: net.Socket): boolean {
+  /** Counts a client's socket. Returns undefined, and closes the socket, if the process has too many. */
+  #enter(socket: net.Socket): Accepted | undefined {
     // A socket above the limit is closed at once. If it stayed in the accept queue, it would take the next free
     // descriptor (A24).
     const leave = this.#parts.intake.enter();
     if (leave === undefined) {
       socket.destroy();
-      return false;
+      return undefined;
     }
-    socket.on("close", leave);
+    const accepted: Accepted = { socket };
     this.#sockets.add(socket);
+    // The only listener for "close", because each one takes a hundred bytes for as long as the client is connected.
     socket.on("close", () => {
-      this.#sockets.delete(socket);
-      if (this.#sockets.size === 0) this.#onEmpty();
+      leave();
+      this.#left(accepted);
     });
-    // An "error" event without a listener would end the process (A52).
-    socket.on("error", () => {});
+    socket.on("error", ignore);
     setKeepalive(socket, this.#parts.keepalive());
-    return true;
+    return accepted;
   }
 
-  #located(socket: net.Socket, ends: Ends | Failure): void {
+  #left({ socket, source, session }: Accepted): void {
+    this.#opening.delete(socket);
+    this.#sockets.delete(socket);
+    if (source !== undefined) this.#sources.leave(source);
+    if (session instanceof Downstream) this.#downstreams.delete(session);
+    else if (session !== undefined) this.#h1Clients.delete(session);
+    if (this.#sockets.size === 0) this.#onEmpty();
+  }
+
+  #located(accepted: Accepted, ends: Ends | Failure): void {
+    const { socket } = accepted;
     if (ends instanceof Failure)
       return this.#turnAway(socket, withoutMapping(socket.remoteAddress ?? ""), ends.message);
     const { address } = ends.source;
-    const leave = this.#isBalancer(socket, address) ? () => {} : this.#sources.take(address);
-    if (leave === undefined) return this.#turnAway(socket, address, "too many connections from one source");
-    socket.once("close", leave);
+    if (!this.#isBalancer(socket, address)) {
+      if (!this.#sources.take(address))
+        return this.#turnAway(socket, address, "too many connections from one source");
+      accepted.source = address;
+    }
     const { mode, name, cluster, routes } = this.#config;
     if (mode === "Passthrough") {
       // Without routes, all backends of the listener's cluster serve every server name.
@@ -363,8 +387,8 @@ export class Listener {
       if (hosts === undefined) {
         this.#opening.delete(socket);
         if (protocol === "tls") socket.destroy();
-        else this.#serve(socket, ends, { alpn: protocol });
-      } else if (protocol === "tls") this.#handshake(socket, ends, hosts);
+        else this.#serve(accepted, socket, ends, { alpn: protocol });
+      } else if (protocol === "tls") this.#handshake(accepted, ends, hosts);
       else this.#refusePlain(socket);
     });
   }
@@ -388,17 +412,26 @@ export class Listener {
     this.#parts.journal.write({ kind: "downstream_connection.refused", client, reason });
   }
 
-  #handshake(socket: net.Socket, ends: Ends, hosts: Hosts): void {
-    const begin = (): void =>
-      shakeHands(socket, hosts, this.#parts.clock, (shaken) => {
+  #handshake(accepted: Accepted, ends: Ends, hosts: Hosts): void {
+    const { socket } = accepted;
+    const { clock, handshakes } = this.#parts;
+    const source = keyOf(ends.source.address);
+    const begin = (): void => {
+      socket.off("close", leave);
+      shakeHands(socket, hosts, clock, (shaken) => {
         this.#opening.delete(socket);
         if (shaken === undefined) this.handshakeErrors += 1;
-        else this.#serve(shaken.socket, ends, shaken);
+        else this.#serve(accepted, shaken.socket, ends, shaken);
       });
-    socket.once("close", this.#parts.handshakes.enter(keyOf(ends.source.address), begin));
+    };
+    const leave = (): void => handshakes.leave(source, begin);
+    socket.on("close", leave);
+    handshakes.enter(source, begin);
   }
 
-  #serve(socket: net.Socket, ends: Ends, { alpn, host, identity }: NegotiatedProtocol): void {
+  /** `socket`: the accepted socket, or TLS on top of it. */
+  #serve(accepted: Accepted, socket: net.Socket, ends: Ends, negotiated: NegotiatedProtocol): void {
+    const { alpn, host, identity } = negotiated;
     const { source } = ends;
     const client = new Client({
       ...source,
@@ -413,8 +446,9 @@ export class Listener {
       ...(host && this.#hosts?.hasSeveral === true && { mayAsk: this.#hosts.judge(host) }),
     });
     const gate = this.#gateOf(host?.cluster ?? this.#config.cluster);
-    if (alpn === "h2") this.#serveH2(socket, client, gate);
-    else this.#serveH1(socket, client, gate);
+    const session = alpn === "h2" ? this.#serveH2(socket, client, gate) : this.#serveH1(socket, client, gate);
+    accepted.session = session;
+    if (this.#isDraining) session.drain();
   }
 
   /** A session belongs to one cluster from its first byte on. A request for a host of another cluster gets 421. */
@@ -424,21 +458,19 @@ export class Listener {
     return gate;
   }
 
-  #serveH2(socket: net.Socket, client: Client, gate: Gate): void {
+  #serveH2(socket: net.Socket, client: Client, gate: Gate): Downstream {
     const { journal } = gate;
     const downstream = new Downstream(client, gate, (owner) =>
       wireOf(socket, owner, { journal, origin: "client" }),
     );
     this.#downstreams.add(downstream);
-    socket.once("close", () => this.#downstreams.delete(downstream));
-    if (this.#isDraining) downstream.drain();
+    return downstream;
   }
 
-  #serveH1(socket: net.Socket, client: Client, gate: Gate): void {
+  #serveH1(socket: net.Socket, client: Client, gate: Gate): H1Client {
     const one = gate.h1(socket, client);
     this.#h1Clients.add(one);
-    socket.once("close", () => this.#h1Clients.delete(one));
-    if (this.#isDraining) one.drain();
+    return one;
   }
 
   #check(): void {

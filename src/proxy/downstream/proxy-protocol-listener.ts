@@ -28,7 +28,7 @@ export function readProxyHeader(
   clock: Clock,
   done: (ends: Ends | Failure) => void,
 ): void {
-  const own = ownEnds(socket);
+  const own = new OwnEnds(socket);
   const isTrusted = trusted.has(own.source.address);
   if (mode === "Disabled") return done(own);
   if (mode === "Required" && !isTrusted) return done(refused("PROXY header from an untrusted source"));
@@ -47,11 +47,19 @@ export function readProxyHeader(
   peek(socket, clock, look, done);
 }
 
-function ownEnds(socket: net.Socket): Ends {
-  return {
-    source: endpointOf(socket.remoteAddress, socket.remotePort),
-    destination: endpointOf(socket.localAddress, socket.localPort),
-  };
+/** The ends of the socket itself. The destination is read at each use, because it is rarely used. */
+class OwnEnds implements Ends {
+  readonly #socket: net.Socket;
+  readonly source: Endpoint;
+
+  constructor(socket: net.Socket) {
+    this.#socket = socket;
+    this.source = endpointOf(socket.remoteAddress, socket.remotePort);
+  }
+
+  get destination(): Endpoint {
+    return endpointOf(this.#socket.localAddress, this.#socket.localPort);
+  }
 }
 
 function endpointOf(address = "", port = 0): Endpoint {

@@ -17,6 +17,8 @@ const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
 type Reader = { useUserBuffer(buffer: Buffer): void };
+/** Gets the bytes that a socket reads. They are valid during the call only. */
+type Receiver = { receive(chunk: Buffer): void };
 type OnRead = (count: number, buffer: Buffer) => boolean;
 type Fields = { readonly buffer: symbol; readonly onRead: symbol };
 
@@ -38,14 +40,14 @@ function fieldsOf(): Fields | undefined {
 const fields = fieldsOf();
 
 /**
- * Makes the socket pass the bytes that it reads to `onRead`; they are valid during the call only. Returns false if this
- * version of Node does not support it. Bytes that the socket has read before still arrive as "data".
+ * Makes the socket pass the bytes that it reads to `receiver`. Returns false if this version of Node does not support
+ * it. Bytes that the socket has read before still arrive as "data".
  */
-export function readInto(socket: net.Socket, onRead: (chunk: Buffer) => void): boolean {
+export function readInto(socket: net.Socket, receiver: Receiver): boolean {
   const handle: unknown = Reflect.get(socket, "_handle");
   if (fields === undefined || !isReader(handle)) return false;
   const wrapped: OnRead = (count, buffer) => {
-    onRead(buffer.subarray(0, count));
+    receiver.receive(buffer.subarray(0, count));
     // Returning false makes Node stop reading. So if Node resumes a paused socket by itself, which it sometimes does,
     // the socket delivers only this one chunk.
     return !socket.isPaused();

@@ -37,77 +37,90 @@ export function wireOf(
   owner: WireOwner,
   parts: { journal: Journal; origin: Origin },
 ): Wire {
-  let failure: Failure | undefined;
-  const guarded = (work: () => void): void => {
-    try {
-      work();
-    } catch (error) {
-      failed(error);
-    }
-  };
-  const failed = (error: unknown): void => {
-    failure ??= failureFrom(error, "proxy");
-    parts.journal.write({ kind: "internal.error", scope: "session", message: failure.message });
-    socket.destroy();
-  };
-  const receive = (chunk: Buffer): void => {
-    try {
-      owner.receive(chunk);
-    } catch (error) {
-      failed(error);
-    }
-  };
-  const output = new Output(socket, parts.origin === "client", () => guarded(() => owner.drained()));
-  readInto(socket, receive);
-  socket.on("data", receive);
-  socket.on("error", (error) => {
-    failure ??= failureFrom(error, parts.origin);
-  });
-  // The peer's FIN ends the session in both directions. The session is notified at once, because its streams would
-  // otherwise stay open for seconds, until the peer has read the rest (D17).
-  socket.on("end", () => {
-    guarded(() => owner.closed(failure));
-    if (!socket.writableEnded) output.end();
-  });
-  socket.on("close", () => guarded(() => owner.closed(failure)));
-  return output;
+  return new SocketWire(socket, owner, parts);
 }
 
-/** Writes to a socket: through a TlsWriter after the TLS handshake, otherwise through Node's stream. */
-class Output implements Wire {
+/**
+ * Writes through a TlsWriter after the TLS handshake, otherwise through Node's stream. Adds as few listeners as
+ * possible, because they take memory for as long as the client is connected.
+ */
+class SocketWire implements Wire {
   readonly #socket: net.Socket;
-  /** True if the peer is a client. The proxy stops reading from a client that leaves too many bytes unread. */
-  readonly #isClient: boolean;
-  readonly #onDrained: () => void;
+  readonly #owner: WireOwner;
+  readonly #journal: Journal;
+  readonly #origin: Origin;
+  #failure: Failure | undefined;
   #writer: TlsWriter | undefined;
   #isEnding = false;
   /** True if `write` has returned false, so that `drained` must be called later. */
   #isFull = false;
 
-  constructor(socket: net.Socket, isClient: boolean, onDrained: () => void) {
+  constructor(socket: net.Socket, owner: WireOwner, parts: { journal: Journal; origin: Origin }) {
     this.#socket = socket;
-    this.#isClient = isClient;
-    this.#onDrained = onDrained;
-    socket.on("drain", () => this.#drained());
+    this.#owner = owner;
+    this.#journal = parts.journal;
+    this.#origin = parts.origin;
+    const isDirect = readInto(socket, this);
+    if (!isDirect || socket.readableLength > 0) socket.on("data", (chunk: Buffer) => this.receive(chunk));
+    else if (!socket.isPaused()) socket.resume();
+    socket.on("error", (error) => {
+      this.#failure ??= failureFrom(error, this.#origin);
+    });
+    // The peer's FIN ends the session in both directions. The session is notified at once, because its streams would
+    // otherwise stay open for seconds, until the peer has read the rest (D17).
+    socket.on("end", () => {
+      this.#closed();
+      if (!socket.writableEnded) this.end();
+    });
+    socket.on("close", () => this.#closed());
+  }
+
+  receive(chunk: Buffer): void {
+    try {
+      this.#owner.receive(chunk);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #closed(): void {
+    try {
+      this.#owner.closed(this.#failure);
+    } catch (error) {
+      this.#failed(error);
+    }
+  }
+
+  #failed(error: unknown): void {
+    this.#failure ??= failureFrom(error, "proxy");
+    this.#journal.write({ kind: "internal.error", scope: "session", message: this.#failure.message });
+    this.#socket.destroy();
   }
 
   write(buffers: readonly Buffer[], written?: () => void): boolean {
     const socket = this.#socket;
     if (socket.destroyed || this.#isEnding) return true;
-    this.#writer ??= TlsWriter.of(socket, () => this.#progressed());
+    this.#writer ??= TlsWriter.of(socket, this);
     if (this.#writer === undefined) writeToStream(socket, buffers, written);
     else this.#writer.write(buffers, written);
     const { waitingBytes } = this;
     // The proxy stops reading from a client that does not read its responses, because flow control does not limit
     // response heads.
-    if (this.#isClient && waitingBytes > unreadBytes) socket.pause();
-    // If more bytes than `socketBacklogBytes` wait, Node's own write has also returned false, so Node will emit
-    // "drain".
+    if (this.#origin === "client" && waitingBytes > unreadBytes) socket.pause();
     const isTaken = waitingBytes <= limits.socketBacklogBytes;
-    // `#isFull` is only set here, never reset. `drained` must be called even if a later write is taken, because the
-    // socket may be paused until then.
-    if (!isTaken) this.#isFull = true;
+    if (!isTaken) this.#fill();
     return isTaken;
+  }
+
+  /**
+   * Sets `#isFull`, which a later write that is taken does not reset: `drained` must be called even then, because the
+   * socket may be paused until then.
+   */
+  #fill(): void {
+    if (this.#isFull) return;
+    this.#isFull = true;
+    // If more bytes than `socketBacklogBytes` wait, Node's own write has also returned false, so Node will emit "drain".
+    if (this.#writer === undefined) this.#socket.once("drain", () => this.#drained());
   }
 
   get waitingBytes(): number {
@@ -125,7 +138,8 @@ class Output implements Wire {
     this.#socket.destroy();
   }
 
-  #progressed(): void {
+  /** Called after each write of the TlsWriter that the kernel has taken. */
+  progressed(): void {
     if (this.waitingBytes > 0) return;
     if (this.#isEnding) this.#socket.end();
     else if (this.#isFull) this.#drained();
@@ -133,8 +147,12 @@ class Output implements Wire {
 
   #drained(): void {
     this.#isFull = false;
-    if (this.#isClient) this.#socket.resume();
-    this.#onDrained();
+    if (this.#origin === "client") this.#socket.resume();
+    try {
+      this.#owner.drained();
+    } catch (error) {
+      this.#failed(error);
+    }
   }
 
   /**

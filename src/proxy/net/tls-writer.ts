@@ -14,7 +14,9 @@ import { getSystemErrorName } from "node:util";
  * The request object of one write. Node calls `oncomplete` when the kernel has taken the bytes, or when the write has
  * failed.
  */
-type WriteRequest = { oncomplete: (status: number) => void };
+type WriteRequest = { writer?: TlsWriter; oncomplete: (status: number) => void };
+/** `progressed` is called after each write that the kernel has taken. */
+type TlsWriterOwner = { progressed(): void };
 type Handle = { writeBuffer(request: WriteRequest, bytes: Buffer): number };
 
 /**
@@ -67,7 +69,7 @@ export class TlsWriter {
    */
   #request: WriteRequest;
   #otherRequest: WriteRequest;
-  readonly #onProgress: () => void;
+  readonly #owner: TlsWriterOwner;
   /** Number of bytes in the present write. Invariant: not 0 from each call of `writeBuffer` to its `oncomplete`. */
   #writingBytes = 0;
   #queue: Buffer[] = [];
@@ -79,31 +81,27 @@ export class TlsWriter {
     socket: tls.TLSSocket,
     handle: Handle,
     RequestClass: new () => WriteRequest,
-    onProgress: () => void,
+    owner: TlsWriterOwner,
   ) {
     this.#socket = socket;
     this.#handle = handle;
-    this.#onProgress = onProgress;
-    this.#request = new RequestClass();
-    this.#otherRequest = new RequestClass();
-    const oncomplete = (status: number): void => this.#completed(status);
-    this.#request.oncomplete = oncomplete;
-    this.#otherRequest.oncomplete = oncomplete;
+    this.#owner = owner;
+    this.#request = Object.assign(new RequestClass(), { writer: this, oncomplete: completed });
+    this.#otherRequest = Object.assign(new RequestClass(), { writer: this, oncomplete: completed });
   }
 
   /**
    * Returns a writer for a socket whose handshake is over; undefined: Node's stream must be used, for example because
-   * it still holds bytes. `onProgress` is called after each write that the kernel has taken. From now on, nothing else
-   * may write to the socket.
+   * it still holds bytes. From now on, nothing else may write to the socket.
    */
-  static of(socket: net.Socket, onProgress: () => void): TlsWriter | undefined {
+  static of(socket: net.Socket, owner: TlsWriterOwner): TlsWriter | undefined {
     if (requests === undefined || !isReady(socket)) return undefined;
     const handle: unknown = Reflect.get(socket, "_handle");
     if (!isTlsHandle(handle)) return undefined;
     // With `allowHalfOpen` false, Node would end the socket when the peer ends its half, even if the queue still has
     // bytes.
     socket.allowHalfOpen = true;
-    return new TlsWriter(socket, handle, requests, onProgress);
+    return new TlsWriter(socket, handle, requests, owner);
   }
 
   /** Bytes that the kernel has not taken yet. */
@@ -143,12 +141,12 @@ export class TlsWriter {
     if (error !== 0) this.#fail(error);
   }
 
-  #completed(status: number): void {
+  completed(status: number): void {
     this.#writingBytes = 0;
     if (status < 0) return this.#fail(status);
     if (this.#queue.length > 0) this.#submit(this.#next());
     if (this.#queue.length === 0) this.#taken();
-    this.#onProgress();
+    this.#owner.progressed();
   }
 
   /** Removes as many buffers from the queue as fit into one write, and joins them. */
@@ -181,6 +179,11 @@ export class TlsWriter {
     const code = getSystemErrorName(status);
     this.#socket.destroy(Object.assign(new Error(`write ${code}`), { code, syscall: "write" }));
   }
+}
+
+/** Called as a method of the request object. A function for each writer would take more memory. */
+function completed(this: WriteRequest, status: number): void {
+  this.writer?.completed(status);
 }
 
 /** True if copying the buffer costs less than keeping the caller's memory alive. */

@@ -11,12 +11,12 @@ import type { Clock } from "../../base/clock.ts";
  */
 export const handshakesPerTurn = 4;
 
-type Waiting = { readonly begin: () => void };
+type Begin = () => void;
 
 export class HandshakeQueue {
   readonly #clock: Clock;
   /** Waiting sockets by source address. The address that was served last goes to the end. */
-  readonly #sources = new Map<string, Waiting[]>();
+  readonly #sources = new Map<string, Begin[]>();
   #isTurning = false;
   #begun = 0;
 
@@ -30,23 +30,26 @@ export class HandshakeQueue {
     return size;
   }
 
-  /**
-   * Calls `begin` now or, if enough handshakes have begun in this turn of the event loop, in a later turn. Returns a
-   * function that removes the socket from the queue, so that `begin` is not called.
-   */
-  enter(source: string, begin: () => void): () => void {
+  /** Calls `begin` now or, if enough handshakes have begun in this turn of the event loop, in a later turn. */
+  enter(source: string, begin: Begin): void {
+    this.#turnLater();
     if (this.#begun < handshakesPerTurn && this.#sources.size === 0) {
       this.#begun += 1;
-      this.#turnLater();
       begin();
-      return () => {};
+      return;
     }
-    const one = { begin };
     const waiting = this.#sources.get(source);
-    if (waiting === undefined) this.#sources.set(source, [one]);
-    else waiting.push(one);
-    this.#turnLater();
-    return () => this.#leave(source, one);
+    if (waiting === undefined) this.#sources.set(source, [begin]);
+    else waiting.push(begin);
+  }
+
+  /** Removes a socket that waits, so that its `begin` is not called. */
+  leave(source: string, begin: Begin): void {
+    const waiting = this.#sources.get(source);
+    const at = waiting?.indexOf(begin) ?? -1;
+    if (waiting === undefined || at < 0) return;
+    waiting.splice(at, 1);
+    if (waiting.length === 0) this.#sources.delete(source);
   }
 
   #turnLater(): void {
@@ -66,18 +69,10 @@ export class HandshakeQueue {
     const [first] = this.#sources;
     if (first === undefined) return;
     const [source, waiting] = first;
-    const one = waiting.shift();
+    const begin = waiting.shift();
     this.#sources.delete(source);
     if (waiting.length > 0) this.#sources.set(source, waiting);
     this.#begun += 1;
-    one?.begin();
-  }
-
-  #leave(source: string, one: Waiting): void {
-    const waiting = this.#sources.get(source);
-    const at = waiting?.indexOf(one) ?? -1;
-    if (waiting === undefined || at < 0) return;
-    waiting.splice(at, 1);
-    if (waiting.length === 0) this.#sources.delete(source);
+    begin?.();
   }
 }

@@ -18,7 +18,7 @@ export type HandshakeResult = {
 
 /**
  * Calls `done` once, with undefined if the handshake failed. Does not call it if the client leaves before its first
- * byte.
+ * byte. `done` must listen for the TLS socket's errors. When the TLS socket closes, Node destroys `socket`, too.
  */
 export function shakeHands(
   socket: net.Socket,
@@ -50,21 +50,24 @@ export function shakeHands(
     rejectUnauthorized: false,
   });
   passFirstBytes(socket, secure);
+  // Node waits for the event "connect", which never comes, because the socket was accepted.
+  for (const listener of socket.listeners("connect").filter(isListener)) socket.off("connect", listener);
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
-  let isDone = false;
-  secure.on("error", () => {
-    if (!isDone) done(undefined);
-  });
-  secure.once("close", () => {
-    stopTimer();
-    socket.destroy();
-  });
+  const failed = (): void => done(undefined);
+  secure.on("error", failed);
+  secure.on("close", stopTimer);
   secure.once("secure", () => {
-    isDone = true;
     stopTimer();
+    // Removed, so that nothing of the handshake stays in memory for as long as the client is connected.
+    secure.off("error", failed);
+    secure.off("close", stopTimer);
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
     done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
   });
+}
+
+function isListener(listener: unknown): listener is () => void {
+  return typeof listener === "function";
 }
 
 /** Returns the client's certificate after the handshake; undefined: the client presented none. */

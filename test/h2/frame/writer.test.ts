@@ -35,8 +35,10 @@ function makeWriter(): {
   const decoder = new HpackDecoder();
   const rig = {
     marks: 0,
-    writer: new FrameWriter(() => {
-      rig.marks += 1;
+    writer: new FrameWriter({
+      becameDirty() {
+        rig.marks += 1;
+      },
     }),
     written: (): string[] => {
       const { frames, rest } = parse(Buffer.concat(rig.writer.take()));
@@ -197,7 +199,7 @@ const sent = fc.record({
 });
 
 test("DATA of one stream is one frame as long as nothing else is written, it fits, and the stream goes on", () => {
-  const writer = new FrameWriter(() => {});
+  const writer = new FrameWriter({ becameDirty() {} });
   const text = Buffer.from("abcdefghij");
   const half = Buffer.alloc(10_000, "x");
   writer.data(1, text, 0, 1, false);
@@ -247,7 +249,10 @@ test("random DATA forwarded from a reader through two writers arrives byte for b
           const frame = data(id, body, end ? "end" : undefined);
           return pad === undefined || size + pad + 1 > 16_384 ? frame : padded(frame, pad);
         });
-        const writers = [new FrameWriter(() => {}), new FrameWriter(() => {})] as const;
+        const writers = [
+          new FrameWriter({ becameDirty() {} }),
+          new FrameWriter({ becameDirty() {} }),
+        ] as const;
         const smalls = new Set(plan.filter(({ small }) => small).map(({ id }) => id));
         const sink = new SinkRecord();
         const asked = new SinkRecord();

@@ -282,15 +282,15 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "one source has all sockets",
-    { file: "proxy/admission/sources.ts", find: "if (count >= this.#most) return undefined;", replace: "" },
+    { file: "proxy/admission/sources.ts", find: "if (count >= this.#most) return false;", replace: "" },
     ["proxy/admission/sources", "an address has its number"],
   ),
   defect(
     "a load balancer that hides its clients has as few connections as one client",
     {
       file: "proxy/downstream/listen.ts",
-      find: "this.#isBalancer(socket, address) ? () => {} : ",
-      replace: "",
+      find: "if (!this.#isBalancer(socket, address)) {",
+      replace: "{",
     },
     ["proxy/downstream/listen", "that hides its clients"],
   ),

@@ -111,8 +111,8 @@ export const ends: readonly Defect[] = [
     "a peer's FIN is told when the last byte has left",
     {
       file: "proxy/net/socket.ts",
-      find: "    guarded(() => owner.closed(failure));\n    if (!socket.writableEnded) output.end();",
-      replace: "    output.end();",
+      find: "      this.#closed();\n      if (!socket.writableEnded) this.end();",
+      replace: "      this.end();",
     },
     ["proxy/net/socket", "a peer's FIN is reported at once"],
   ),

@@ -22,9 +22,11 @@ function listen(socket: net.Socket): { memory: Set<ArrayBufferLike>; said(text: 
     look();
   };
   assert.ok(
-    readInto(socket, (chunk) => {
-      memory.add(chunk.buffer);
-      hear(chunk);
+    readInto(socket, {
+      receive(chunk) {
+        memory.add(chunk.buffer);
+        hear(chunk);
+      },
     }),
     "this Node has what is borrowed from it",
   );
@@ -117,7 +119,7 @@ test("a socket that is paused is not read", async () => {
 });
 
 test("one without a handle is left as it is", () => {
-  assert.not(readInto(new net.Socket(), () => {}));
+  assert.not(readInto(new net.Socket(), { receive() {} }));
 });
 
 test.run();
