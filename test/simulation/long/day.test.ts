@@ -29,10 +29,10 @@ test("in two hours with every fault no client notices one, loads become even aga
   assert.ok((counts.get("end: its own timeout") ?? 0) > 10_000, "too few watches ended");
 });
 
-const defects: readonly (readonly [name: string, path: string, mutation: Mutation])[] = [
+const defects: readonly (readonly [name: string, table: string, mutation: Mutation])[] = [
   [
     "an ended watch stays in the table of its resource",
-    "watches.#groups[].part",
+    "WatchesByResource.#groups[].part",
     {
       file: "watch/migration/migrations.ts",
       find: "(isWhole ? group.whole : group.part).delete(watch);",
@@ -41,14 +41,14 @@ const defects: readonly (readonly [name: string, path: string, mutation: Mutatio
   ],
 ];
 
-for (const [name, path, mutation] of defects) {
+for (const [name, table, mutation] of defects) {
   test(`it is seen that ${name}`, async () => {
     const mutated = await loadMutated<{ readonly Day: typeof Day }>("watches/day.ts", [mutation]);
     const { problems } = new mutated.Day(short).play();
     const grown = problems.filter(({ validator }) => validator === "growth").map(({ what }) => what);
     figure(`${name}: ${grown.join("; ")}`);
     assert.ok(
-      grown.some((what) => what.includes(path)),
+      grown.some((what) => what.includes(table)),
       JSON.stringify(problems),
     );
   });

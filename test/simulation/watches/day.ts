@@ -20,7 +20,7 @@ import { World } from "../world.ts";
 import { type DayFault, dayFaults } from "./day-faults.ts";
 import type { Problem } from "./findings.ts";
 import { grownSince, liveBytes, type Sizes } from "./growth.ts";
-import { Herd, type HerdNode, Peaks, watchesPerNode } from "./herd.ts";
+import { apiserverCount, Herd, type HerdNode, Peaks, streamsPerConnection, watchesPerNode } from "./herd.ts";
 import { PlainCall } from "./plain-call.ts";
 import type { Reflector } from "./reflector.ts";
 import { tablesOf } from "./tables.ts";
@@ -81,23 +81,25 @@ const evenMostMs = 300_000;
 const evenSlack = 0.15;
 
 /**
- * The limits of tables that fill up slowly, by the end of their path. Most keep an entry for each client that was ever
+ * The limits of tables that fill up slowly. Most keep an entry for each client that was ever
  * seen, and new nodes join all day.
  */
 const slowTables: Readonly<Record<string, number>> = {
-  "lives.#places": watchLimits.lifeEntries,
-  "replays.#replays": limits.replayKeys,
-  "staleReadGuard.#seenVersions": staleReadLimits.seenVersions,
-  "#trust.#bearers": rememberedBearers,
-  "ledger.#callers": ledgerLimits.callers,
-  "history.#changes[]": adminLimits.backendHistory,
-  "ring.#entries": adminLimits.eventsKept,
-  "store.#ended": incidentLimits.incidentsKept,
+  "WatchLives.#places": watchLimits.lifeEntries,
+  "ReplayLoopDetector.#replays": limits.replayKeys,
+  "StaleReadGuard.#seenVersions": staleReadLimits.seenVersions,
+  "Trust.#bearers": rememberedBearers,
+  "Ledger.#callers": ledgerLimits.callers,
+  "BackendHistory.#changes[]": adminLimits.backendHistory,
+  "EventRing.#entries": adminLimits.eventsKept,
+  "IncidentStore.#ended": incidentLimits.incidentsKept,
 };
 
 /** The most requests a second for moves and for bookmarks. */
 const paceOfMoves = watchLimits.movesPerSecond + watchLimits.moveBurst;
 const refreshesPerSecond = 1_000 / watchLimits.bookmarkRefreshPauseMs;
+const dialsInOneSecond = apiserverCount * 2 * upstreamLimits.dialsPerSecond;
+const fewDials = 20;
 /** One watch in 450 is opened again each second on average, and few seconds have nine times as many. */
 const reopenedShare = 50;
 
@@ -124,6 +126,7 @@ export class Day {
   readonly #measured: object;
   /** The faults to come, last first. */
   readonly #plan: DayFault[] = [];
+  /** The state with which that of each later hour is compared. */
   #settled: Sizes | undefined;
   #faults = 0;
 
@@ -325,13 +328,14 @@ export class Day {
   /**
    * Checks the peaks. The pace of moves bounds the requests, however many watches there are, so that an apiserver that
    * gets the watches of another one still serves its other clients. Refreshes, watches that are opened again, and nodes
-   * that join come on top. Each pool bounds its dials by a token bucket, which may give twice its rate in one second.
+   * that join come on top. New connections are needed for the watches that move, and for the warm ones that are lost.
+   * In a large herd each pool's token bucket bounds them, which may give twice its rate in one second.
    */
   #judgePeaks({ name }: DayFault): void {
     const watches = this.#options.nodes * watchesPerNode;
     const others = watches / reopenedShare;
     const mostAsked = Math.min(paceOfMoves, 2 * watches) + refreshesPerSecond + others;
-    const mostDials = this.#herd.apiservers.length * 2 * upstreamLimits.dialsPerSecond;
+    const mostDials = Math.min(dialsInOneSecond, fewDials + watches / streamsPerConnection);
     const { asked, dialled } = this.#peaks;
     const { findings } = this.#herd;
     if (asked > mostAsked) findings.wrong("load", `${asked} requests a second during "${name}"`);
@@ -363,8 +367,11 @@ export class Day {
     tables.set("timers", findings.world.pending);
     tables.set("blocks of kept bytes", takenBlocks());
     const sizes: Sizes = { tables, liveBytes: liveBytes() };
-    this.#settled ??= hour >= settledHours || this.#options.hours < 2 * settledHours ? sizes : undefined;
+    if (hour >= settledHours || this.#options.hours < 2 * settledHours) this.#settled ??= sizes;
     const grown = this.#settled === undefined ? [] : grownSince(this.#settled, sizes, slowTables);
+    // Only some of the watches and clients are looked into, so a class may be met for the first time.
+    for (const [name, size] of tables)
+      if (this.#settled?.tables.has(name) === false) this.#settled.tables.set(name, size);
     for (const what of grown) {
       findings.wrong("growth", `hour ${hour}: ${what}`);
       this.#options.tell(what);

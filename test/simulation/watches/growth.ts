@@ -3,9 +3,9 @@
  * is compared with each later one.
  */
 
-/** The sizes of all tables by their paths, and the live memory. */
+/** The sizes of all tables by their names, and the live memory. */
 export type Sizes = {
-  readonly tables: ReadonlyMap<string, number>;
+  readonly tables: Map<string, number>;
   /** Bytes in use after a garbage collection; undefined: they cannot be measured. */
   readonly liveBytes: number | undefined;
 };
@@ -22,25 +22,21 @@ const liveShare = 1.05;
 const liveSlackBytes = 16 * 1024 * 1024;
 
 /**
- * Returns what has grown. `most`: the limits of tables that fill up slowly, by the end of their path. Such a table may
- * grow up to its limit.
+ * Returns what has grown. A table that `before` lacks is not compared. `most`: the limits of tables that fill up slowly.
+ * Such a table may grow up to its limit.
  */
 export function grownSince(before: Sizes, now: Sizes, most: Readonly<Record<string, number>>): string[] {
   const grown: string[] = [];
-  for (const [path, size] of now.tables) {
-    const was = before.tables.get(path) ?? 0;
-    if (size > allowed(path, was, most)) grown.push(`${path} has ${size} entries instead of ${was}`);
+  for (const [name, size] of now.tables) {
+    const was = before.tables.get(name) ?? Number.POSITIVE_INFINITY;
+    const mostEntries = Math.max(most[name] ?? 0, was * tableShare + tableEntries);
+    if (size > mostEntries) grown.push(`${name} has ${size} entries instead of ${was}`);
   }
   const { liveBytes: live } = now;
   const liveMost = (before.liveBytes ?? Number.POSITIVE_INFINITY) * liveShare + liveSlackBytes;
   if (live !== undefined && live > liveMost)
     grown.push(`${inMB(live)} MB are in use instead of ${inMB(before.liveBytes ?? 0)} MB`);
   return grown;
-}
-
-function allowed(path: string, was: number, most: Readonly<Record<string, number>>): number {
-  const limit = Object.entries(most).find(([end]) => path.endsWith(end))?.[1] ?? 0;
-  return Math.max(limit, was * tableShare + tableEntries);
 }
 
 /** Returns the bytes in use after a garbage collection; undefined without `--expose-gc`. */

@@ -26,7 +26,8 @@ export type HerdOptions = {
 };
 
 export const watchesPerNode = 10;
-const apiserverCount = 3;
+export const apiserverCount = 3;
+export const streamsPerConnection = 80;
 const resources = ["configmaps", "pods"];
 const wire: WireOptions = { delayMs: 0.2, jitterMs: 0.3, loss: 0, cuts: 0 };
 const probeTimes = { intervalMs: 1_000, timeoutMs: 3_000 };
@@ -93,7 +94,7 @@ export class Herd {
       world,
       backends: apiservers.map(({ name }) => name),
       dial: (name) => this.#dialBackend(name),
-      connections: { streams: 80, warm: 1 },
+      connections: { streams: streamsPerConnection, warm: 1 },
       isPerClient: false,
       probes: isProbed ? this.#probes() : undefined,
       checkMs,

@@ -76,8 +76,8 @@ class PrivateFields {
 type Found = { readonly name: string; readonly value: object };
 
 /**
- * Returns the sizes of all tables below `root` by their paths. Where several objects have the same path, the size is
- * that of the largest table. `isOutside`: true for an object that is no part of what is measured.
+ * Returns the sizes of all tables below `root`, each by the class that has it and its field, such as "Pool.#shards". If
+ * there are several objects of a class, the size is that of the largest table. `isOutside`: true for an object that is no part of what is measured.
  */
 export function tablesOf(root: object, isOutside: (object: object) => boolean): Map<string, number> {
   const sizes = new Map<string, number>();
@@ -119,9 +119,16 @@ function iterated(table: object): Iterable<unknown> {
 
 function fieldsOf(value: object, fields: PrivateFields, name: string): Found[] {
   const all = [...Object.entries(value), ...fields.of(value)];
+  const owner = ownerOf(value) ?? name;
   return all.flatMap(([field, inside]) =>
-    isPart(inside) ? [{ name: name === "" ? field : `${name}.${field}`, value: inside }] : [],
+    isPart(inside) ? [{ name: owner === "" ? field : `${owner}.${field}`, value: inside }] : [],
   );
+}
+
+/** Returns the name of the object's class; undefined: it has none. */
+function ownerOf(value: object): string | undefined {
+  const { name } = value.constructor;
+  return name === "Object" ? undefined : name;
 }
 
 function isPart(value: unknown): value is object {
