@@ -30,9 +30,9 @@ test("tables are found in private fields, and in what tables contain; the larges
   const outer = new Outer();
   for (const name of ["x", "y", "z"]) outer.inner("a").add(name);
   outer.inner("b").add("x");
-  const sizes = tablesOf({ outer }, () => false);
+  const found = tablesOf({ outer }, () => false);
   assert.equal(
-    [...sizes],
+    [...found],
     [
       ["Outer.#inner", 2],
       ["Inner.names", 1],

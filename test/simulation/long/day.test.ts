@@ -11,7 +11,7 @@ import { dayFaults } from "../watches/day-faults.ts";
 
 const test = suite("simulation/long/day");
 
-const short: DayOptions = { nodes: 50, seed: 1, hours: 2, faultsPerHour: 1, isStrict: true, tell: () => {} };
+const short: DayOptions = { nodes: 20, seed: 1, hours: 2, faultsPerHour: 1, isStrict: true, tell: () => {} };
 
 test("in two hours with every fault no client notices one, loads become even again, and nothing grows", () => {
   const faultsPerHour = Math.ceil(dayFaults.length / 2);
