@@ -58,7 +58,7 @@ const checkMs = 60_000;
 const calmMs = 300_000;
 /** All caches are filled and all limits have been reached that the herd reaches soon. */
 const settledHours = 2;
-/** The longest timeout of a watch is 10 min. What is older concerns nobody. */
+/** The longest timeout of a watch is 10 min. What is older concerns no client. */
 const longPastMs = 900_000;
 /** Writes a second: the mean of the day, and how far day and night differ from it. */
 const writesPerSecond = 1;
@@ -107,7 +107,7 @@ const reopenedShare = 50;
 const noticed = /^(end|relist|watch-list again): /;
 /**
  * A new watch that gets 429 from an apiserver that initialises its watch cache is no failure: client-go sends it again
- * after Retry-After, without a relist (watch.md §5.1).
+ * after Retry-After, without a relist (watch.md §7).
  */
 const unnoticed: ReadonlySet<string> = new Set([
   "end: its own timeout",
