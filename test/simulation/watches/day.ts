@@ -64,6 +64,9 @@ const longPastMs = 900_000;
 const writesPerSecond = 1;
 const swing = 0.8;
 const everyoneShare = 0.005;
+/** An apiserver compacts etcd every five minutes, so that versions that are older than that are forgotten. */
+const compactedMs = 300_000;
+const keptMinutes = 10;
 /** Each hour a pool of this share of the nodes is replaced, as in an upgrade of the nodes. */
 const poolShare = 0.04;
 const poolMs = 60_000;
@@ -200,10 +203,12 @@ export class Day {
     world.after(2 * random.next() * (1_000 / rate), () => this.#writeAll());
   }
 
+  /** Compacts etcd all the time, as apiservers do. */
   #noteRevisions(): void {
     const { world } = this.#herd.findings;
     this.#revisions.push({ at: world.now(), version: this.#herd.store.revision });
-    if (this.#revisions.length > 60) this.#revisions.shift();
+    if (this.#revisions.length > keptMinutes) this.#revisions.shift();
+    this.#compact(this.#herd.store.revision - this.#versionBefore(compactedMs));
     world.after(60_000, () => this.#noteRevisions());
   }
 
@@ -345,7 +350,7 @@ export class Day {
   }
 
   #compact(keep: number): void {
-    const version = this.#herd.store.revision - keep;
+    const version = this.#herd.store.revision - Math.max(0, keep);
     this.#herd.store.compact(version);
     for (const { cache } of this.#herd.apiservers) cache.compact(version);
   }
