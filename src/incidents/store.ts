@@ -134,7 +134,8 @@ export class IncidentStore {
   calm(at: number): void {
     for (const { kind, subject, lastSeenAt } of this.active) {
       const { calmMs } = incidentKinds[kind];
-      if (calmMs > 0 && at - lastSeenAt >= calmMs)
+      // The same sum as in `Fold.dueAt`: a difference could be rounded to less than `calmMs`.
+      if (calmMs > 0 && at >= lastSeenAt + calmMs)
         this.end(kind, subject, `Not seen again for ${Math.round(calmMs / 1000)} s`, at);
     }
   }

@@ -23,6 +23,8 @@ export type ProxyOptions = {
   readonly isPerClient: boolean;
   /** How the proxy probes backends. Undefined: not at all. */
   readonly probes?: PathOptions["probes"] | undefined;
+  /** Interval in ms of the checks of all exchanges and watches; default: after each step that could change one. */
+  readonly checkMs?: number | undefined;
   readonly tell: (entry: Entry) => void;
   /** Called with an error that the data path threw, which is always a bug. */
   readonly thrown: (error: unknown) => void;
@@ -34,16 +36,19 @@ const ping = { intervalMs: 250, suspectAfterMs: 500, deadAfterMs: 2_000, deadAft
 
 export class SimulatedProxy {
   readonly path: DataPath;
+  readonly journal: Journal;
   readonly entries: Entry[] = [];
   readonly downstreams = new Set<Downstream>();
   readonly #options: ProxyOptions;
   #clients = 0;
   #stopChecks = (): void => {};
+  #stopCheckEach = (): void => {};
 
   constructor(options: ProxyOptions) {
     this.#options = options;
     const { world: clock, connections, isPerClient, probes } = options;
     const journal = new Journal(clock);
+    this.journal = journal;
     journal.subscribe((entry) => {
       this.entries.push(entry);
       options.tell(entry);
@@ -56,7 +61,25 @@ export class SimulatedProxy {
     this.path = new DataPath(probes === undefined ? parts : { ...parts, probes });
     this.path.reconcile(options.backends);
     this.#check();
-    clock.onTurn = () => this.#checkWatches();
+    if (options.checkMs === undefined) clock.onTurn = () => this.#checkWatches();
+    else this.#checkEach(options.checkMs);
+  }
+
+  /** Checks all exchanges and watches at intervals. With many thousands, checks after each step would take hours. */
+  #checkEach(ms: number): void {
+    this.#stopCheckEach = this.#options.world.after(ms, () => {
+      this.#guardedCheck();
+      this.#checkWatches();
+      this.#checkEach(ms);
+    });
+  }
+
+  #guardedCheck(): void {
+    try {
+      checkExchanges(this.path.exchanges.live);
+    } catch (error) {
+      this.#options.thrown(error);
+    }
   }
 
   /**
@@ -86,6 +109,7 @@ export class SimulatedProxy {
 
   stop(): void {
     this.#stopChecks();
+    this.#stopCheckEach();
     for (const downstream of this.downstreams) downstream.cut();
     this.path.reconcile([]);
   }
@@ -103,7 +127,7 @@ export class SimulatedProxy {
     const guarded = (work: () => void): void => {
       try {
         work();
-        checkExchanges(this.path.exchanges.live);
+        if (this.#options.checkMs === undefined) checkExchanges(this.path.exchanges.live);
       } catch (error) {
         this.#options.thrown(error);
         end.destroy();

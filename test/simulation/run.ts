@@ -3,12 +3,14 @@
  *
  *   node test/simulation/run.ts [--scene path|watches] [--seed 1] [--runs 1] [--trace] [--lenient]
  *   node test/simulation/run.ts --scene fleet [--nodes 5000]
+ *   node --expose-gc test/simulation/run.ts --scene fleet [--nodes 5000] --hours 24 [--faults 3]
  *
  * To replay a seed that failed, use --seed N --trace. The last lines of the trace are often enough: --last 200.
  */
 import { parseArgs } from "node:util";
 import { wallClock } from "../../src/base/clock.ts";
 import { playAll, summaryOf } from "./play-all.ts";
+import { Day } from "./watches/day.ts";
 import { Fleet } from "./watches/fleet.ts";
 import { playAll as playWatches, summaryOf as summaryOfWatches } from "./watches/play-all.ts";
 
@@ -20,6 +22,8 @@ const { values } = parseArgs({
     trace: { type: "boolean", default: false },
     last: { type: "string", default: "100000" },
     nodes: { type: "string", default: "5000" },
+    hours: { type: "string", default: "0" },
+    faults: { type: "string", default: "3" },
     lenient: { type: "boolean", default: false },
   },
 });
@@ -29,7 +33,11 @@ const [seed, runs] = [Number(values.seed), Number(values.runs)];
 const lines: string[] = [];
 const trace = values.trace ? (line: string): number => lines.push(line) : undefined;
 
-const scenes: Readonly<Record<string, () => number>> = { path, watches, fleet };
+const scenes: Readonly<Record<string, () => number>> = {
+  path,
+  watches,
+  fleet: values.hours === "0" ? fleet : day,
+};
 const failed = scenes[values.scene]?.() ?? 1;
 for (const line of lines.slice(-Number(values.last))) console.log(line);
 process.exitCode = failed === 0 ? 0 : 1;
@@ -75,6 +83,40 @@ function fleet(): number {
   console.log(
     `${values.nodes} nodes, ${open} watches at the end; ${rest.eventCount} events; at most ` +
       `${rest.peakAskedPerSecond} requests and ${rest.peakDialsPerSecond} new connections a second at the backends; ` +
+      `${Math.round(rest.virtualMs / 1_000)} virtual seconds in ${Math.round((wallClock.now() - from) / 1_000)} s, ` +
+      `${Math.round(peakBytes / 1e6)} MB at most`,
+  );
+  return problems.length;
+}
+
+/** Plays the scale model for whole hours, with `--faults` faults an hour. */
+function day(): number {
+  const from = wallClock.now();
+  let peakBytes = 0;
+  const tell = (line: string): void => {
+    const { rss } = process.memoryUsage();
+    peakBytes = Math.max(peakBytes, rss);
+    console.log(`${line}, ${Math.round(rss / 1e6)} MB, ${Math.round((wallClock.now() - from) / 1_000)} s`);
+  };
+  const [nodes, hours, faultsPerHour] = [values.nodes, values.hours, values.faults].map(Number);
+  if (nodes === undefined || hours === undefined || faultsPerHour === undefined) return 1;
+  const figures = new Day({
+    nodes,
+    hours,
+    faultsPerHour,
+    seed,
+    isStrict: !values.lenient,
+    tell,
+    trace,
+  }).play();
+  const { counts, problems, watches: open, ...rest } = figures;
+  for (const { validator, at, what } of problems) console.log(`  ${at} ms, ${validator}: ${what}`);
+  for (const [what, count] of [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`  ${what}: ${count}`);
+  console.log(
+    `${nodes} nodes, ${open} watches at the end; ${rest.faults} faults; at most ` +
+      `${rest.peakAskedPerSecond} requests and ${rest.peakDialsPerSecond} new connections a second at the backends; ` +
+      `even loads at most ${Math.round(rest.evenMs / 1_000)} s after a fault; ` +
       `${Math.round(rest.virtualMs / 1_000)} virtual seconds in ${Math.round((wallClock.now() - from) / 1_000)} s, ` +
       `${Math.round(peakBytes / 1e6)} MB at most`,
   );

@@ -46,6 +46,11 @@ export class World implements Clock {
     return this.#soon.length === 0 && this.#heap.every(({ run }) => run === undefined);
   }
 
+  /** Number of callbacks that are still to run. */
+  get pending(): number {
+    return this.#soon.length + this.#heap.filter(({ run }) => run !== undefined).length;
+  }
+
   now(): number {
     return this.#now;
   }

@@ -88,6 +88,8 @@ export class PlayedBackend {
   readonly sessions: { readonly session: Session; readonly cable: Cable }[] = [];
   /** If true, it refuses connections. */
   isDown = false;
+  /** Number of connections that the proxy has begun to open. */
+  dialCount = 0;
   /** If true, connection attempts to it get no answer, as from a host that drops all packets. */
   isMute = false;
   /**
@@ -131,6 +133,7 @@ export class PlayedBackend {
   }
 
   connect(owner: WireOwner): ReturnType<Cable["near"]> {
+    this.dialCount += 1;
     const wires = cable(this.#clock);
     if (this.isMute || this.losesHandshakes) wires.blackHole();
     wires.loseLarge(this.mostBytes);

@@ -93,6 +93,15 @@ export class TargetPicker {
   }
 
   /**
+   * True if the attempt's backend is leaving and has no connection that takes a new stream. It probably shuts down, so
+   * a dial for one watch would fail, and the dials for thousands of watches would be a burst.
+   */
+  isClosed(watch: WatchSession, attempt: Attempt): boolean {
+    const { pools } = this.#parts;
+    return this.isLeaving(attempt) && pools.promptConnection(attempt.backend, watch.poolKey()) === undefined;
+  }
+
+  /**
    * Returns a backend for the watch, if possible one whose cache is not stalled. If all other backends' caches are
    * stalled, returns one of them, because its events are late but not lost.
    */

@@ -33,6 +33,8 @@ export type ApiserverParts = {
    */
   readonly custom?: readonly string[];
   readonly progress?: Progress;
+  /** True if a change is passed only to the watches that select its label `app`. Needed with many thousand watches. */
+  readonly isIndexed?: boolean;
 };
 
 export class SimulatedApiserver {
@@ -48,6 +50,8 @@ export class SimulatedApiserver {
   readonly #sessions = new Map<End, Session>();
   /** True while its watch cache is being filled: watches and lists are refused with 429 and Retry-After. */
   isInitialising = false;
+  /** True while a check of its /readyz fails, although it serves all requests. */
+  isUnready = false;
   /**
    * Clients whose permissions were withdrawn. Their running watches go on, and their new requests are refused (watch.md
    * §8).
@@ -100,7 +104,11 @@ export class SimulatedApiserver {
       maxStreams,
       owner: {
         opened: (stream, request, isWhole) =>
-          answerStream(stream, request, isWhole, (ask, answer) => this.#handle(ask, answer, end.isLate)),
+          answerStream(stream, request, isWhole, (ask, answer) => {
+            // Raises the limit of frames that the proxy may send. A real apiserver has no such limit.
+            session.answered();
+            this.#handle(ask, answer, end.isLate);
+          }),
         write: (buffers) => end.write(buffers),
         changed() {},
         ponged() {},
@@ -128,7 +136,7 @@ export class SimulatedApiserver {
   acceptProbe(end: End): void {
     end.owner = {
       receive: () => {
-        if (!this.#isCutOff) end.write([Buffer.from("ready")]);
+        if (!this.#isCutOff) end.write([Buffer.from(this.isUnready ? "failing" : "ready")]);
       },
       drained() {},
       closed() {},
@@ -291,12 +299,19 @@ export class SimulatedApiserver {
     if (!ask.path.includes("watch=true") || ask.path.includes("sendInitialEvents=true"))
       this.cache.catchUp(resource);
     if (this.#isCutOff && isConsistent) this.#hang(ask, noted);
-    else this.#apiserver.handle(ask, noted);
+    else this.#answer(ask, noted);
+  }
+
+  #answer(ask: Ask, answer: Answer): void {
+    const app = /labelSelector=app%3D([^&,]+)/.exec(ask.path)?.[1];
+    if (this.#parts.isIndexed === true) this.cache.selectedApp = app;
+    this.#apiserver.handle(ask, answer);
+    this.cache.selectedApp = undefined;
   }
 
   /** Lets the request wait until etcd can be reached or the client has cancelled. */
   #hang(ask: Ask, answer: Answer): void {
-    const run = (): void => this.#apiserver.handle(ask, answer);
+    const run = (): void => this.#answer(ask, answer);
     this.#hanging.push(run);
     answer.onGone(() => {
       this.#hanging = this.#hanging.filter((other) => other !== run);

@@ -103,6 +103,15 @@ export class Attempts {
     this.#calls = calls;
   }
 
+  /** Forgets the requests whose first attempt is older than `ms`. None of them may be open any more. */
+  forget(ms: number): void {
+    const until = this.#findings.world.now() - ms;
+    for (const [auditId, [first]] of this.#all) {
+      if (first !== undefined && first.at >= until) return;
+      this.#all.delete(auditId);
+    }
+  }
+
   of(auditId: string): readonly Attempt[] {
     return this.#all.get(auditId) ?? [];
   }

@@ -19,6 +19,10 @@ export class Cache implements Source {
   #leaveStore: () => void;
   readonly #objects = new Map<string, Map<string, KubeObject>>();
   readonly #watchers = new Set<(change: Change) => void>();
+  /** Watchers that get only the changes of objects with this value of the label `app`. */
+  readonly #byApp = new Map<string, Set<(change: Change) => void>>();
+  /** The value of the label `app` that the next subscriber selects. Undefined: it gets all changes. */
+  selectedApp: string | undefined;
   #history: Change[] = [];
   /** Changes that the cache has not received yet, each with the time at which it may receive it. */
   readonly #coming: { readonly change: Change; readonly at: number }[] = [];
@@ -88,8 +92,25 @@ export class Cache implements Source {
   }
 
   subscribe(watcher: (change: Change) => void): () => void {
+    const { selectedApp: app } = this;
+    if (app !== undefined) return this.#subscribeTo(app, watcher);
     this.#watchers.add(watcher);
     return () => this.#watchers.delete(watcher);
+  }
+
+  #subscribeTo(app: string, watcher: (change: Change) => void): () => void {
+    const all = this.#byApp.get(app) ?? new Set();
+    this.#byApp.set(app, all);
+    all.add(watcher);
+    return () => {
+      all.delete(watcher);
+      if (all.size === 0 && this.#byApp.get(app) === all) this.#byApp.delete(app);
+    };
+  }
+
+  #watchersOf({ object, previous }: Change): ((change: Change) => void)[] {
+    const apps = new Set([object, previous].flatMap((one) => one?.metadata.labels["app"] ?? []));
+    return [...this.#watchers, ...Array.from(apps).flatMap((app) => [...(this.#byApp.get(app) ?? [])])];
   }
 
   /** Its connection to etcd is cut: the cache stops at its present content and still answers from it. */
@@ -112,6 +133,7 @@ export class Cache implements Source {
     this.#isFrozen = false;
     this.#coming.length = 0;
     this.#watchers.clear();
+    this.#byApp.clear();
     this.#history = [];
     this.revision = this.#store.revision;
     this.oldest = this.revision;
@@ -166,7 +188,7 @@ export class Cache implements Source {
     }
     this.revision = version;
     for (const change of changes) this.#apply(change);
-    for (const change of changes) for (const watcher of Array.from(this.#watchers)) watcher(change);
+    for (const change of changes) for (const watcher of this.#watchersOf(change)) watcher(change);
   }
 
   #apply(change: Change): void {

@@ -147,6 +147,8 @@ function readProtobufEvent(bytes: Buffer): WatchEvent {
   return eventOf(type, { metadata });
 }
 
+const nothing = Buffer.alloc(0);
+
 /**
  * Reassembles the events of a watch from its bytes. Throws on bytes that are no event, since only the proxy can have
  * damaged them.
@@ -154,7 +156,7 @@ function readProtobufEvent(bytes: Buffer): WatchEvent {
 export class EventReader {
   readonly #isProtobuf: boolean;
   readonly #told: (event: WatchEvent) => void;
-  #kept = Buffer.alloc(0);
+  #kept: Buffer = nothing;
 
   constructor(contentType: string, told: (event: WatchEvent) => void) {
     this.#isProtobuf = contentType.includes("protobuf");
@@ -174,7 +176,7 @@ export class EventReader {
       this.#told(this.#read(all, at, next));
       at = next;
     }
-    this.#kept = at === all.length ? Buffer.alloc(0) : Buffer.from(all.subarray(at));
+    this.#kept = at === all.length ? nothing : Buffer.from(all.subarray(at));
   }
 
   /** Returns the end of the event that begins at `at`, or -1 if the event is incomplete. */

@@ -38,6 +38,10 @@ export type Validator =
   | "ends"
   /** A watch ends at its client's deadline, even after a move. */
   | "deadline"
+  /** No table of the proxy grows in a long run, and neither does its memory. */
+  | "growth"
+  /** The apiservers never get too many requests or connections at once, and soon after a fault even loads. */
+  | "load"
   /** No request, watch, buffered byte or block is left after all clients have gone. */
   | "tidy"
   /** The data path threw an error. */

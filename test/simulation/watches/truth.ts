@@ -17,24 +17,78 @@ export type Interest = {
   readonly app: string | undefined;
 };
 
+/**
+ * Changes in the order of their versions. A position in the log stays valid when older changes are forgotten: what they
+ * led to is kept as the state at the beginning of the log.
+ */
+export class ChangeLog {
+  readonly #changes: Change[] = [];
+  /** For each present object, the last of the forgotten changes. */
+  readonly #before = new Map<string, Change>();
+  #forgotten = 0;
+
+  /** The position of the oldest change that is kept. */
+  get first(): number {
+    return this.#forgotten;
+  }
+
+  at(position: number): Change | undefined {
+    return this.#changes[position - this.#forgotten];
+  }
+
+  from(position: number): readonly Change[] {
+    return this.#changes.slice(Math.max(0, position - this.#forgotten));
+  }
+
+  push(change: Change): void {
+    this.#changes.push(change);
+  }
+
+  forgetBefore(version: number): void {
+    const found = this.#changes.findIndex((change) => change.version >= version);
+    const gone = this.#changes.splice(0, found < 0 ? this.#changes.length : found);
+    this.#forgotten += gone.length;
+    for (const change of gone) {
+      if (change.type === "DELETED") this.#before.delete(keyOf(change.object));
+      else this.#before.set(keyOf(change.object), change);
+    }
+  }
+
+  /** Returns the objects that match at `version`: the key of each and the version of its last change. */
+  stateAt(interest: Interest, version: number): Map<string, number> {
+    const state = new Map<string, number>();
+    for (const [key, change] of this.#before)
+      if (matches(interest, change.object)) state.set(key, change.version);
+    for (const change of this.#changes) {
+      if (change.version > version) break;
+      const type = typeFor(interest, change);
+      if (type === "DELETED") state.delete(keyOf(change.object));
+      else if (type !== undefined) state.set(keyOf(change.object), change.version);
+    }
+    return state;
+  }
+}
+
 export class Truth {
   readonly store: Store;
-  readonly #changes = new Map<string, Change[]>();
+  readonly #clock: Clock;
+  /** The changes of each resource; and those of each resource and label `app`, so that a selector reads few others. */
+  readonly #logs = new Map<string, ChangeLog>();
   /** The time at which each version was written. */
   readonly #times = new Map<number, number>();
 
   constructor(store: Store, clock: Clock) {
     this.store = store;
+    this.#clock = clock;
     store.subscribe((change) => {
       this.#times.set(change.version, clock.now());
-      const changes = this.#changes.get(change.resource);
-      if (changes === undefined) this.#changes.set(change.resource, [change]);
-      else changes.push(change);
+      for (const name of logsOf(change)) this.#log(name).push(change);
     });
   }
 
-  changesOf(resource: string): readonly Change[] {
-    return this.#changes.get(resource) ?? [];
+  /** Returns a log with all changes that concern the interest, and with others. */
+  logOf({ resource, app }: Interest): ChangeLog {
+    return this.#log(app === undefined ? resource : nameOf(resource, app));
   }
 
   /** Returns the time at which a version was written, or NaN if there is no such version. */
@@ -44,15 +98,46 @@ export class Truth {
 
   /** Returns the objects that match at `version`: the key of each and the version of its last change. */
   stateAt(interest: Interest, version: number): Map<string, number> {
-    const state = new Map<string, number>();
-    for (const change of this.changesOf(interest.resource)) {
-      if (change.version > version) break;
-      const type = typeFor(interest, change);
-      if (type === "DELETED") state.delete(keyOf(change.object));
-      else if (type !== undefined) state.set(keyOf(change.object), change.version);
-    }
-    return state;
+    return this.logOf(interest).stateAt(interest, version);
   }
+
+  /**
+   * Forgets the changes that are older than `ms`, so that a run of a whole day needs no more memory than one of an hour.
+   * A watch that still lacks one of them is reported when it gets its next event.
+   */
+  forget(ms: number): void {
+    const until = this.#clock.now() - ms;
+    let oldest = 0;
+    for (const [version, at] of this.#times) {
+      oldest = version;
+      if (at >= until) break;
+      this.#times.delete(version);
+    }
+    for (const log of this.#logs.values()) log.forgetBefore(oldest);
+  }
+
+  /** Forgets all that concerns a label that no watch selects any more. */
+  drop({ resource, app }: Interest): void {
+    if (app !== undefined) this.#logs.delete(nameOf(resource, app));
+  }
+
+  #log(name: string): ChangeLog {
+    const known = this.#logs.get(name);
+    if (known !== undefined) return known;
+    const log = new ChangeLog();
+    this.#logs.set(name, log);
+    return log;
+  }
+}
+
+/** Returns the names of the logs of a change: a change of the label `app` concerns the selectors of both values. */
+function logsOf({ resource, object, previous }: Change): ReadonlySet<string> {
+  const apps = [object, previous].flatMap((one) => one?.metadata.labels["app"] ?? []);
+  return new Set([resource, ...apps.map((app) => nameOf(resource, app))]);
+}
+
+function nameOf(resource: string, app: string): string {
+  return `${resource} ${app}`;
 }
 
 export function keyOf({ metadata }: KubeObject): string {
@@ -89,6 +174,7 @@ export type Beginning =
 
 export class Follower {
   readonly #truth: Truth;
+  readonly #log: ChangeLog;
   readonly #findings: Findings;
   readonly #interest: Interest;
   readonly #wantsBookmarks: boolean;
@@ -96,8 +182,8 @@ export class Follower {
   phase: "listing" | "unplaced" | "live";
   /** The initial events so far: the version of each object by its key. */
   readonly #listed = new Map<string, number>();
-  /** Index in the changes of this resource. All earlier changes were delivered or do not match this watch. */
-  #position = 0;
+  /** Position in the log. All earlier changes were delivered or do not match this watch. */
+  #position: number;
   /** The version of the last event or bookmark. */
   version = 0;
   /**
@@ -120,6 +206,8 @@ export class Follower {
     beginning: Beginning,
   ) {
     this.#truth = parts.truth;
+    this.#log = parts.truth.logOf(interest);
+    this.#position = this.#log.first;
     this.#findings = parts.findings;
     this.#wantsBookmarks = parts.wantsBookmarks;
     this.name = parts.name;
@@ -140,8 +228,8 @@ export class Follower {
    * watch.
    */
   get missing(): number {
-    const changes = this.#truth.changesOf(this.#interest.resource).slice(this.#position);
-    return changes.filter((change) => typeFor(this.#interest, change) !== undefined).length;
+    return this.#log.from(this.#position).filter((change) => typeFor(this.#interest, change) !== undefined)
+      .length;
   }
 
   /** Checks one event and records what is wrong with it. The caller handles ERROR events. */
@@ -217,17 +305,26 @@ export class Follower {
 
   /** Returns the next change that matches this watch. */
   #next(): Change | undefined {
-    const changes = this.#truth.changesOf(this.#interest.resource);
     for (;;) {
-      const change = changes[this.#position];
+      if (this.#position < this.#log.first) this.#forgotten();
+      const change = this.#log.at(this.#position);
       if (change === undefined || typeFor(this.#interest, change) !== undefined) return change;
       this.#position += 1;
     }
   }
 
+  /** Changes behind which the watch has not come are forgotten already. Before the watch is live, they are not its own. */
+  #forgotten(): void {
+    const { first } = this.#log;
+    if (this.phase === "live" && this.version > 0)
+      this.#wrong("reliable", `nothing of ${first - this.#position} changes that are long past`);
+    this.#position = first;
+  }
+
   #placeAfter(version: number): void {
-    const changes = this.#truth.changesOf(this.#interest.resource);
-    while ((changes[this.#position]?.version ?? Number.POSITIVE_INFINITY) <= version) this.#position += 1;
+    if (this.#position < this.#log.first) this.#forgotten();
+    while ((this.#log.at(this.#position)?.version ?? Number.POSITIVE_INFINITY) <= version)
+      this.#position += 1;
   }
 
   #wrong(validator: "ordered" | "unique" | "reliable" | "bookmarkable", what: string): void {

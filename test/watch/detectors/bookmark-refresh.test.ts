@@ -274,6 +274,28 @@ test("its backend drains meanwhile: the watch moves when it has its bookmark", (
   watch.has("+8a =20");
 });
 
+test("while its backend shuts down and takes no new connection, the bookmark waits, and does not dial in vain", () => {
+  const path = new PlayedPath(["a", "b"], { alwaysRequestBookmarks: true });
+  const watch = new PlayedWatch({ path });
+  watch.serve(watch.from, "+8a");
+  for (let count = 0; count < 39; count += 1)
+    watch.client.ask("GET", "/api/v1/configmaps?watch=true&resourceVersion=7", [bearer("t")]);
+  path.settle();
+  for (const asked of watch.from.asked.slice(1)) asked.side?.sendHeaders(ok, false);
+  watch.kill(watch.to);
+  watch.advance(1000);
+  watch.to.isDown = false;
+  watch.advance(1000);
+  watch.from.isDown = true;
+  goAway(watch.from);
+  path.settle();
+  watch.advance(100);
+  const dials = watch.from.dialCount;
+  watch.list(watch.from, "20");
+  watch.advance(1000);
+  assert.ok(watch.from.dialCount - dials <= 8, String(watch.from.dialCount - dials));
+});
+
 test("its backend falls silent meanwhile: a hedge is more urgent", () => {
   const watch = returned();
   watch.serve(watch.from);

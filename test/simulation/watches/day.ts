@@ -1,0 +1,415 @@
+/**
+ * A whole day of the herd in herd.ts: writes at a rate that changes over the day, watches that end after their timeouts
+ * and are opened again, nodes that leave and join, and one fault after another. Checks what clients get all the time,
+ * and at the end of each hour that nothing has grown.
+ */
+import { BackendHistory } from "../../../src/admin/events/backend-history.ts";
+import { EventRing } from "../../../src/admin/events/event-ring.ts";
+import { adminLimits } from "../../../src/admin/http/limits.ts";
+import { timesOf } from "../../../src/admin/http/times.ts";
+import { limits } from "../../../src/base/limits.ts";
+import { takenBlocks } from "../../../src/h2/core/slabs.ts";
+import { Incidents } from "../../../src/incidents/incidents.ts";
+import { incidentLimits } from "../../../src/incidents/limits.ts";
+import { ledgerLimits } from "../../../src/ledger/limits.ts";
+import { rememberedBearers } from "../../../src/proxy/identity/trust.ts";
+import { staleReadLimits } from "../../../src/proxy/observe/stale-read-guard.ts";
+import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
+import { watchLimits } from "../../../src/watch/limits.ts";
+import { World } from "../world.ts";
+import { type DayFault, dayFaults } from "./day-faults.ts";
+import type { Problem } from "./findings.ts";
+import { grownSince, liveBytes, type Sizes } from "./growth.ts";
+import { apiserverCount, Herd, type HerdNode, Peaks, streamsPerConnection, watchesPerNode } from "./herd.ts";
+import { PlainCall } from "./plain-call.ts";
+import type { Reflector } from "./reflector.ts";
+import { tablesOf } from "./tables.ts";
+import { End } from "./wires.ts";
+
+export type DayOptions = {
+  readonly nodes: number;
+  readonly seed: number;
+  readonly hours: number;
+  readonly faultsPerHour: number;
+  readonly isStrict: boolean;
+  /** Called with each fault and each hour, and every ten virtual minutes. */
+  readonly tell: (line: string) => void;
+  readonly trace?: ((line: string) => void) | undefined;
+};
+
+export type DayFigures = {
+  readonly problems: readonly Problem[];
+  readonly counts: ReadonlyMap<string, number>;
+  readonly watches: number;
+  readonly virtualMs: number;
+  readonly peakAskedPerSecond: number;
+  readonly peakDialsPerSecond: number;
+  /** The longest time from the end of a fault until the loads were even again. */
+  readonly evenMs: number;
+  readonly faults: number;
+};
+
+const hourMs = 3_600_000;
+const startMs = 90_000;
+const stepMs = 1_000;
+const tellMs = 600_000;
+const checkMs = 60_000;
+/** The end of each hour has no faults, so that the state can be compared with that of other hours. */
+const calmMs = 300_000;
+/** All caches are filled and all limits have been reached that the herd reaches soon. */
+const settledHours = 2;
+/** The longest timeout of a watch is 10 min. What is older concerns no client. */
+const longPastMs = 900_000;
+/** Writes a second: the mean of the day, and how far day and night differ from it. */
+const writesPerSecond = 1;
+const swing = 0.8;
+const everyoneShare = 0.005;
+/** An apiserver compacts etcd every five minutes, so that versions that are older than that are forgotten. */
+const compactedMs = 300_000;
+const keptMinutes = 10;
+/** Each hour a pool of this share of the nodes is replaced, as in an upgrade of the nodes. */
+const poolShare = 0.04;
+const poolMs = 60_000;
+/** How often an agent reads an object of its node. */
+const readMs = 600_000;
+const mostReadMs = 10_000;
+
+/**
+ * The time within which the loads are even again. A returned apiserver warms up for a minute. Then the balancer moves 1 %
+ * of the clients a second (`balanceLimits.rebalanceShare`), a third of all. Clients that were moved before rest for two
+ * minutes (`restMs`).
+ */
+const evenMostMs = 300_000;
+/** `balanceLimits.rebalanceSlack`, and the random times at which watches end and begin. */
+const evenSlack = 0.15;
+
+/**
+ * The limits of tables that fill up slowly. Most keep an entry for each client that was ever
+ * seen, and new nodes join all day.
+ */
+const slowTables: Readonly<Record<string, number>> = {
+  "WatchLives.#places": watchLimits.lifeEntries,
+  "ReplayLoopDetector.#replays": limits.replayKeys,
+  "StaleReadGuard.#seenVersions": staleReadLimits.seenVersions,
+  "Trust.#bearers": rememberedBearers,
+  "Ledger.#callers": ledgerLimits.callers,
+  "BackendHistory.#changes[]": adminLimits.backendHistory,
+  "EventRing.#entries": adminLimits.eventsKept,
+  "IncidentStore.#ended": incidentLimits.incidentsKept,
+};
+
+/** The most requests a second for moves and for bookmarks. */
+const paceOfMoves = watchLimits.movesPerSecond + watchLimits.moveBurst;
+const refreshesPerSecond = 1_000 / watchLimits.bookmarkRefreshPauseMs;
+const dialsInOneSecond = apiserverCount * 2 * upstreamLimits.dialsPerSecond;
+const fewDials = 20;
+/** One watch in 450 is opened again each second on average, and few seconds have nine times as many. */
+const reopenedShare = 50;
+
+/** The counts of what a client can notice. */
+const noticed = /^(end|relist|watch-list again): /;
+/**
+ * A new watch that gets 429 from an apiserver that initialises its watch cache is no failure: client-go sends it again
+ * after Retry-After, without a relist (watch.md §7).
+ */
+const unnoticed: ReadonlySet<string> = new Set([
+  "end: its own timeout",
+  "end: refused 429",
+  "watch-list again: refused",
+]);
+
+export class Day {
+  readonly #options: DayOptions;
+  readonly #herd: Herd;
+  readonly #peaks: Peaks;
+  readonly #most = { asked: 0, dialled: 0, evenMs: 0 };
+  /** The revision of the store at each full minute. */
+  readonly #revisions: { readonly at: number; readonly version: number }[] = [];
+  /** All that is part of the proxy. */
+  readonly #measured: object;
+  /** The faults to come, last first. */
+  readonly #plan: DayFault[] = [];
+  /** The state with which that of each later hour is compared. */
+  #settled: Sizes | undefined;
+  #faults = 0;
+
+  constructor(options: DayOptions) {
+    this.#options = options;
+    const { seed, isStrict, trace } = options;
+    this.#herd = new Herd({ seed, isStrict, isProbed: true, checkMs, trace });
+    this.#peaks = new Peaks(this.#herd);
+    const { proxy, findings } = this.#herd;
+    const incidents = new Incidents(findings.world, proxy.journal);
+    this.#measured = {
+      path: proxy.path,
+      downstreams: proxy.downstreams,
+      incidents,
+      history: new BackendHistory(proxy.journal),
+      ring: new EventRing(proxy.journal, timesOf(findings.world)),
+    };
+  }
+
+  play(): DayFigures {
+    const { findings } = this.#herd;
+    const { world, problems, counts } = findings;
+    for (let node = 0; node < this.#options.nodes; node += 1) this.#enter(startMs / 3);
+    this.#writeAll();
+    this.#noteRevisions();
+    this.#pass(startMs);
+    for (let hour = 1; hour <= this.#options.hours; hour += 1) this.#hour(hour);
+    this.#judgeEnd();
+    const { asked, dialled, evenMs } = this.#most;
+    return {
+      problems,
+      counts,
+      watches: this.#herd.openWatches,
+      virtualMs: world.now(),
+      peakAskedPerSecond: asked,
+      peakDialsPerSecond: dialled,
+      evenMs,
+      faults: this.#faults,
+    };
+  }
+
+  // --- the clients and their objects ---
+
+  #enter(withinMs: number): void {
+    const node = this.#herd.enter(withinMs);
+    const { world, random } = this.#herd.findings;
+    world.after(withinMs + random.next() * readMs, () => this.#read(node));
+  }
+
+  #read(node: HerdNode): void {
+    if (!this.#herd.nodes.has(node)) return;
+    const { findings } = this.#herd;
+    const { caller, app } = node;
+    const path = `/api/v1/namespaces/default/configmaps/o-${app}`;
+    const asked = { method: "GET", path, accept: "application/json", auditId: caller.nextId() };
+    void new PlainCall(caller, asked, ({ status, isWhole, ms }) => {
+      if (!this.#herd.nodes.has(node)) return;
+      findings.count(`reads: ${status}`);
+      if (!isWhole || (status !== 200 && status !== 404))
+        findings.wrong("ends", `a read of ${app} got ${status}`);
+      else if (ms > mostReadMs) findings.wrong("progress", `a read of ${app} took ${Math.round(ms)} ms`);
+      findings.world.after(readMs, () => this.#read(node));
+    });
+  }
+
+  #writeAll(): void {
+    const { world, random } = this.#herd.findings;
+    const nodes = [...this.#herd.nodes];
+    this.#herd.write(random.chance(everyoneShare) ? undefined : random.pick(nodes));
+    const rate = writesPerSecond * (1 + swing * Math.sin((2 * Math.PI * world.now()) / (24 * hourMs)));
+    world.after(2 * random.next() * (1_000 / rate), () => this.#writeAll());
+  }
+
+  /** Compacts etcd all the time, as apiservers do. */
+  #noteRevisions(): void {
+    const { world } = this.#herd.findings;
+    this.#revisions.push({ at: world.now(), version: this.#herd.store.revision });
+    if (this.#revisions.length > keptMinutes) this.#revisions.shift();
+    this.#compact(this.#herd.store.revision - this.#versionBefore(compactedMs));
+    world.after(60_000, () => this.#noteRevisions());
+  }
+
+  /** Replaces a pool of nodes: some leave, and as many join. */
+  #replacePool(): void {
+    const { random, world } = this.#herd.findings;
+    const count = Math.ceil(this.#options.nodes * poolShare);
+    const leaving = [...this.#herd.nodes].toSorted(() => random.next() - 0.5).slice(0, count);
+    this.#options.tell(`${count} nodes are replaced`);
+    for (const node of leaving) {
+      world.after(random.next() * poolMs, () => this.#herd.leave(node));
+      this.#enter(poolMs);
+    }
+  }
+
+  // --- time ---
+
+  #hour(hour: number): void {
+    const { world, random } = this.#herd.findings;
+    const endsAt = startMs + hour * hourMs;
+    const slotMs = (hourMs - calmMs) / this.#options.faultsPerHour;
+    const beganAt = world.now();
+    world.after(random.next() * (hourMs - calmMs), () => this.#replacePool());
+    for (let slot = 0; slot < this.#options.faultsPerHour; slot += 1) {
+      this.#pass(Math.max(0, beganAt + slot * slotMs - world.now()));
+      this.#strike(this.#nextFault());
+    }
+    this.#pass(Math.max(0, endsAt - world.now()));
+    this.#measure(hour);
+  }
+
+  #pass(ms: number): void {
+    const { world } = this.#herd.findings;
+    const until = world.now() + ms;
+    while (world.now() < until) {
+      const nextAt = Math.min(until, (Math.floor(world.now() / tellMs) + 1) * tellMs);
+      this.#runUntil(nextAt);
+      if (nextAt % tellMs === 0) this.#tellState();
+    }
+  }
+
+  /** The clock stops at the last callback before `at`, so an empty one is added. */
+  #runUntil(at: number): void {
+    const { world } = this.#herd.findings;
+    world.at(at, () => {});
+    world.runUntil(() => world.now() >= at, at - world.now() + stepMs);
+  }
+
+  #tellState(): void {
+    const { loads, relists, findings } = this.#herd;
+    this.#options.tell(
+      `${timeOf(findings.world.now())}: watches ${loads.join(" + ")}, ${relists} relists, ` +
+        `${findings.problems.length} problems`,
+    );
+  }
+
+  // --- faults ---
+
+  /** Every fault comes before any comes again. */
+  #nextFault(): DayFault {
+    const { random } = this.#herd.findings;
+    if (this.#plan.length === 0) this.#plan.push(...dayFaults.toSorted(() => random.next() - 0.5));
+    const next = this.#plan.pop();
+    if (next === undefined) throw new Error("No faults");
+    return next;
+  }
+
+  #strike(fault: DayFault): void {
+    const { findings, apiservers, judge } = this.#herd;
+    const { world, random } = findings;
+    const backend = random.pick(apiservers);
+    const beganAt = world.now();
+    this.#faults += 1;
+    this.#peaks.reset();
+    findings.count(`fault: ${fault.name}`);
+    findings.tell(() => `fault: ${fault.name} at ${backend.name}`);
+    judge.look(backend);
+    const end = fault.begin({
+      findings,
+      apiservers,
+      backend,
+      revoked: new Set(),
+      clients: [],
+      compact: (keep) => this.#compact(keep),
+      versionBefore: (ms) => this.#versionBefore(ms),
+      look: (one) => judge.look(one),
+    });
+    judge.look(backend);
+    this.#pass(fault.ms(random));
+    judge.look(backend);
+    end();
+    judge.look(backend);
+    const lastedMs = world.now() - beganAt;
+    const evenMs = this.#untilEven(fault);
+    this.#judgePeaks(fault);
+    this.#options.tell(
+      `${timeOf(beganAt)}: ${fault.name} at ${backend.name} for ${seconds(lastedMs)}, ` +
+        `even after ${seconds(evenMs)}, at most ${this.#peaks.asked} requests and ${this.#peaks.dialled} dials a second`,
+    );
+  }
+
+  /** Waits until all apiservers are ready and their loads are even. Returns how long that took. */
+  #untilEven({ name }: DayFault): number {
+    const { findings, proxy } = this.#herd;
+    const overAt = findings.world.now();
+    const passedMs = (): number => findings.world.now() - overAt;
+    const isWell = (): boolean =>
+      this.#isEven && proxy.path.backends.views.every(({ state }) => state === "ready");
+    while (!isWell() && passedMs() < evenMostMs) this.#pass(stepMs);
+    if (!isWell())
+      findings.wrong("load", `${this.#herd.loads.join(" + ")} watches ${evenMostMs} ms after "${name}"`);
+    this.#most.evenMs = Math.max(this.#most.evenMs, passedMs());
+    return passedMs();
+  }
+
+  get #isEven(): boolean {
+    const { loads } = this.#herd;
+    const even = loads.reduce((sum, load) => sum + load, 0) / loads.length;
+    return loads.every((load) => Math.abs(load - even) <= even * evenSlack + watchesPerNode);
+  }
+
+  /**
+   * Checks the peaks. The pace of moves bounds the requests, however many watches there are, so that an apiserver that
+   * gets the watches of another one still serves its other clients. Refreshes, watches that are opened again, and nodes
+   * that join come on top. New connections are needed for the watches that move, and for the warm ones that are lost.
+   * In a large herd each pool's token bucket bounds them, which may give twice its rate in one second.
+   */
+  #judgePeaks({ name }: DayFault): void {
+    const watches = this.#options.nodes * watchesPerNode;
+    const others = watches / reopenedShare;
+    const mostAsked = Math.min(paceOfMoves, 2 * watches) + refreshesPerSecond + others;
+    const mostDials = Math.min(dialsInOneSecond, fewDials + watches / streamsPerConnection);
+    const { asked, dialled } = this.#peaks;
+    const { findings } = this.#herd;
+    if (asked > mostAsked) findings.wrong("load", `${asked} requests a second during "${name}"`);
+    if (dialled > mostDials) findings.wrong("load", `${dialled} new connections a second during "${name}"`);
+    this.#most.asked = Math.max(this.#most.asked, asked);
+    this.#most.dialled = Math.max(this.#most.dialled, dialled);
+  }
+
+  #compact(keep: number): void {
+    const version = this.#herd.store.revision - Math.max(0, keep);
+    this.#herd.store.compact(version);
+    for (const { cache } of this.#herd.apiservers) cache.compact(version);
+  }
+
+  #versionBefore(ms: number): number {
+    const at = this.#herd.findings.world.now() - ms;
+    return this.#revisions.findLast((one) => one.at <= at)?.version ?? 0;
+  }
+
+  // --- checks ---
+
+  /** Compares what is kept with the state two hours after the start. */
+  #measure(hour: number): void {
+    const { findings, truth, attempts, proxy } = this.#herd;
+    truth.forget(longPastMs);
+    attempts.forget(longPastMs);
+    proxy.entries.length = 0;
+    const tables = tablesOf(this.#measured, (object) => object instanceof World || object instanceof End);
+    tables.set("timers", findings.world.pending);
+    tables.set("blocks of kept bytes", takenBlocks());
+    const sizes: Sizes = { tables, liveBytes: liveBytes() };
+    if (hour >= settledHours || this.#options.hours < 2 * settledHours) this.#settled ??= sizes;
+    const grown = this.#settled === undefined ? [] : grownSince(this.#settled, sizes, slowTables);
+    // Only some of the watches and clients are looked into, so a class may be met for the first time.
+    for (const [name, size] of tables)
+      if (this.#settled?.tables.has(name) === false) this.#settled.tables.set(name, size);
+    for (const what of grown) {
+      findings.wrong("growth", `hour ${hour}: ${what}`);
+      this.#options.tell(what);
+    }
+    const mb = sizes.liveBytes === undefined ? "" : `, ${Math.round(sizes.liveBytes / 1e6)} MB live`;
+    this.#options.tell(
+      `hour ${hour}: ${tables.size} tables, ${findings.world.pending} timers${mb}, ${findings.problems.length} problems`,
+    );
+  }
+
+  /** Every watch is open at the end, every client knows the truth, and no client has noticed a fault. */
+  #judgeEnd(): void {
+    const { findings, nodes } = this.#herd;
+    for (const [what, count] of findings.counts)
+      if (noticed.test(what) && !unnoticed.has(what)) findings.wrong("ends", `${count} times "${what}"`);
+    for (const { reflectors } of nodes) for (const reflector of reflectors) this.#judgeReflector(reflector);
+  }
+
+  #judgeReflector({ call, interest, name, store }: Reflector): void {
+    const { findings, truth } = this.#herd;
+    if (call?.isAnswered !== true) findings.wrong("progress", `${name} has no watch at the end`);
+    const state = truth.stateAt(interest, truth.store.revision);
+    const isEqual =
+      state.size === store.size && state.entries().every(([key, version]) => store.get(key) === version);
+    if (!isEqual) findings.wrong("progress", `${name} does not know the truth at the end`);
+  }
+}
+
+function seconds(ms: number): string {
+  return `${Math.round(ms / 1_000)} s`;
+}
+
+function timeOf(ms: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  return `${String(Math.floor(minutes / 60)).padStart(2, "0")}:${String(minutes % 60).padStart(2, "0")}`;
+}
