@@ -457,4 +457,13 @@ export const admission: readonly Defect[] = [
     },
     ["proxy/tunnel/upgrade-handler", "where memory is short a tunnel ends in order"],
   ),
+  defect(
+    "a secret is shared by the HPACK tables of all sessions",
+    {
+      file: "h2/hpack/shared-fields.ts",
+      find: "if (field.isNeverIndexed || comesOnce(field)) return field;",
+      replace: "if (comesOnce(field)) return field;",
+    },
+    ["h2/hpack/shared-fields", "secrets, and fields that do not repeat"],
+  ),
 ];

@@ -10,6 +10,7 @@ import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
 import type { Host, Hosts } from "../../../src/proxy/tls/sni-hosts.ts";
 import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
+import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("proxy/tls/handshake");
@@ -103,6 +104,19 @@ test("a client that does not finish is closed", async () => {
   const outcome = shaken({}, clock, false);
   clock.advance(limits.handshakeMs);
   assert.is(await within(20_000, "the end", outcome), "closed");
+});
+
+test("the accepted socket closes with the TLS socket, and keeps no listener of the handshake", async () => {
+  const { near: dialled, far: accepted, close } = await openPair();
+  const shake = Promise.withResolvers<HandshakeResult | undefined>();
+  shakeHands(accepted, hosts(), manualClock(), shake.resolve);
+  tls.connect({ socket: dialled, ca: authority.certificate, servername: "localhost" }).on("error", () => {});
+  const result = await within(20_000, "a handshake", shake.promise);
+  assert.is(accepted.listenerCount("connect"), 0);
+  const isClosed = new Promise((resolve) => accepted.on("close", resolve));
+  result?.socket.destroy();
+  await within(20_000, "the end", isClosed);
+  close();
 });
 
 test.run();
