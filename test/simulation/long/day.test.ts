@@ -1,6 +1,6 @@
 /**
- * Two hours of a herd of 100 nodes with every kind of fault. A whole day with 5,000 nodes:
- * node --expose-gc test/simulation/run.ts --scene fleet --nodes 5000 --hours 24.
+ * Two hours of a herd of 60 nodes with every kind of fault. A whole day with 1,000 nodes:
+ * node --expose-gc test/simulation/run.ts --scene fleet --nodes 1000 --hours 24.
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -15,18 +15,18 @@ const short: DayOptions = { nodes: 20, seed: 1, hours: 2, faultsPerHour: 1, isSt
 
 test("in two hours with every fault no client notices one, loads become even again, and nothing grows", () => {
   const faultsPerHour = Math.ceil(dayFaults.length / 2);
-  const played = new Day({ ...short, nodes: 100, faultsPerHour }).play();
+  const played = new Day({ ...short, nodes: 60, faultsPerHour }).play();
   const { problems, counts, watches, faults, evenMs, peakAskedPerSecond } = played;
   figure(
     `${faults} faults, ${counts.get("events")} events, ${counts.get("moves")} moves, ` +
       `at most ${peakAskedPerSecond} requests a second, even loads after ${Math.round(evenMs / 1_000)} s at most`,
   );
   assert.equal(problems, []);
-  assert.is(watches, 1_000);
+  assert.is(watches, 600);
   for (const { name } of dayFaults) assert.ok(counts.has(`fault: ${name}`), name);
   // A run in which no watch moves or ends would prove little.
   assert.ok((counts.get("moves") ?? 0) > 5_000, "too few moves");
-  assert.ok((counts.get("end: its own timeout") ?? 0) > 10_000, "too few watches ended");
+  assert.ok((counts.get("end: its own timeout") ?? 0) > 5_000, "too few watches ended");
 });
 
 const defects: readonly (readonly [name: string, table: string, mutation: Mutation])[] = [
