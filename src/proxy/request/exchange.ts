@@ -27,7 +27,7 @@ import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import { decoderFor } from "../../watch/codec/framing.ts";
+import { decodersOf } from "../../watch/codec/framing.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
@@ -667,7 +667,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // A watch whose response has a content-length cannot move, because the other backend's events would have another
     // total length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
-    if (request === undefined || decoderFor(contentType, contentEncoding, request.isRepeating) === undefined)
+    if (request === undefined || decodersOf(contentType, contentEncoding, request.isRepeating) === undefined)
       return undefined;
     this.#replayLoop = replays.answered(request, this.context);
     const asked = withOrigin(request, originChecks.answered(this.#info, head));

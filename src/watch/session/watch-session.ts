@@ -21,7 +21,7 @@ import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
-import { decoderFor } from "../codec/framing.ts";
+import { decodersOf } from "../codec/framing.ts";
 import { watchLimits } from "../limits.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
@@ -575,7 +575,7 @@ export class WatchSession implements AttemptOwner {
 
   #accept(stream: WatchStream): void {
     const { contentType, asked, migrations } = this.#parts;
-    stream.accept(decoderFor(contentType, "", asked.isRepeating), migrations.clock.now());
+    stream.accept(decodersOf(contentType, "", asked.isRepeating), migrations.clock.now());
     migrations.follow(stream, asked);
   }
 

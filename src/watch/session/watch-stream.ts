@@ -8,6 +8,7 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type CacheProgress, isRewound } from "../cache/cache-progress.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
+import type { Decoders } from "../codec/framing.ts";
 import { watchLimits } from "../limits.ts";
 import { type Fate, Reading } from "./session-progress.ts";
 
@@ -41,6 +42,9 @@ export class WatchStream {
   readonly #buffered: Buffered;
   /** Events that a sentinel's second stream (D13) has delivered before the first stream; undefined: none so far. */
   #ahead: Ahead | undefined;
+  /** Defined once the response is accepted, if it can be decoded. */
+  #decoders: Decoders | undefined;
+  /** Defined while an event is incomplete, and after an event whose `Fate` is "refused" or "broken". */
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
@@ -81,15 +85,15 @@ export class WatchStream {
   }
 
   get isAccepted(): boolean {
-    return this.#decoder !== undefined;
+    return this.#decoders !== undefined;
   }
 
   get answer(): "asked" | "answered" {
     return this.isAccepted ? "answered" : "asked";
   }
 
-  accept(decoder: EventDecoder | undefined, now: number): void {
-    this.#decoder = decoder;
+  accept(decoders: Decoders | undefined, now: number): void {
+    this.#decoders = decoders;
     this.acceptedAt = now;
   }
 
@@ -129,7 +133,7 @@ export class WatchStream {
     return isRewound({ from, since: this.acceptedAt }, this.cache, now);
   }
 
-  /** The code of the latest event if it was an ERROR; otherwise 0. */
+  /** The code of an ERROR whose `Fate` is "refused"; otherwise 0. */
   get errorCode(): number {
     return this.#decoder?.code ?? 0;
   }
@@ -167,10 +171,18 @@ export class WatchStream {
   }
 
   pass(bytes: Buffer, start: number, end: number): Passed {
-    if (this.#decoder === undefined) return "all";
-    if (!this.#isOpaque) return this.#cut(this.#decoder, bytes, start, end);
-    this.#send(bytes, start, end);
-    return "all";
+    if (this.#decoders === undefined) return "all";
+    if (this.#isOpaque) {
+      this.#send(bytes, start, end);
+      return "all";
+    }
+    this.#decoder ??= this.#decoders.take();
+    const passed = this.#cut(this.#decoder, bytes, start, end);
+    if (passed === "all" && this.#decoder.isWhole) {
+      this.#decoders.giveBack(this.#decoder);
+      this.#decoder = undefined;
+    }
+    return passed;
   }
 
   #cut(decoder: EventDecoder, bytes: Buffer, start: number, end: number): Passed {
@@ -243,6 +255,7 @@ export class WatchStream {
 
   #giveUp(bytes: Buffer, start: number, end: number): Passed {
     this.#isOpaque = true;
+    this.#decoder = undefined;
     if (this.#taker.mayGoOn(this)) this.#send(bytes, start, end);
     return "opaque";
   }

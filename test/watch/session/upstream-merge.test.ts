@@ -6,7 +6,7 @@ import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
-import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import { AnomalyLog } from "../../../src/watch/session/anomaly-log.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
 import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
@@ -76,14 +76,14 @@ test("two upstream streams are merged into one, and each byte is granted once", 
   const { session, merge, writer, body, sideOf } = played();
   const first = sideOf("7", false);
   merge.begin(first);
-  first.accept(new JsonEvents(false), 0);
+  first.accept(decodersOf("application/json", "", false), 0);
   say(first, "+8a");
   assert.is(writer.creditFor(linesOf("+8a").length), linesOf("+8a").length, "of one stream, when they leave");
   const hedge = sideOf("8", true);
   merge.add(hedge, false);
   session.state = "hedged";
   assert.not(merge.isMerged, "not answered yet");
-  hedge.accept(new JsonEvents(false), 0);
+  hedge.accept(decodersOf("application/json", "", false), 0);
   assert.ok(merge.isMerged);
   say(hedge, "~9a");
   say(first, "~9a ~10a");
@@ -107,7 +107,7 @@ test("a stream is found by what was asked, until it is closed", () => {
 test("only the first stream's unreadable bytes are forwarded to its client", () => {
   const { merge, body, sideOf } = played();
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
-  for (const stream of [first, other]) stream.accept(new JsonEvents(false), 0);
+  for (const stream of [first, other]) stream.accept(decodersOf("application/json", "", false), 0);
   merge.begin(first);
   merge.add(other, false);
   assert.is(other.pass(Buffer.from("<"), 0, 1), "opaque");
