@@ -75,7 +75,7 @@ export class Progress {
   #isRepeating: boolean;
   /** True after an event that is out of order, or has no version, was forwarded. The watch can then no longer move. */
   #isLost = false;
-  readonly #delivered = new Mark();
+  #delivered = noMark;
   /** Number of events forwarded since the client's request, bookmarks included. */
   events = 0;
   /** Number of events forwarded since the initial events ended, bookmarks included. */
@@ -324,16 +324,17 @@ export class Progress {
     if (isBefore || !reading.isInOrder(version)) return this.#regressed(isMerged);
     const ahead = compareVersions(version, this.#cursor);
     if (ahead > 0 && !reading.hasReached(this.#delivered)) return "broken";
-    reading.mark.add(event);
-    if (ahead > 0) return this.#advance(event);
+    reading.mark = reading.mark.after(event);
+    if (ahead > 0) return this.#advance(event, reading);
     return ahead < 0 ? "drop" : this.#same(event, reading);
   }
 
-  #advance(event: WatchEvent): Fate {
+  #advance(event: WatchEvent, { mark }: Reading): Fate {
     this.#previous = this.#cursor;
     this.#cursor = event.version;
     this.#isComplete = false;
-    this.#delivered.add(event);
+    // Nearly always, both are the first event of this version, so that one mark serves for both.
+    this.#delivered = mark.count === 1 ? mark : this.#delivered.after(event);
     return "forward";
   }
 
@@ -347,7 +348,7 @@ export class Progress {
     if (mark.count <= delivered.count)
       return mark.count === delivered.count && !mark.equals(delivered) ? "broken" : "drop";
     this.#isRepeating = true;
-    delivered.add(event);
+    this.#delivered = delivered.after(event);
     return "forward";
   }
 
@@ -369,25 +370,30 @@ export class Progress {
  * order. So the number of its delivered events and a hash of their names identify a position in the batch.
  */
 export class Mark {
-  version = "";
-  count = 0;
-  hash = 0;
+  readonly version: string;
+  readonly count: number;
+  readonly hash: number;
 
-  /** Adds a delivered event. Its version must not be older than `version`. */
-  add(event: WatchEvent): void {
-    if (event.version !== this.version) {
-      this.version = event.version;
-      this.count = 0;
-      this.hash = 0;
-    }
-    this.count += 1;
-    this.hash = hashed(hashed(this.hash, event.type), event.key);
+  constructor(version: string, count: number, hash: number) {
+    this.version = version;
+    this.count = count;
+    this.hash = hash;
+  }
+
+  /** Returns the mark after one more event has been delivered. Its version must not be older than `version`. */
+  after({ version, type, key }: WatchEvent): Mark {
+    const isNext = version === this.version;
+    const hash = hashed(hashed(isNext ? this.hash : 0, type), key);
+    return new Mark(version, isNext ? this.count + 1 : 1, hash);
   }
 
   equals(other: Mark): boolean {
     return this.version === other.version && this.count === other.count && this.hash === other.hash;
   }
 }
+
+/** The mark of a stream that has delivered no event. */
+export const noMark = new Mark("", 0, 0);
 
 /**
  * What one upstream stream of a watch has delivered. Every stream delivers all events after the version it was
@@ -405,7 +411,7 @@ export class Reading {
   readonly backend: string;
   /** The backend's counter of forwarded events; undefined until an event of this stream was forwarded. */
   counter: BackendCount | undefined;
-  readonly mark = new Mark();
+  mark = noMark;
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
   bookmark = "";
   /** Number of whole events, bookmarks included. */
