@@ -38,7 +38,8 @@ const unread = new Reading("", true, "");
 export class WatchStream {
   readonly attempt: Attempt;
   readonly #taker: EventTaker;
-  readonly #held: AccountedBuffer;
+  /** An incomplete event; undefined until there is one. */
+  #held: AccountedBuffer | undefined;
   readonly #buffered: Buffered;
   /** Events that a sentinel's second stream (D13) has delivered before the first stream; undefined: none so far. */
   #ahead: Ahead | undefined;
@@ -56,7 +57,10 @@ export class WatchStream {
    */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
-  /** Clock reading at which the response was accepted; 0: not accepted yet. */
+  /**
+   * Clock reading at which the response was accepted; 0: not accepted yet. In whole ms, because V8 stores small integers
+   * in the object itself, without another allocation.
+   */
   acceptedAt = 0;
   /**
    * The bytes of an ERROR event that refuses the client's own request. The client gets them if no other backend accepts
@@ -67,7 +71,6 @@ export class WatchStream {
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
     this.attempt = attempt;
     this.#taker = taker;
-    this.#held = new AccountedBuffer(buffered);
     this.#buffered = buffered;
   }
 
@@ -94,7 +97,7 @@ export class WatchStream {
 
   accept(decoders: Decoders | undefined, now: number): void {
     this.#decoders = decoders;
-    this.acceptedAt = now;
+    this.acceptedAt = Math.ceil(now);
   }
 
   /** Makes the stream's events count as progress of its backend's caches. */
@@ -140,7 +143,7 @@ export class WatchStream {
 
   /** Number of bytes of an incomplete event, and of events that wait for the first stream to deliver them. */
   get heldBytes(): number {
-    return this.#held.length + (this.#ahead?.bytes ?? 0);
+    return (this.#held?.length ?? 0) + (this.#ahead?.bytes ?? 0);
   }
 
   get isAhead(): boolean {
@@ -166,7 +169,7 @@ export class WatchStream {
   #keepAhead(event: WatchEvent, bytes: Buffer, start: number, end: number): void {
     this.#ahead ??= new Ahead();
     const before = this.#ahead.bytes;
-    this.#ahead.push(event, this.#held.joined(bytes, start, end));
+    this.#ahead.push(event, this.#joined(bytes, start, end));
     this.#buffered.add(this.#ahead.bytes - before);
   }
 
@@ -210,12 +213,18 @@ export class WatchStream {
 
   /** Keeps the bytes of an ERROR. The ERROR is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
-    if (!this.#reading.isOurs) this.refusal = this.#held.joined(bytes, start, end);
+    if (!this.#reading.isOurs) this.refusal = this.#joined(bytes, start, end);
+  }
+
+  /** Returns a new Buffer with the held beginning of an event, followed by the bytes from `start` to `end`. */
+  #joined(bytes: Buffer, start: number, end: number): Buffer {
+    return this.#held?.joined(bytes, start, end) ?? Buffer.from(bytes.subarray(start, end));
   }
 
   /** Drops an incomplete event that will not be forwarded. */
   forget(): void {
-    this.#held.drop();
+    this.#held?.drop();
+    this.#held = undefined;
   }
 
   cancel(): void {
@@ -230,7 +239,8 @@ export class WatchStream {
 
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
-    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));
+    this.#held?.moveTo((held) => this.#taker.release(held));
+    this.#held = undefined;
     this.#taker.forward(bytes, start, end, this);
   }
 
@@ -249,6 +259,7 @@ export class WatchStream {
    */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
+    this.#held ??= new AccountedBuffer(this.#buffered);
     this.#held.add(bytes, start, end);
     this.attempt.up?.grant(end - start);
   }
