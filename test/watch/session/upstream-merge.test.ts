@@ -9,7 +9,6 @@ import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
 import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import { AnomalyLog } from "../../../src/watch/session/anomaly-log.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
-import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
 import { Reading } from "../../../src/watch/session/session-progress.ts";
 import { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
@@ -46,18 +45,17 @@ function played(): Played {
   const target = "/api/v1/pods?watch=true&resourceVersion=7";
   const asked = watchContextOf(target, classify("GET", target), 0, { origin: ownOrigin });
   const anomalies = new AnomalyLog(clock, new Journal(clock));
-  const session = { state: "streaming" as WatchState, dropSecond() {} };
-  const merge = new UpstreamMerge({
-    session,
-    clock,
+  const session = {
+    state: "streaming" as WatchState,
     progress,
     writer,
-    retry: new ResumeRetry(clock, clock),
+    retry: undefined,
     asked,
-    anomalies,
-    pace: { asked() {}, settled() {} },
-    context: orderOf(),
-  });
+    clientRequest: orderOf(),
+    migrations: { clock, anomalies, pace: { asked() {}, settled() {} } },
+    dropSecond() {},
+  };
+  const merge = new UpstreamMerge(session);
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const sideOf = (from: string, isOurs: boolean): WatchStream => {
     const stream = new WatchStream(new Attempt("a", owner), merge, new Buffered(1e9));
