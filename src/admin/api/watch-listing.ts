@@ -43,7 +43,7 @@ export const watchFields = {
   queuedBytes: count("Bytes that wait until the client reads.", "queuedBytes"),
   startResourceVersion: text(
     "The resourceVersion of the request.",
-    ({ watch }) => watch?.asked.request.version ?? "",
+    ({ watch }) => watch?.asked.version ?? "",
   ),
   resourceVersion: text(
     "The version that the watch has reached.",

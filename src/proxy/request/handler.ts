@@ -168,8 +168,7 @@ function gateOf(
   const sender = { asserted, credential };
   const isUnproven = asserted === undefined && !isProvenAt(credential, parts.clock.now());
   // For nearly all requests, there is nothing to check.
-  if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.request.start))
-    return undefined;
+  if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.start)) return undefined;
   const limited = limitsOf(parts, classified, sender);
   if (limited instanceof Failure) return limited;
   const applicant = isUnproven ? applicantOf(classified.client, credential) : undefined;
@@ -189,8 +188,8 @@ function gated(
   const { credential } = sender;
   return {
     info,
-    start: watch?.request.start,
-    awaitsMarker: watch?.request.awaitsMarker === true,
+    start: watch?.start,
+    awaitsMarker: watch?.awaitsMarker === true,
     isSelected: target.includes("Selector="),
     caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
     // Returns the key under which requests are counted: the token if a backend has accepted it, otherwise the address.
@@ -256,14 +255,14 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
 
 /** Returns the context of a watch; undefined: the request is not a watch, or its target is too long to change. */
 function watchAsked(
-  { clock, alwaysRequestBookmarks, origins }: HandlerParts,
+  { alwaysRequestBookmarks, origins }: HandlerParts,
   classified: ClassifiedRequest,
   guardedRead: GuardedRead | undefined,
 ): WatchContext | undefined {
   if (classified.info.kind !== "watch" || classified.target.length > bounds.changedTargetBytes)
     return undefined;
   const target = guardedRead?.target ?? classified.target;
-  const asked = watchContextOf(target, classified.info, clock.now(), {
+  const asked = watchContextOf(target, classified.info, {
     origin: origins.of(classified.info),
     seenVersion: guardedRead,
   });
@@ -280,7 +279,7 @@ function avoidedBy(
   asked: WatchContext | undefined,
 ): readonly string[] {
   const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
-  const version = asked?.request.version ?? "";
+  const version = asked?.version ?? "";
   const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
   const missing = avoidedApis.avoided(info);
   return refusing.length + missing.length === 0 ? stalled : [...stalled, ...refusing, ...missing];

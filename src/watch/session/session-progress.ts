@@ -57,12 +57,7 @@ export type ProgressOptions = {
 };
 
 export class Progress {
-  /** The options are copied into fields, so that each of 50,000 watches needs one object less. */
-  readonly start: Start;
-  readonly #awaitsMarker: boolean;
-  readonly #mayRepeat: boolean;
-  readonly #origin: Pick<Origin, "isForeign">;
-  readonly #isInjected: boolean;
+  readonly #options: ProgressOptions;
   #phase: Phase = "opening";
   /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
   #tally: WatchTally | undefined;
@@ -92,14 +87,14 @@ export class Progress {
   markerAt = -1;
 
   constructor(options: ProgressOptions) {
-    this.start = options.start;
-    this.#awaitsMarker = options.awaitsMarker === true;
-    this.#mayRepeat = options.isRepeating;
-    this.#origin = options.origin;
-    this.#isInjected = options.isInjected;
+    this.#options = options;
     this.#cursor = options.start === "exact" ? options.version : "";
     this.#isComplete = options.start === "exact";
     this.#isRepeating = options.isRepeating;
+  }
+
+  get start(): Start {
+    return this.#options.start;
   }
 
   get phase(): Phase {
@@ -147,7 +142,7 @@ export class Progress {
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
-    if (!isOrdered || this.#isLost || this.#origin.isForeign) return undefined;
+    if (!isOrdered || this.#isLost || this.#options.origin.isForeign) return undefined;
     const version = this.#isRepeating && !this.#isComplete ? this.#previous : this.#cursor;
     return version === "" ? undefined : version;
   }
@@ -208,7 +203,7 @@ export class Progress {
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
     // The client did not request this bookmark, so it is dropped even if the bookmark's version is not trusted.
-    if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
+    if (this.#options.isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
     if (fate === "forward") this.#count(reading);
     // client-go starts its own counts of events and of time at this bookmark.
     if (event.endsInitialEvents) this.#endInitialEvents(now);
@@ -231,12 +226,12 @@ export class Progress {
    * storage/cacher, Watch).
    */
   get #mayAnswerOurs(): boolean {
-    return this.#isInjected && this.start === "state";
+    return this.#options.isInjected && this.start === "state";
   }
 
   get #refused(): Parameters<typeof isHeldBack>[1] {
-    const { isForeign } = this.#origin;
-    return { isExact: this.start === "exact", isForeign, isRepeating: this.#mayRepeat };
+    const { isForeign } = this.#options.origin;
+    return { isExact: this.start === "exact", isForeign, isRepeating: this.#options.isRepeating };
   }
 
   #count(reading: Reading): void {
@@ -256,7 +251,7 @@ export class Progress {
   #fate(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     if (this.phase === "opaque" || this.phase === "ended") return "forward";
     if (event.version === "") return this.#lost(isMerged);
-    return this.#origin.isForeign
+    return this.#options.origin.isForeign
       ? this.#unsure(event, reading, isMerged)
       : this.#ordered(event, reading, isMerged);
   }
@@ -286,7 +281,7 @@ export class Progress {
    * bookmark counts, because live events may precede it.
    */
   #goLive(event: WatchEvent, reading: Reading): boolean {
-    const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
+    const isAwaited = this.#options.awaitsMarker === true && !event.endsInitialEvents;
     const isListed = event.type === "ADDED" && this.start === "state" && !reading.isAfterInitial(event);
     this.phase = isAwaited || isListed ? "listing" : "live";
     return this.phase === "live";

@@ -138,11 +138,11 @@ export class WatchSession implements AttemptOwner {
     const { host, migrations, buffered, asked } = parts;
     this.#parts = parts;
     this.life = migrations.lives.begin(migrations.clock);
-    this.progress = new Progress({ ...asked, ...asked.request });
+    this.progress = new Progress(asked);
     this.writer = new ClientWriter(host.down, migrations.clock);
     this.#merge = new UpstreamMerge(this);
     const first = new WatchStream(attempt, this.#merge, buffered);
-    first.open(new Reading(asked.request.version, false, attempt.backend));
+    first.open(new Reading(asked.version, false, attempt.backend));
     this.#accept(first);
     this.#merge.begin(first);
     attempt.handOver(this);
@@ -456,7 +456,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get #times(): Times {
-    return timesOf(this.#parts.asked, this.progress.markerAt, this.#now);
+    return timesOf(this.asked, this.clientRequest.at, this.progress.markerAt, this.#now);
   }
 
   get #timesOfNext(): Times {

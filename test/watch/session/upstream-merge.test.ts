@@ -43,7 +43,7 @@ function played(): Played {
   const writer = new ClientWriter(down, clock);
   const progress = exactProgress();
   const target = "/api/v1/pods?watch=true&resourceVersion=7";
-  const asked = watchContextOf(target, classify("GET", target), 0, { origin: ownOrigin });
+  const asked = watchContextOf(target, classify("GET", target), { origin: ownOrigin });
   const anomalies = new AnomalyLog(clock, new Journal(clock));
   const session = {
     state: "streaming" as WatchState,

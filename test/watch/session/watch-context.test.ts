@@ -31,7 +31,7 @@ function watchOf(fields: readonly Field[]): RequestContext {
 
 function asked(more: Partial<WatchContext> = {}): WatchContext {
   return {
-    request: watchRequestOf(target),
+    ...watchRequestOf(target),
     target,
     isRepeating: false,
     origin: ownOrigin,
@@ -40,7 +40,6 @@ function asked(more: Partial<WatchContext> = {}): WatchContext {
     resource: "/pods",
     isWhole: false,
     scope: "",
-    at: 0,
     ...more,
   };
 }
@@ -99,14 +98,14 @@ test("without a version it is the client's own request", () => {
 
 test("a watch's times count from its request, its live time from the end of its initial events", () => {
   const request = watchRequestOf(`${target}&timeoutSeconds=20`);
-  assert.equal(timesOf(asked({ request, at: 100 }), -1, 5100), { ageMs: 5000, leftMs: 15_000, liveMs: 5000 });
-  assert.equal(timesOf(asked({ at: 100 }), 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
+  assert.equal(timesOf(request, 100, -1, 5100), { ageMs: 5000, leftMs: 15_000, liveMs: 5000 });
+  assert.equal(timesOf(asked(), 100, 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
 });
 
 const origins = new Origins({ customResourceAPIGroups: ["stable.example.com"] });
 function orderFor(path: string): WatchContext {
   const info = classify("GET", path);
-  return watchContextOf(path, info, 0, { origin: origins.of(info) });
+  return watchContextOf(path, info, { origin: origins.of(info) });
 }
 
 test("what a watch's events are is known from its resource", () => {
