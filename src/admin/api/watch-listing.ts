@@ -142,6 +142,7 @@ function lastAt({ context, watch }: Exchange): number {
 
 /** Returns path and query without tokens, because some clients send a token in the query (A55). */
 function pathOf({ context }: Exchange): string {
-  const path = context.fields.find(({ name }) => name === ":path")?.value ?? "";
-  return path.replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]").slice(0, limits.apiTextChars);
+  return context.target
+    .replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]")
+    .slice(0, limits.apiTextChars);
 }

@@ -23,7 +23,7 @@ import {
 } from "../../watch/session/watch-context.ts";
 import { keyOf } from "../admission/sources.ts";
 import type { Client } from "../context/client.ts";
-import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
+import { longHeadBytes, type RequestContext, targetIn } from "../context/request-context.ts";
 import { identify } from "../context/upstream-fields.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
 import { type Credential, isProvenAt } from "../identity/trust.ts";
@@ -76,6 +76,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const classified = { info, target: request.path, client, caller, fields };
     const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(classified);
     const asked = end ? watchAsked(parts, classified, guardedRead) : undefined;
+    const sent = fieldsOf(traced(fields, trace), asked, guardedRead);
     const context: RequestContext = {
       client,
       caller,
@@ -87,7 +88,8 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       isObjectRead: isObjectRead(info),
       isLogRead: isLogRead(info),
       isOwn: isOwnApi(info, request.path),
-      fields: fieldsOf(traced(fields, trace), asked, guardedRead),
+      target: targetIn(sent),
+      fields: sent,
       auditId,
       isBodiless: end,
       asserted,
@@ -108,10 +110,14 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       gate: passedOf(gate),
       headBytes: longHeadBytes(request.fields),
     });
-    parts.exchanges.add(exchange);
-    exchange.begin(failureIn(gate) ?? crowdedOut(parts, exchange));
-    return exchange;
+    return begun(parts, exchange, gate);
   };
+}
+
+function begun(parts: HandlerParts, exchange: Exchange, gate: RequestGate | Failure | undefined): Exchange {
+  parts.exchanges.add(exchange);
+  exchange.begin(gate instanceof Failure ? gate : crowdedOut(parts, exchange));
+  return exchange;
 }
 
 function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo {
@@ -128,10 +134,6 @@ function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo 
 type LimitParts = Pick<HandlerParts, "limits" | "trust" | "clock" | "ledgerTap">;
 
 const unlimited: readonly Limit[] = [];
-
-function failureIn(gate: RequestGate | Failure | undefined): Failure | undefined {
-  return gate instanceof Failure ? gate : undefined;
-}
 
 function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefined {
   return gate instanceof Failure ? undefined : gate;

@@ -14,7 +14,7 @@ import {
   resumeTarget,
 } from "../../kube/resume-request.ts";
 import { type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
-import type { RequestContext } from "../../proxy/context/request-context.ts";
+import { fieldsFor, type RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
@@ -179,7 +179,7 @@ export function requestAt(
     version === undefined
       ? replayTarget(target, leftMs)
       : resumeTarget(target, { version, hasBookmarks, ageMs, leftMs });
-  return { ...context, fields: withPath(context.fields, path) };
+  return { ...context, fields: fieldsFor(context, path) };
 }
 
 const bare: readonly Field[] = [
@@ -199,8 +199,9 @@ export function listRequestOf(
 
 /** Returns a request for `path` with the client's identity. The proxy will read only part of the response. */
 export function barePath(context: RequestContext, path: string): RequestContext {
-  const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
-  return { ...context, fields: [...withPath(kept, path), ...bare] };
+  const fields = fieldsFor(context, path);
+  const kept = fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
+  return { ...context, fields: [...kept, ...bare] };
 }
 
 /** True if the streams that the proxy requests for this watch have bookmarks. */

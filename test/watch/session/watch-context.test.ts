@@ -1,10 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { Origins, ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { watchRequestOf } from "../../../src/kube/watch-request.ts";
-import type { RequestContext } from "../../../src/proxy/context/request-context.ts";
+import { type RequestContext, shareFields } from "../../../src/proxy/context/request-context.ts";
 import {
   answerOf,
   firstFields,
@@ -81,6 +82,41 @@ test("the request to another backend has the client's own header fields, in the 
   );
   for (const index of [0, 2, 3, 4, 5]) assert.is(order.fields[index], fields[index]);
   assert.is(order.fields.length, fields.length);
+});
+
+test("answered watches of one connection share their fields, and each moves with its own path and audit id", () => {
+  const client = clientOf();
+  const fieldsOf = (id: string, token: string): Field[] => [
+    new Field(":method", "GET"),
+    new Field(":path", `/api/v1/pods?watch=1&resourceVersion=7&labelSelector=${id}`),
+    new Field("authorization", `Bearer ${token}`),
+    new Field("audit-id", "another"),
+    new Field("audit-id", id),
+  ];
+  const watches = ["a", "b", "c"].map((id) =>
+    orderOf({ client, kind: "watch", fields: fieldsOf(id, id === "c" ? "two" : "one"), auditId: id }),
+  );
+  for (const watch of watches) shareFields(watch);
+  const [a, b, c] = watches;
+  assert.is(a?.fields, b?.fields);
+  assert.is.not(a?.fields, c?.fields);
+  for (const watch of watches) {
+    const own = { ...watch, fields: fieldsOf(watch.auditId, watch === c ? "two" : "one") };
+    const told = [watch, own].map((context) =>
+      requestAt(context, asked({ target: watch.target }), "42", times).fields.map(
+        ({ name, value }) => `${name}: ${value}`,
+      ),
+    );
+    assert.equal(told[0], told[1]);
+  }
+});
+
+test("a long head is not shared, because the connection would keep it", () => {
+  const fields = [new Field(":path", target), new Field("x", "x".repeat(limits.usualHeadBytes))];
+  const watch = watchOf(fields);
+  shareFields(watch);
+  assert.is(watch.fields, fields);
+  assert.equal(watch.client.watchFields, []);
 });
 
 test("bookmarks that the proxy asked for are asked for again", () => {
