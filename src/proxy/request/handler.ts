@@ -10,7 +10,14 @@ import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origins } from "../../kube/api-origin.ts";
-import { classify, isLogRead, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
+import {
+  classify,
+  isLogRead,
+  isObjectRead,
+  isOwnApi,
+  type RequestInfo,
+  sharedInfo,
+} from "../../kube/request-info.ts";
 import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import {
   firstFields,
@@ -127,8 +134,8 @@ function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo 
   if (path.length > bounds.targetChars) return info;
   target.method = method;
   target.path = path;
-  target.info = info;
-  return info;
+  target.info = sharedInfo(info, path);
+  return target.info;
 }
 
 type LimitParts = Pick<HandlerParts, "limits" | "trust" | "clock" | "ledgerTap">;
