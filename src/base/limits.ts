@@ -13,6 +13,11 @@ export const limits = {
   headerListBytes: 128 * KiB,
   headerFields: 1024,
   /**
+   * Maximum number of paths whose watches share one classification (`sharedInfo`). Clients watch a few dozen resources,
+   * and single namespaces of them.
+   */
+  watchPaths: 2000,
+  /**
    * A request head of more bytes than this counts against the buffer limit, because the head stays in memory as long as
    * the request (A26).
    */

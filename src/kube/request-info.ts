@@ -2,6 +2,7 @@
 
 import { detach } from "../base/detach.ts";
 import { limits } from "../base/limits.ts";
+import { Lru } from "../base/lru.ts";
 import { isBuiltIn } from "./api-origin.ts";
 import { flagIn, unescape } from "./query.ts";
 
@@ -57,6 +58,22 @@ export function classify(method: string, target: string): RequestInfo {
   const isResource = parts.length > versionAt + 1 && (parts[0] === "api" || parts[0] === "apis");
   if (!isResource) return nonResource(method, path);
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
+}
+
+const infos = new Lru<string, RequestInfo>(limits.watchPaths);
+
+/**
+ * Returns one object for all watches of a path, because each of 50,000 watches keeps its classification. The query of a
+ * watch does not change the classification. Any other request keeps its own object, because it ends soon.
+ */
+export function sharedInfo(info: RequestInfo, target: string): RequestInfo {
+  if (info.kind !== "watch") return info;
+  const mark = target.indexOf("?");
+  const path = mark < 0 ? target : target.slice(0, mark);
+  const known = infos.get(path);
+  if (known !== undefined) return known;
+  infos.set(detach(path), info);
+  return info;
 }
 
 /** True for a GET of a container's log: long-running, but without side effects. */

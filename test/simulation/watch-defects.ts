@@ -78,8 +78,8 @@ const ofMerging: readonly WatchDefect[] = [
     mutations: [
       {
         file: progress,
-        find: "if (ahead > 0) return this.#advance(event);",
-        replace: "if (ahead !== 0) return this.#advance(event);",
+        find: "if (ahead > 0) return this.#advance(event, reading);",
+        replace: "if (ahead !== 0) return this.#advance(event, reading);",
       },
     ],
   },
@@ -111,7 +111,7 @@ const ofMerging: readonly WatchDefect[] = [
   {
     name: "events of another version are counted with the open one",
     scene: "merge",
-    mutations: [{ file: reading, find: "      this.count = 0;\n", replace: "" }],
+    mutations: [{ file: reading, find: "isNext ? this.count + 1 : 1", replace: "this.count + 1" }],
   },
   {
     name: "a stream's own bookmark is not held against it",
@@ -162,9 +162,9 @@ const ofBytes: readonly WatchDefect[] = [
   }),
   defect("the half that was held comes behind the rest", ["whole"], {
     file: stream,
-    find: "    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));\n    this.#taker.forward(bytes, start, end, this);",
+    find: "    this.#held?.moveTo((held) => this.#taker.release(held));\n    this.#held = undefined;\n    this.#taker.forward(bytes, start, end, this);",
     replace:
-      "    this.#taker.forward(bytes, start, end, this);\n    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));",
+      "    this.#taker.forward(bytes, start, end, this);\n    this.#held?.moveTo((held) => this.#taker.release(held));\n    this.#held = undefined;",
   }),
   defect("what is held keeps its blocks", ["tidy"], {
     file: "h2/core/buffered.ts",
@@ -227,18 +227,18 @@ const ofRequests: readonly WatchDefect[] = [
   }),
   defect("bookmarks that only the proxy asked for go on", ["bookmarkable"], {
     file: progress,
-    find: 'if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;',
+    find: 'if (this.#options.isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;',
     replace: "",
   }),
   defect("a watch moves without its client's credential", ["identity"], {
     file: order,
-    find: "fields: withPath(context.fields, path)",
-    replace: 'fields: withPath(context.fields, path).filter(({ name }) => name !== "authorization")',
+    find: "fields: fieldsFor(context, path)",
+    replace: 'fields: fieldsFor(context, path).filter(({ name }) => name !== "authorization")',
   }),
   defect("a watch moves without its form", ["identity"], {
     file: order,
-    find: "fields: withPath(context.fields, path)",
-    replace: 'fields: withPath(context.fields, path).filter(({ name }) => name !== "accept")',
+    find: "fields: fieldsFor(context, path)",
+    replace: 'fields: fieldsFor(context, path).filter(({ name }) => name !== "accept")',
   }),
 ];
 

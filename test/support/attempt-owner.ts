@@ -1,7 +1,7 @@
 import { Field } from "../../src/h2/core/field.ts";
 import { Caller } from "../../src/ledger/caller.ts";
 import { noSubject } from "../../src/ledger/subject.ts";
-import type { RequestContext } from "../../src/proxy/context/request-context.ts";
+import { type RequestContext, targetIn } from "../../src/proxy/context/request-context.ts";
 import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
 import { clientOf } from "./client.ts";
@@ -26,6 +26,7 @@ export function orderOf(more: Partial<RequestContext> = {}): RequestContext {
     isObjectRead: false,
     isLogRead: false,
     isOwn: true,
+    target: targetIn(more.fields ?? fields),
     fields,
     auditId: "",
     isBodiless: true,

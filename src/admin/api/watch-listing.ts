@@ -43,7 +43,7 @@ export const watchFields = {
   queuedBytes: count("Bytes that wait until the client reads.", "queuedBytes"),
   startResourceVersion: text(
     "The resourceVersion of the request.",
-    ({ watch }) => watch?.asked.request.version ?? "",
+    ({ watch }) => watch?.asked.version ?? "",
   ),
   resourceVersion: text(
     "The version that the watch has reached.",
@@ -142,6 +142,7 @@ function lastAt({ context, watch }: Exchange): number {
 
 /** Returns path and query without tokens, because some clients send a token in the query (A55). */
 function pathOf({ context }: Exchange): string {
-  const path = context.fields.find(({ name }) => name === ":path")?.value ?? "";
-  return path.replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]").slice(0, limits.apiTextChars);
+  return context.target
+    .replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]")
+    .slice(0, limits.apiTextChars);
 }

@@ -123,6 +123,12 @@ export class Field {
     return isBlank(value.charCodeAt(0)) || isBlank(value.charCodeAt(value.length - 1));
   }
 
+  equals(other: Field | undefined): boolean {
+    if (this === other) return true;
+    const isSame = this.name === other?.name && this.value === other.value;
+    return isSame && this.isNeverIndexed === other.isNeverIndexed;
+  }
+
   trimmed(): Field {
     return new Field(this.name, withoutBlanks(this.value), this.isNeverIndexed, this);
   }

@@ -50,6 +50,8 @@ type SessionOptions = {
   readonly maxStreams?: number;
   /** Counts the DATA that this session buffers; default: a counter without a limit. */
   readonly buffered?: Buffered;
+  /** True if the session carries many requests of many clients. Its HPACK encoder then remembers more fields. */
+  readonly isShared?: boolean;
 };
 
 export class Session implements SessionFrames {
@@ -84,6 +86,7 @@ export class Session implements SessionFrames {
       floods: this.#floods,
       maxStreams,
       buffered: options.buffered ?? new Buffered(Number.POSITIVE_INFINITY),
+      isShared: options.isShared === true,
       owner,
       session: this,
     });

@@ -90,10 +90,11 @@ export class Streams implements StreamHost, StreamFrames {
       floods: Floods;
       maxStreams: number;
       buffered: Buffered;
+      isShared: boolean;
     },
   ) {
     this.#isServer = role === "server";
-    this.encoder = new HpackEncoder(this.#isServer ? undefined : rememberedFieldsOfMany);
+    this.encoder = new HpackEncoder(parts.isShared ? rememberedFieldsOfMany : undefined);
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;

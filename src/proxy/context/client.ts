@@ -77,6 +77,8 @@ export class Client {
   #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   readonly target: TargetMemo = { method: "", path: "", info: undefined };
+  /** The fields that the watches of this connection share (`shareFields`). */
+  watchFields: readonly Field[] = [];
   #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
 
   constructor(options: ClientOptions) {

@@ -2,7 +2,7 @@
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import type { Field } from "../../h2/core/field.ts";
+import { Field, role } from "../../h2/core/field.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
@@ -23,7 +23,10 @@ export type RequestContext = {
   readonly isLogRead: boolean;
   /** True if the apiserver answers from its own storage, so that its response time shows its health. */
   readonly isOwn: boolean;
-  readonly fields: readonly Field[];
+  /** The path with its query, as it was sent to the first backend; "": the request has none. */
+  readonly target: string;
+  /** The fields for the backend. Those of an answered watch lack its path and its audit id (`shareFields`). */
+  fields: readonly Field[];
   readonly auditId: string;
   readonly isBodiless: boolean;
   /** The identity that the proxy asserts; undefined: the client's own credential goes upstream. */
@@ -59,9 +62,8 @@ function isSafeMethod(method: string): boolean {
  * True for a GET of one object without `resourceVersion`, which the apiserver answers from etcd, not from a cache
  * (storage/cacher).
  */
-export function isFreshRead({ isObjectRead, isBodiless, fields }: RequestContext): boolean {
-  if (!isObjectRead || !isBodiless) return false;
-  return !targetIn(fields).includes("resourceVersion=");
+export function isFreshRead({ isObjectRead, isBodiless, target }: RequestContext): boolean {
+  return isObjectRead && isBodiless && !target.includes("resourceVersion=");
 }
 
 /** Returns the request's path with its query; "": it has none. */
@@ -70,8 +72,8 @@ export function targetIn(fields: readonly Field[]): string {
 }
 
 /** True if the path belongs to an API: a resource, the API's discovery or its OpenAPI document. */
-export function isApiPath({ fields }: RequestContext): boolean {
-  return /^\/(openapi\/v3\/)?apis?\//.test(targetIn(fields));
+export function isApiPath({ target }: RequestContext): boolean {
+  return /^\/(openapi\/v3\/)?apis?\//.test(target);
 }
 
 /** Returns a key that stays the same when a client reconnects or restarts: its address, a space, its User-Agent. */
@@ -83,4 +85,34 @@ export function clientKey(client: Pick<Client, "address">, fields: readonly Fiel
 export function userAgentOf(fields: readonly Field[]): string {
   const field = fields.find(({ name }) => name === "user-agent");
   return clipped(field?.value ?? "", limits.userAgentChars);
+}
+
+const noPath = new Field(":path", "");
+const noAuditId = new Field("audit-id", "");
+
+/**
+ * Makes an answered watch share its fields with the other watches of its connection, because 50,000 watches have few
+ * different heads. Path and audit id, which always differ, are left empty. `fieldsFor` adds them again.
+ */
+export function shareFields(context: RequestContext): void {
+  const { client, fields, auditId } = context;
+  if (longHeadBytes(fields) > 0) return;
+  const shared = fields.map((field) => {
+    if (field.role === role.path) return noPath;
+    return field.role === role.auditId && field.value === auditId ? noAuditId : field;
+  });
+  if (!areEqual(shared, client.watchFields)) client.watchFields = shared;
+  context.fields = client.watchFields;
+}
+
+function areEqual(some: readonly Field[], others: readonly Field[]): boolean {
+  return some.length === others.length && some.every((field, index) => field.equals(others[index]));
+}
+
+/** Returns the request's fields, with this path. */
+export function fieldsFor({ fields, auditId }: RequestContext, path: string): readonly Field[] {
+  return fields.map((field) => {
+    if (field.role === role.path) return new Field(":path", path);
+    return field === noAuditId ? new Field(noAuditId.name, auditId, false, noAuditId) : field;
+  });
 }

@@ -163,8 +163,7 @@ export class LedgerTap {
   /** Records that a caller requests a watch or a list. */
   asked({ caller, info, target }: LedgerRequest, watch: WatchContext | undefined): void {
     if (watch !== undefined) {
-      if (caller.watched(watch.resource, watch.request.start !== "exact"))
-        this.#relisted(caller, watch.resource);
+      if (caller.watched(watch.resource, watch.start !== "exact")) this.#relisted(caller, watch.resource);
     } else if (info.verb === "list" && info.kind === "plain" && info.isResource) {
       const query = queryOf(target);
       const resource = resourceKey(info);

@@ -64,17 +64,16 @@ export class ReplayLoopDetector {
    * ends. Returns undefined if the watch does not start at an exact resource version.
    */
   answered(
-    { request, target, resource }: WatchContext,
+    { start, version, target, resource }: WatchContext,
     { client, fields }: Pick<RequestContext, "client" | "fields">,
   ): ReplayLoop | undefined {
-    if (request.start !== "exact") return undefined;
+    if (start !== "exact") return undefined;
     // Keys are hashed, so that each has the same size, whatever clients send.
     const key = hash("sha256", `${clientKey(client, fields)} ${identityOf(target)}`, "base64url");
     const replayLoop = this.#replays.get(key) ?? new ReplayLoop();
     this.#replays.set(key, replayLoop);
     const times = replayLoop.asked(this.#clock.now());
     if (times === undefined) return replayLoop;
-    const { version } = request;
     const userAgent = userAgentOf(fields);
     this.#journal.write({
       kind: "watch.replay_loop",

@@ -12,9 +12,8 @@
 import type { Field } from "../../h2/core/field.ts";
 import { firstValue, queryOf } from "../../kube/query.ts";
 import { isOwnResource, type RequestInfo } from "../../kube/request-info.ts";
-import { withPath } from "../../watch/session/watch-context.ts";
 import type { ReadSpread } from "../context/read-spread.ts";
-import type { RequestContext } from "../context/request-context.ts";
+import { fieldsFor, type RequestContext } from "../context/request-context.ts";
 import type { ClassifiedRequest, GuardedRead } from "./stale-read-guard.ts";
 
 export const spreadReadLimits = {
@@ -108,5 +107,5 @@ export function dropDemand(
   if (spread === undefined || path === undefined || refusal[0]?.value !== "504") return context;
   if (!refusal.some(({ name }) => name === "retry-after")) return context;
   spread.gather();
-  return { ...context, fields: withPath(context.fields, path) };
+  return { ...context, target: path, fields: fieldsFor(context, path) };
 }

@@ -27,12 +27,12 @@ import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import { decoderFor } from "../../watch/codec/framing.ts";
+import { decodersOf } from "../../watch/codec/framing.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
-import { isRepeatable, isSafe, type RequestContext } from "../context/request-context.ts";
+import { isRepeatable, isSafe, type RequestContext, shareFields } from "../context/request-context.ts";
 import { dropsOf } from "../identity/asserted-identity.ts";
 import type { Credential } from "../identity/trust.ts";
 import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
@@ -223,10 +223,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // The exchange has ended, but the client has not read the whole response. The reset frees its buffered bytes.
     if (this.isEnded) return this.down.reset(errorCode.INTERNAL_ERROR);
     if (this.#watch?.progress.isReadable === true) return this.endsHere(false);
-    const { isAnswered } = this;
     const { mayHaveRun } = this.attempts;
-    this.attempts.cancel(isAnswered);
-    if (isAnswered) return this.#resetDown(lost);
+    this.attempts.cancel(this.isAnswered);
+    if (this.isAnswered) return this.#resetDown(lost);
     // Closes the connection if it is HTTP/1.1. An open connection would keep the request's head in memory, and the
     // exchange may be cut because memory is short.
     this.down.closeAfter?.();
@@ -524,6 +523,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#watch = this.#watchOf(fields, attempt);
     if (this.#watch === undefined) return;
     this.#state = "watching";
+    shareFields(this.context);
     this.attempts.handOver();
     if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally, attempt.backend);
   }
@@ -667,7 +667,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // A watch whose response has a content-length cannot move, because the other backend's events would have another
     // total length.
     if (head.some((field) => field.role === role.contentLength)) return undefined;
-    if (request === undefined || decoderFor(contentType, contentEncoding, request.isRepeating) === undefined)
+    if (request === undefined || decodersOf(contentType, contentEncoding, request.isRepeating) === undefined)
       return undefined;
     this.#replayLoop = replays.answered(request, this.context);
     const asked = withOrigin(request, originChecks.answered(this.#info, head));

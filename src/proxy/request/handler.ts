@@ -10,7 +10,14 @@ import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origins } from "../../kube/api-origin.ts";
-import { classify, isLogRead, isObjectRead, isOwnApi, type RequestInfo } from "../../kube/request-info.ts";
+import {
+  classify,
+  isLogRead,
+  isObjectRead,
+  isOwnApi,
+  type RequestInfo,
+  sharedInfo,
+} from "../../kube/request-info.ts";
 import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import {
   firstFields,
@@ -23,7 +30,7 @@ import {
 } from "../../watch/session/watch-context.ts";
 import { keyOf } from "../admission/sources.ts";
 import type { Client } from "../context/client.ts";
-import { longHeadBytes, type RequestContext } from "../context/request-context.ts";
+import { longHeadBytes, type RequestContext, targetIn } from "../context/request-context.ts";
 import { identify } from "../context/upstream-fields.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
 import { type Credential, isProvenAt } from "../identity/trust.ts";
@@ -76,6 +83,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
     const classified = { info, target: request.path, client, caller, fields };
     const guardedRead = isRefused || !end ? undefined : parts.staleReadGuard.guardedRead(classified);
     const asked = end ? watchAsked(parts, classified, guardedRead) : undefined;
+    const sent = fieldsOf(traced(fields, trace), asked, guardedRead);
     const context: RequestContext = {
       client,
       caller,
@@ -87,7 +95,8 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       isObjectRead: isObjectRead(info),
       isLogRead: isLogRead(info),
       isOwn: isOwnApi(info, request.path),
-      fields: fieldsOf(traced(fields, trace), asked, guardedRead),
+      target: targetIn(sent),
+      fields: sent,
       auditId,
       isBodiless: end,
       asserted,
@@ -108,10 +117,14 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       gate: passedOf(gate),
       headBytes: longHeadBytes(request.fields),
     });
-    parts.exchanges.add(exchange);
-    exchange.begin(failureIn(gate) ?? crowdedOut(parts, exchange));
-    return exchange;
+    return begun(parts, exchange, gate);
   };
+}
+
+function begun(parts: HandlerParts, exchange: Exchange, gate: RequestGate | Failure | undefined): Exchange {
+  parts.exchanges.add(exchange);
+  exchange.begin(gate instanceof Failure ? gate : crowdedOut(parts, exchange));
+  return exchange;
 }
 
 function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo {
@@ -121,17 +134,13 @@ function infoOf({ method, path }: RequestHead, { target }: Client): RequestInfo 
   if (path.length > bounds.targetChars) return info;
   target.method = method;
   target.path = path;
-  target.info = info;
-  return info;
+  target.info = sharedInfo(info, path);
+  return target.info;
 }
 
 type LimitParts = Pick<HandlerParts, "limits" | "trust" | "clock" | "ledgerTap">;
 
 const unlimited: readonly Limit[] = [];
-
-function failureIn(gate: RequestGate | Failure | undefined): Failure | undefined {
-  return gate instanceof Failure ? gate : undefined;
-}
 
 function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefined {
   return gate instanceof Failure ? undefined : gate;
@@ -168,8 +177,7 @@ function gateOf(
   const sender = { asserted, credential };
   const isUnproven = asserted === undefined && !isProvenAt(credential, parts.clock.now());
   // For nearly all requests, there is nothing to check.
-  if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.request.start))
-    return undefined;
+  if (!isUnproven && parts.limits.isEmpty && !isShielded(classified.info, watch?.start)) return undefined;
   const limited = limitsOf(parts, classified, sender);
   if (limited instanceof Failure) return limited;
   const applicant = isUnproven ? applicantOf(classified.client, credential) : undefined;
@@ -189,8 +197,8 @@ function gated(
   const { credential } = sender;
   return {
     info,
-    start: watch?.request.start,
-    awaitsMarker: watch?.request.awaitsMarker === true,
+    start: watch?.start,
+    awaitsMarker: watch?.awaitsMarker === true,
     isSelected: target.includes("Selector="),
     caller: () => limitedCallerOf(client, caller, isVerified(parts, sender)),
     // Returns the key under which requests are counted: the token if a backend has accepted it, otherwise the address.
@@ -256,14 +264,14 @@ function unknown({ fields }: RequestHead): Pick<RequestContext, "fields" | "audi
 
 /** Returns the context of a watch; undefined: the request is not a watch, or its target is too long to change. */
 function watchAsked(
-  { clock, alwaysRequestBookmarks, origins }: HandlerParts,
+  { alwaysRequestBookmarks, origins }: HandlerParts,
   classified: ClassifiedRequest,
   guardedRead: GuardedRead | undefined,
 ): WatchContext | undefined {
   if (classified.info.kind !== "watch" || classified.target.length > bounds.changedTargetBytes)
     return undefined;
   const target = guardedRead?.target ?? classified.target;
-  const asked = watchContextOf(target, classified.info, clock.now(), {
+  const asked = watchContextOf(target, classified.info, {
     origin: origins.of(classified.info),
     seenVersion: guardedRead,
   });
@@ -280,7 +288,7 @@ function avoidedBy(
   asked: WatchContext | undefined,
 ): readonly string[] {
   const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
-  const version = asked?.request.version ?? "";
+  const version = asked?.version ?? "";
   const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
   const missing = avoidedApis.avoided(info);
   return refusing.length + missing.length === 0 ? stalled : [...stalled, ...refusing, ...missing];

@@ -167,7 +167,7 @@ export class HeldBody extends HeldResponse {
 const documents = /^\/(?:apis?|openapi)(?:[/?]|$)/;
 
 /** What a response answers. */
-type Answered = { readonly info: RequestInfo; readonly context: Pick<RequestContext, "fields"> };
+type Answered = { readonly info: RequestInfo; readonly context: Pick<RequestContext, "target"> };
 
 /**
  * Begins to hold the body of the attempt's response, whose head is kept. Returns undefined if the body is forwarded as
@@ -183,8 +183,8 @@ export function holdBody(attempt: Attempt, to: Answered, buffered: Buffered): He
 }
 
 function mostBodyBytes({ info, context }: Answered): number {
-  const path = info.isResource ? "" : context.fields.find((field) => field.role === role.path)?.value;
-  return documents.test(path ?? "") ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
+  const path = info.isResource ? "" : context.target;
+  return documents.test(path) ? requestLimits.heldDocumentBytes : requestLimits.heldBodyBytes;
 }
 
 /**

@@ -3,7 +3,7 @@ import { clipped, detach } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { EntryOf } from "../../events/journal.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
-import { type RequestContext, targetIn, userAgentOf } from "../context/request-context.ts";
+import { type RequestContext, userAgentOf } from "../context/request-context.ts";
 
 export type RequestNames = Pick<
   EntryOf<"request.ended">,
@@ -18,13 +18,13 @@ export function namesIn(context: NamedContext): Pick<RequestNames, "auditId"> & 
   return "caller" in context ? namesOf(context) : { auditId: context.auditId };
 }
 
-export function namesOf({ auditId, client, caller, verb, fields }: RequestContext): RequestNames {
+export function namesOf({ auditId, client, caller, verb, target, fields }: RequestContext): RequestNames {
   return {
     client: client.address,
     userAgent: userAgentOf(fields),
     user: caller.subject.name,
     verb: verbLabel(verb),
-    path: pathOf(targetIn(fields)),
+    path: pathOf(target),
     auditId,
   };
 }

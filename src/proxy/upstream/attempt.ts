@@ -79,6 +79,7 @@ export class Attempt implements ConnectionUser, Waiter {
    * wrong path MTU, the small head arrives and the large body never does; the request can still go to another backend.
    */
   #head: Field[] | undefined;
+  /** In whole ms, as `#sentAt`. */
   #headAt = 0;
 
   constructor(backend: string, owner: AttemptOwner) {
@@ -149,7 +150,7 @@ export class Attempt implements ConnectionUser, Waiter {
 
   keepHead(head: Field[]): void {
     this.#head = head;
-    this.#headAt = this.#connection?.now ?? 0;
+    this.#headAt = Math.ceil(this.#connection?.now ?? 0);
   }
 
   get keptHead(): Field[] | undefined {

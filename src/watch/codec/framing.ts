@@ -8,19 +8,51 @@ import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
- * Returns the decoder for a response; undefined if the proxy cannot decode the response. `keepsKeys`: true if several
+ * Lends decoders of one format. A stream has a decoder only while it reads, or while an event is incomplete, because
+ * most of 50,000 watches are between two events.
+ */
+export class Decoders {
+  readonly #create: () => EventDecoder;
+  #idle: EventDecoder | undefined;
+
+  constructor(create: () => EventDecoder) {
+    this.#create = create;
+  }
+
+  take(): EventDecoder {
+    const decoder = this.#idle ?? this.#create();
+    this.#idle = undefined;
+    return decoder;
+  }
+
+  /** Takes back a decoder whose bytes end between two events. Its next event may be one of another stream. */
+  giveBack(decoder: EventDecoder): void {
+    this.#idle = decoder;
+  }
+}
+
+function decodersFor(create: (keepsKeys: boolean) => EventDecoder): (keepsKeys: boolean) => Decoders {
+  const [withKeys, withoutKeys] = [new Decoders(() => create(true)), new Decoders(() => create(false))];
+  return (keepsKeys) => (keepsKeys ? withKeys : withoutKeys);
+}
+
+const json = decodersFor((keepsKeys) => new JsonEvents(keepsKeys));
+const protobuf = decodersFor((keepsKeys) => new ProtobufEvents(keepsKeys));
+
+/**
+ * Returns the decoders for a response; undefined if the proxy cannot decode the response. `keepsKeys`: true if several
  * events may share a version, so that the proxy needs the objects' names to distinguish them (`WatchEvent.key`).
  */
-export function decoderFor(
+export function decodersOf(
   contentType: string,
   contentEncoding: string,
   keepsKeys: boolean,
-): EventDecoder | undefined {
+): Decoders | undefined {
   // The proxy requests every watch without compression (`uncompressed`), so no apiserver compresses the response.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
-  if (type.trim() === "application/json") return new JsonEvents(keepsKeys);
+  if (type.trim() === "application/json") return json(keepsKeys);
   const isStream = parameters.some((parameter) => parameter.trim() === "stream=watch");
   if (!isStream || type.trim() !== "application/vnd.kubernetes.protobuf") return undefined;
-  return new ProtobufEvents(keepsKeys);
+  return protobuf(keepsKeys);
 }

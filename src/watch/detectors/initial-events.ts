@@ -45,7 +45,7 @@ export class InitialEvents {
  * False if the watch has no initial events, if a bookmark will end them, or for an aggregated API, whose versions
  * cannot be compared.
  */
-function isNeeded({ request, origin }: WatchContext): boolean {
+function isNeeded({ start, awaitsMarker, origin }: WatchContext): boolean {
   const isForeign = origin.isKnown && origin.isForeign;
-  return request.start === "state" && !request.awaitsMarker && !isForeign;
+  return start === "state" && !awaitsMarker && !isForeign;
 }

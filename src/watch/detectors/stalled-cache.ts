@@ -93,12 +93,12 @@ function mayBeShown({ cache, behindMs, hasBookmarks }: LagSuspicion): boolean {
 function provesLag(watch: WatchSession, suspicion: LagSuspicion, now: number): boolean {
   const stream = watch.compared.find(({ cache }) => cache === suspicion.cache);
   if (stream === undefined || !watch.progress.isReadable || watch.isBlocked) return false;
-  const { isWhole, isInjected, isRepeating, request } = watch.asked;
+  const { isWhole, isInjected, isRepeating, hasBookmarks: hasOwn } = watch.asked;
   const { isOurs, from } = stream.reading;
   // If the request for this stream names no version, it repeats the client's own request, which does not ask for the
   // bookmarks that only the proxy wants.
   const hasOurs = isInjected && !(isOurs && from === "");
-  const hasBookmarks = (request.hasBookmarks || hasOurs) && !isRepeating;
+  const hasBookmarks = (hasOwn || hasOurs) && !isRepeating;
   const coverage = { from, since: stream.acceptedAt, isWhole, hasBookmarks };
   return wouldShow(coverage, suspicion, now);
 }

@@ -57,12 +57,7 @@ export type ProgressOptions = {
 };
 
 export class Progress {
-  /** The options are copied into fields, so that each of 50,000 watches needs one object less. */
-  readonly start: Start;
-  readonly #awaitsMarker: boolean;
-  readonly #mayRepeat: boolean;
-  readonly #origin: Pick<Origin, "isForeign">;
-  readonly #isInjected: boolean;
+  readonly #options: ProgressOptions;
   #phase: Phase = "opening";
   /** The sums that include this watch; undefined before `countIn` and after `countOut`. */
   #tally: WatchTally | undefined;
@@ -75,7 +70,7 @@ export class Progress {
   #isRepeating: boolean;
   /** True after an event that is out of order, or has no version, was forwarded. The watch can then no longer move. */
   #isLost = false;
-  readonly #delivered = new Mark();
+  #delivered = noMark;
   /** Number of events forwarded since the client's request, bookmarks included. */
   events = 0;
   /** Number of events forwarded since the initial events ended, bookmarks included. */
@@ -92,14 +87,14 @@ export class Progress {
   markerAt = -1;
 
   constructor(options: ProgressOptions) {
-    this.start = options.start;
-    this.#awaitsMarker = options.awaitsMarker === true;
-    this.#mayRepeat = options.isRepeating;
-    this.#origin = options.origin;
-    this.#isInjected = options.isInjected;
+    this.#options = options;
     this.#cursor = options.start === "exact" ? options.version : "";
     this.#isComplete = options.start === "exact";
     this.#isRepeating = options.isRepeating;
+  }
+
+  get start(): Start {
+    return this.#options.start;
   }
 
   get phase(): Phase {
@@ -147,7 +142,7 @@ export class Progress {
    */
   get resumeVersion(): string | undefined {
     const isOrdered = this.phase === "live" || (this.phase === "opening" && this.start === "exact");
-    if (!isOrdered || this.#isLost || this.#origin.isForeign) return undefined;
+    if (!isOrdered || this.#isLost || this.#options.origin.isForeign) return undefined;
     const version = this.#isRepeating && !this.#isComplete ? this.#previous : this.#cursor;
     return version === "" ? undefined : version;
   }
@@ -208,7 +203,7 @@ export class Progress {
     if (event.type === "ERROR") return this.#error(event, reading, isMerged);
     const fate = this.#fate(event, reading, isMerged);
     // The client did not request this bookmark, so it is dropped even if the bookmark's version is not trusted.
-    if (this.#isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
+    if (this.#options.isInjected && event.type === "BOOKMARK") return fate === "forward" ? "drop" : fate;
     if (fate === "forward") this.#count(reading);
     // client-go starts its own counts of events and of time at this bookmark.
     if (event.endsInitialEvents) this.#endInitialEvents(now);
@@ -231,12 +226,12 @@ export class Progress {
    * storage/cacher, Watch).
    */
   get #mayAnswerOurs(): boolean {
-    return this.#isInjected && this.start === "state";
+    return this.#options.isInjected && this.start === "state";
   }
 
   get #refused(): Parameters<typeof isHeldBack>[1] {
-    const { isForeign } = this.#origin;
-    return { isExact: this.start === "exact", isForeign, isRepeating: this.#mayRepeat };
+    const { isForeign } = this.#options.origin;
+    return { isExact: this.start === "exact", isForeign, isRepeating: this.#options.isRepeating };
   }
 
   #count(reading: Reading): void {
@@ -256,7 +251,7 @@ export class Progress {
   #fate(event: WatchEvent, reading: Reading, isMerged: boolean): Fate {
     if (this.phase === "opaque" || this.phase === "ended") return "forward";
     if (event.version === "") return this.#lost(isMerged);
-    return this.#origin.isForeign
+    return this.#options.origin.isForeign
       ? this.#unsure(event, reading, isMerged)
       : this.#ordered(event, reading, isMerged);
   }
@@ -286,7 +281,7 @@ export class Progress {
    * bookmark counts, because live events may precede it.
    */
   #goLive(event: WatchEvent, reading: Reading): boolean {
-    const isAwaited = this.#awaitsMarker && !event.endsInitialEvents;
+    const isAwaited = this.#options.awaitsMarker === true && !event.endsInitialEvents;
     const isListed = event.type === "ADDED" && this.start === "state" && !reading.isAfterInitial(event);
     this.phase = isAwaited || isListed ? "listing" : "live";
     return this.phase === "live";
@@ -324,16 +319,17 @@ export class Progress {
     if (isBefore || !reading.isInOrder(version)) return this.#regressed(isMerged);
     const ahead = compareVersions(version, this.#cursor);
     if (ahead > 0 && !reading.hasReached(this.#delivered)) return "broken";
-    reading.mark.add(event);
-    if (ahead > 0) return this.#advance(event);
+    reading.mark = reading.mark.after(event);
+    if (ahead > 0) return this.#advance(event, reading);
     return ahead < 0 ? "drop" : this.#same(event, reading);
   }
 
-  #advance(event: WatchEvent): Fate {
+  #advance(event: WatchEvent, { mark }: Reading): Fate {
     this.#previous = this.#cursor;
     this.#cursor = event.version;
     this.#isComplete = false;
-    this.#delivered.add(event);
+    // Nearly always, both are the first event of this version, so that one mark serves for both.
+    this.#delivered = mark.count === 1 ? mark : this.#delivered.after(event);
     return "forward";
   }
 
@@ -347,7 +343,7 @@ export class Progress {
     if (mark.count <= delivered.count)
       return mark.count === delivered.count && !mark.equals(delivered) ? "broken" : "drop";
     this.#isRepeating = true;
-    delivered.add(event);
+    this.#delivered = delivered.after(event);
     return "forward";
   }
 
@@ -369,25 +365,30 @@ export class Progress {
  * order. So the number of its delivered events and a hash of their names identify a position in the batch.
  */
 export class Mark {
-  version = "";
-  count = 0;
-  hash = 0;
+  readonly version: string;
+  readonly count: number;
+  readonly hash: number;
 
-  /** Adds a delivered event. Its version must not be older than `version`. */
-  add(event: WatchEvent): void {
-    if (event.version !== this.version) {
-      this.version = event.version;
-      this.count = 0;
-      this.hash = 0;
-    }
-    this.count += 1;
-    this.hash = hashed(hashed(this.hash, event.type), event.key);
+  constructor(version: string, count: number, hash: number) {
+    this.version = version;
+    this.count = count;
+    this.hash = hash;
+  }
+
+  /** Returns the mark after one more event has been delivered. Its version must not be older than `version`. */
+  after({ version, type, key }: WatchEvent): Mark {
+    const isNext = version === this.version;
+    const hash = hashed(hashed(isNext ? this.hash : 0, type), key);
+    return new Mark(version, isNext ? this.count + 1 : 1, hash);
   }
 
   equals(other: Mark): boolean {
     return this.version === other.version && this.count === other.count && this.hash === other.hash;
   }
 }
+
+/** The mark of a stream that has delivered no event. */
+export const noMark = new Mark("", 0, 0);
 
 /**
  * What one upstream stream of a watch has delivered. Every stream delivers all events after the version it was
@@ -405,7 +406,7 @@ export class Reading {
   readonly backend: string;
   /** The backend's counter of forwarded events; undefined until an event of this stream was forwarded. */
   counter: BackendCount | undefined;
-  readonly mark = new Mark();
+  mark = noMark;
   /** Newest version of the stream's bookmarks, up to which all events have arrived; "": no bookmark yet. */
   bookmark = "";
   /** Number of whole events, bookmarks included. */

@@ -26,21 +26,26 @@ export type WatchPace = {
   slowDown(): void;
 };
 
-type UpstreamMergeParts = {
-  readonly clock: Clock;
+/** What the merge uses of its session. `WatchSession` implements it. */
+type MergeSession = {
+  readonly state: WatchState;
   readonly progress: Progress;
   readonly writer: ClientWriter;
-  readonly retry: ResumeRetry;
+  /** Undefined until the watch looks for another backend for the first time. */
+  readonly retry: Pick<ResumeRetry, "from" | "progressed"> | undefined;
   readonly asked: Omit<WatchContext, "target">;
-  readonly anomalies: AnomalyLog;
-  /** Counts the requests for second streams that are not answered yet. */
-  readonly pace: Pick<WatchPace, "asked" | "settled">;
-  readonly context: RequestContext;
-  readonly session: { readonly state: WatchState; dropSecond(): void };
+  readonly clientRequest: RequestContext;
+  readonly migrations: {
+    readonly clock: Clock;
+    readonly anomalies: AnomalyLog;
+    /** Counts the requests for second streams that are not answered yet. */
+    readonly pace: Pick<WatchPace, "asked" | "settled">;
+  };
+  dropSecond(): void;
 };
 
 export class UpstreamMerge implements EventTaker {
-  readonly #parts: UpstreamMergeParts;
+  readonly #session: MergeSession;
   /** Number of times that the watch has continued on another backend. */
   moves = 0;
   first: WatchStream | undefined;
@@ -48,8 +53,8 @@ export class UpstreamMerge implements EventTaker {
   /** True if the second stream was requested for comparison (D13), even while it serves as a hedge. */
   isPosted = false;
 
-  constructor(parts: UpstreamMergeParts) {
-    this.#parts = parts;
+  constructor(session: MergeSession) {
+    this.#session = session;
   }
 
   /**
@@ -58,7 +63,7 @@ export class UpstreamMerge implements EventTaker {
    */
   nextBackend(input: WatchInput): string {
     const stream = input === "promote" ? this.other : this.first;
-    return stream?.attempt.backend ?? this.#parts.retry.from;
+    return stream?.attempt.backend ?? this.#session.retry?.from ?? "";
   }
 
   begin(first: WatchStream): void {
@@ -68,7 +73,7 @@ export class UpstreamMerge implements EventTaker {
   add(other: WatchStream, isPosted: boolean): void {
     this.other = other;
     this.isPosted = isPosted;
-    this.#parts.pace.asked(other.attempt.backend);
+    this.#session.migrations.pace.asked(other.attempt.backend);
   }
 
   of(attempt: Attempt): WatchStream | undefined {
@@ -82,7 +87,7 @@ export class UpstreamMerge implements EventTaker {
 
   /** True if events of both streams are forwarded, so that each event may arrive twice. */
   get isMerged(): boolean {
-    return isMerging(this.#parts.session.state) && this.other?.isAccepted === true;
+    return isMerging(this.#session.state) && this.other?.isAccepted === true;
   }
 
   /**
@@ -90,11 +95,11 @@ export class UpstreamMerge implements EventTaker {
    * another etcd history.
    */
   get isSentinel(): boolean {
-    return this.#parts.session.state === "sentinel";
+    return this.#session.state === "sentinel";
   }
 
   get #isRefreshing(): boolean {
-    return this.#parts.session.state === "refreshing";
+    return this.#session.state === "refreshing";
   }
 
   /**
@@ -105,7 +110,7 @@ export class UpstreamMerge implements EventTaker {
     const { other } = this;
     if (other === undefined) return "stays";
     // If the client is slow, the second stream is dropped, because a slow client's watch must not keep two streams.
-    const { isBlocked } = this.#parts.writer;
+    const { isBlocked } = this.#session.writer;
     if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";
     if (stream === other && !this.isSentinel) return this.#hasSucceeded(other) ? "first" : "stays";
     return this.#isVain(other) ? "drop" : "stays";
@@ -113,18 +118,18 @@ export class UpstreamMerge implements EventTaker {
 
   /** True if the second stream is useless, because the client is slow or the watch has no version to continue from. */
   #isVain(other: WatchStream): boolean {
-    const { writer, progress } = this.#parts;
+    const { writer, progress } = this.#session;
     if (other.isAccepted && writer.isBlocked) return true;
     return (!other.isAccepted || this.isSentinel) && progress.resumeVersion === undefined;
   }
 
   #hasSucceeded({ reading }: WatchStream): boolean {
-    const { writer, session } = this.#parts;
-    return reading.events > 0 && (writer.isBlocked || session.state !== "hedged");
+    const { writer, state } = this.#session;
+    return reading.events > 0 && (writer.isBlocked || state !== "hedged");
   }
 
   sourceOf({ attempt }: WatchStream): AnomalySource {
-    const { context, asked } = this.#parts;
+    const { clientRequest: context, asked } = this.#session;
     return { context, resource: asked.resource, backend: attempt.backend };
   }
 
@@ -138,7 +143,7 @@ export class UpstreamMerge implements EventTaker {
     this.other = undefined;
     this.isPosted = false;
     this.moves += 1;
-    this.#parts.writer.change();
+    this.#session.writer.change();
     return this.first === undefined || this.releaseAhead(this.first);
   }
 
@@ -164,20 +169,20 @@ export class UpstreamMerge implements EventTaker {
   }
 
   dropOther(): void {
-    if (this.other?.isAccepted === false) this.#parts.pace.settled(this.other.attempt.backend);
+    if (this.other?.isAccepted === false) this.#session.migrations.pace.settled(this.other.attempt.backend);
     this.other?.cancel();
     this.other = undefined;
     this.isPosted = false;
   }
 
   take(event: WatchEvent, from: WatchStream): Fate {
-    const { progress, clock, asked, anomalies } = this.#parts;
-    const now = clock.now();
+    const { progress, asked, migrations } = this.#session;
+    const now = migrations.clock.now();
     const { versionRegressions, cursor } = progress;
     const isCompared = this.isSentinel;
     const fate = this.#fateOf(event, from, now);
     if (progress.versionRegressions !== versionRegressions)
-      anomalies.outdated(this.sourceOf(from), event, cursor);
+      migrations.anomalies.outdated(this.sourceOf(from), event, cursor);
     const { type, version } = event;
     if (type === "BOOKMARK" || type === "ERROR") this.#updateCache(event, from, now);
     else from.show(version, now);
@@ -188,7 +193,7 @@ export class UpstreamMerge implements EventTaker {
   }
 
   #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
-    const { progress } = this.#parts;
+    const { progress } = this.#session;
     if (from === this.other && this.isSentinel) return this.#compare(event, from, now);
     // Two kinds of bookmarks do not show that the first stream gets a bookmark every minute: the bookmark of a stream
     // that was opened only to get it, and the one that ends the initial events. The first stream gets no further
@@ -200,7 +205,7 @@ export class UpstreamMerge implements EventTaker {
 
   /** Holds an event of a sentinel's second stream (D13) until the first stream delivers it, too. */
   #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
-    const { progress } = this.#parts;
+    const { progress } = this.#session;
     if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
       // The event is newer than the client's latest event. The second stream should have delivered that latest event
       // earlier. If not, the second stream has skipped it.
@@ -215,7 +220,7 @@ export class UpstreamMerge implements EventTaker {
   /** Called after the first stream has delivered an event. Drops the second stream if it has skipped that event. */
   #confirm(now: number): void {
     const { other } = this;
-    const { progress } = this.#parts;
+    const { progress } = this.#session;
     if (other === undefined) return;
     let isUnlike = false;
     for (
@@ -231,7 +236,7 @@ export class UpstreamMerge implements EventTaker {
     isUnlike ||= other.isAhead && !progress.isShownBy(other.reading);
     if (!isUnlike) return;
     this.#reportUnlike(progress.cursor);
-    this.#parts.session.dropSecond();
+    this.#session.dropSecond();
   }
 
   /**
@@ -239,10 +244,10 @@ export class UpstreamMerge implements EventTaker {
    * may evaluate a selector differently.
    */
   #reportUnlike(version: string): void {
-    const { asked, anomalies } = this.#parts;
+    const { asked, migrations } = this.#session;
     const isProof = asked.scope !== "" && !asked.isRepeating;
     if (isProof && this.first !== undefined && this.other !== undefined)
-      anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
+      migrations.anomalies.unlike(this.sourceOf(this.first), this.other.attempt.backend, version);
   }
 
   /**
@@ -250,12 +255,12 @@ export class UpstreamMerge implements EventTaker {
    * arrived (watch.md §5.2).
    */
   #countProgress(fate: Fate, before: string | undefined): void {
-    const { progress, retry } = this.#parts;
-    if (fate === "forward" || progress.cursor !== before) retry.progressed();
+    const { progress, retry } = this.#session;
+    if (fate === "forward" || progress.cursor !== before) retry?.progressed();
   }
 
   #updateCache(event: WatchEvent, from: WatchStream, now: number): void {
-    const { seenVersion } = this.#parts.asked;
+    const { seenVersion } = this.#session.asked;
     if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
     else if (event.code === 504) seenVersion?.refused();
     else if (event.code === expired) from.cache?.refuse(from.reading.from, event.oldest);
@@ -270,15 +275,15 @@ export class UpstreamMerge implements EventTaker {
     // While two streams are merged, bytes sent to the client cannot be attributed to one of them, so flow-control
     // credit is returned on receipt. That is safe, because a slow client's watch does not keep two streams for long.
     if (this.isMerged) {
-      this.#parts.writer.prepaid(end - start);
+      this.#session.writer.prepaid(end - start);
       from.attempt.up?.grant(end - start);
     }
-    this.#parts.writer.send(bytes, start, end);
+    this.#session.writer.send(bytes, start, end);
   }
 
   /** Sends held bytes. Their flow-control credit was returned on receipt, so sending them returns no credit again. */
   release(held: Buffer): void {
-    this.#parts.writer.prepaid(held.length);
-    this.#parts.writer.send(held, 0, held.length);
+    this.#session.writer.prepaid(held.length);
+    this.#session.writer.send(held, 0, held.length);
   }
 }

@@ -14,7 +14,7 @@ import {
   resumeTarget,
 } from "../../kube/resume-request.ts";
 import { type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
-import type { RequestContext } from "../../proxy/context/request-context.ts";
+import { fieldsFor, type RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
 
@@ -28,8 +28,7 @@ type SeenVersionSink = {
   refused(): void;
 };
 
-export type WatchContext = {
-  readonly request: WatchRequest;
+export type WatchContext = WatchRequest & {
   /** The client's own `:path`. */
   readonly target: string;
   /** True if several events may share one version (`events`). */
@@ -55,8 +54,6 @@ export type WatchContext = {
   readonly scope: string;
   /** Records which versions of the resource the client received; undefined if the stale read guard does not apply. */
   readonly seenVersion: SeenVersionSink | undefined;
-  /** Clock reading of the client's request. */
-  readonly at: number;
 };
 
 /**
@@ -66,15 +63,19 @@ export type WatchContext = {
 export function watchContextOf(
   target: string,
   info: RequestInfo,
-  at: number,
   known: { readonly origin: Origin; readonly seenVersion?: SeenVersionSink | undefined },
 ): WatchContext {
   const { group, resource, namespace, name } = info;
   const query = queryOf(target);
   const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
   const isAll = name === "" && !isSelected;
+  const { start, version, hasBookmarks, awaitsMarker, timeoutMs } = watchRequestOf(target);
   return {
-    request: watchRequestOf(target),
+    start,
+    version,
+    hasBookmarks,
+    awaitsMarker,
+    timeoutMs,
     target,
     isRepeating: repeatsVersions(group, resource),
     origin: known.origin,
@@ -83,7 +84,6 @@ export function watchContextOf(
     resource: resourceKey(info),
     isWhole: isAll && namespace === "",
     scope: isAll ? `${resourceKey(info)}${scopeMark}${namespace}` : "",
-    at,
   };
 }
 
@@ -110,9 +110,9 @@ export function resourceKey({ group, resource }: Pick<RequestInfo, "group" | "re
  * the column definitions that the client needs (apiserver endpoints/handlers/response.go, NoHeaders).
  */
 export function withBookmarks(asked: WatchContext, fields: readonly Field[]): WatchContext {
-  const { request, origin, isRepeating } = asked;
+  const { hasBookmarks, origin, isRepeating } = asked;
   const isForeign = origin.isKnown && origin.isForeign;
-  const mayAsk = !request.hasBookmarks && !isForeign && !isRepeating;
+  const mayAsk = !hasBookmarks && !isForeign && !isRepeating;
   const isKept = fields.some(({ name, value }) => name === "accept" && keepsBookmarks.test(value));
   return mayAsk && !isKept ? { ...asked, isInjected: true } : asked;
 }
@@ -144,16 +144,20 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
  */
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
-/** Returns the watch's times now. `markerAt`: clock reading at which the initial events ended; -1: they have not. */
+/**
+ * Returns the watch's times now. `at`, `markerAt`: clock readings at which the client's request came and its initial
+ * events ended; -1: they have not ended.
+ */
 export function timesOf(
-  { request, at }: Pick<WatchContext, "request" | "at">,
+  { timeoutMs }: Pick<WatchContext, "timeoutMs">,
+  at: number,
   markerAt: number,
   now: number,
 ): Times {
   const ageMs = now - at;
   return {
     ageMs,
-    leftMs: request.timeoutMs === undefined ? undefined : request.timeoutMs - ageMs,
+    leftMs: timeoutMs === undefined ? undefined : timeoutMs - ageMs,
     liveMs: markerAt < 0 ? ageMs : now - markerAt,
   };
 }
@@ -168,14 +172,14 @@ export function requestAt(
   version: string | undefined,
   times: Times,
 ): RequestContext {
-  const { target, request, isInjected } = asked;
+  const { target, isInjected } = asked;
   const { ageMs, leftMs } = times;
-  const hasBookmarks = request.hasBookmarks || isInjected;
+  const hasBookmarks = asked.hasBookmarks || isInjected;
   const path =
     version === undefined
       ? replayTarget(target, leftMs)
       : resumeTarget(target, { version, hasBookmarks, ageMs, leftMs });
-  return { ...context, fields: withPath(context.fields, path) };
+  return { ...context, fields: fieldsFor(context, path) };
 }
 
 const bare: readonly Field[] = [
@@ -195,18 +199,19 @@ export function listRequestOf(
 
 /** Returns a request for `path` with the client's identity. The proxy will read only part of the response. */
 export function barePath(context: RequestContext, path: string): RequestContext {
-  const kept = context.fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
-  return { ...context, fields: [...withPath(kept, path), ...bare] };
+  const fields = fieldsFor(context, path);
+  const kept = fields.filter(({ name }) => name !== "accept" && name !== "accept-encoding");
+  return { ...context, fields: [...kept, ...bare] };
 }
 
 /** True if the streams that the proxy requests for this watch have bookmarks. */
 export function mayHaveBookmarks({
-  request,
+  hasBookmarks,
   isInjected,
   origin,
   isRepeating,
-}: Pick<WatchContext, "request" | "isInjected" | "origin" | "isRepeating">): boolean {
-  return (request.hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
+}: Pick<WatchContext, "hasBookmarks" | "isInjected" | "origin" | "isRepeating">): boolean {
+  return (hasBookmarks || isInjected) && !origin.isForeign && !isRepeating;
 }
 
 /** Reads status, content type, content encoding and Retry-After. The apiserver writes Retry-After in whole seconds. */

@@ -21,7 +21,7 @@ import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
-import { decoderFor } from "../codec/framing.ts";
+import { decodersOf } from "../codec/framing.ts";
 import { watchLimits } from "../limits.ts";
 import type { AnomalyLog } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
@@ -127,25 +127,22 @@ export class WatchSession implements AttemptOwner {
   readonly #parts: WatchParts;
   readonly progress: Progress;
   readonly life: WatchLife;
-  readonly #writer: ClientWriter;
-  readonly #retry: ResumeRetry;
+  readonly writer: ClientWriter;
+  /** Undefined until the first search for another backend, which most watches never need. */
+  retry: ResumeRetry | undefined;
   readonly #merge: UpstreamMerge;
   /** Written by `#become` only. watch-state.ts has the invariants. */
   #state: WatchState = "streaming";
 
   constructor(parts: WatchParts, attempt: Attempt) {
     const { host, migrations, buffered, asked } = parts;
-    const { clock, anomalies, lives, pace } = migrations;
     this.#parts = parts;
-    this.life = lives.begin(clock);
-    this.progress = new Progress({ ...asked, ...asked.request });
-    this.#writer = new ClientWriter(host.down, clock);
-    this.#retry = new ResumeRetry(clock, migrations.stallAwareClock);
-    const shared = { asked, clock, anomalies, pace, context: host.context, retry: this.#retry };
-    const own = { progress: this.progress, writer: this.#writer, session: this };
-    this.#merge = new UpstreamMerge({ ...shared, ...own });
+    this.life = migrations.lives.begin(migrations.clock);
+    this.progress = new Progress(asked);
+    this.writer = new ClientWriter(host.down, migrations.clock);
+    this.#merge = new UpstreamMerge(this);
     const first = new WatchStream(attempt, this.#merge, buffered);
-    first.open(new Reading(asked.request.version, false, attempt.backend));
+    first.open(new Reading(asked.version, false, attempt.backend));
     this.#accept(first);
     this.#merge.begin(first);
     attempt.handOver(this);
@@ -177,13 +174,12 @@ export class WatchSession implements AttemptOwner {
   /** Returns the first invariant that does not hold; undefined: all hold. The simulation calls it after every step. */
   check(): string | undefined {
     const { first, other, isPosted, heldBytes } = this.#merge;
-    const { isWaiting } = this.#retry;
     const broken = violated({
       state: this.#state,
       first: first?.answer ?? "none",
       second: other?.answer ?? "none",
       isPosted,
-      isWaiting,
+      isWaiting: this.retry?.isWaiting === true,
       heldBytes,
     });
     return broken && `${String(this)}: ${broken}`;
@@ -202,10 +198,20 @@ export class WatchSession implements AttemptOwner {
     }
     const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);
     if (this.#state !== "ended") this.#state = "ending";
-    this.#retry.stop();
+    this.retry?.stop();
     this.#merge.dropOther();
     this.#parts.host.attemptFaulted(fault);
     return false;
+  }
+
+  get migrations(): WatchMigrations {
+    return this.#parts.migrations;
+  }
+
+  /** The search for another backend. */
+  get #retry(): ResumeRetry {
+    this.retry ??= new ResumeRetry(this.migrations.clock, this.migrations.stallAwareClock);
+    return this.retry;
   }
 
   get #isOver(): boolean {
@@ -223,7 +229,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   creditFor(count: number): number {
-    return this.#writer.creditFor(count);
+    return this.writer.creditFor(count);
   }
 
   /** Ends the watch, because the proxy itself is draining. The client then watches again, through another proxy. */
@@ -266,7 +272,7 @@ export class WatchSession implements AttemptOwner {
     const { migrations, asked } = this.#parts;
     migrations.watches.remove(this, asked);
     if (!this.#become("cancel")) return;
-    this.#retry.stop();
+    this.retry?.stop();
     this.#merge.dropFirst();
     this.#merge.dropOther();
   }
@@ -304,8 +310,8 @@ export class WatchSession implements AttemptOwner {
    * (watch.md §5.5).
    */
   get mayHedge(): boolean {
-    const mayJoin = this.progress.resumeVersion !== undefined && !this.#writer.isBlocked;
-    return mayJoin && hasRoom(this.#state) && !this.#retry.isDeclined && !this.isExpired;
+    const mayJoin = this.progress.resumeVersion !== undefined && !this.writer.isBlocked;
+    return mayJoin && hasRoom(this.#state) && this.retry?.isDeclined !== true && !this.isExpired;
   }
 
   /** True if the client's credential has expired. Only the client can present a new one (watch.md §8). */
@@ -389,7 +395,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get isBlocked(): boolean {
-    return this.#writer.isBlocked;
+    return this.writer.isBlocked;
   }
 
   get isSentinel(): boolean {
@@ -426,7 +432,7 @@ export class WatchSession implements AttemptOwner {
    */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
-    return lastBookmarkAt >= 0 && !this.#writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
+    return lastBookmarkAt >= 0 && !this.writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
   }
 
   get #isRewound(): boolean {
@@ -450,7 +456,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get #times(): Times {
-    return timesOf(this.#parts.asked, this.progress.markerAt, this.#now);
+    return timesOf(this.asked, this.clientRequest.at, this.progress.markerAt, this.#now);
   }
 
   get #timesOfNext(): Times {
@@ -502,8 +508,6 @@ export class WatchSession implements AttemptOwner {
     if (endStream) this.#over(attempt, "ended");
   }
 
-  attemptSent(): void {}
-
   attemptGone(attempt: Attempt, code: number): void {
     if (code === lost) this.#lostUnanswered(this.#merge.of(attempt));
     this.#over(attempt, "broken");
@@ -521,11 +525,9 @@ export class WatchSession implements AttemptOwner {
     else this.#parts.migrations.hedge(this, attempt);
   }
 
-  attemptPassed(): void {}
-
   attemptCleared(attempt: Attempt): void {
     if (attempt !== this.attempt) return;
-    this.#retry.declined(0);
+    this.retry?.declined(0);
     if (this.#state !== "hedged") return;
     if (!this.#merge.isPosted) return this.dropSecond();
     if (this.#become("compare")) this.#retry.begin("sentinel", attempt.backend);
@@ -575,7 +577,7 @@ export class WatchSession implements AttemptOwner {
 
   #accept(stream: WatchStream): void {
     const { contentType, asked, migrations } = this.#parts;
-    stream.accept(decoderFor(contentType, "", asked.isRepeating), migrations.clock.now());
+    stream.accept(decodersOf(contentType, "", asked.isRepeating), migrations.clock.now());
     migrations.follow(stream, asked);
   }
 
@@ -758,7 +760,7 @@ export class WatchSession implements AttemptOwner {
       liveEvents,
       isResumable: resumeVersion !== undefined,
       isRepeated: this.#retry.hasEndedInVain,
-      isBlocked: this.#writer.isBlocked,
+      isBlocked: this.writer.isBlocked,
     };
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#retry.inVain(attempt.backend);
@@ -799,7 +801,7 @@ export class WatchSession implements AttemptOwner {
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
-    const { refusal } = this.#retry;
+    const refusal = this.retry?.refusal;
     if (refusal !== undefined && this.#merge.first === undefined) {
       // The client gets the ERROR with which a backend answered the client's own request. So the end of the watch
       // counts as the backend's decision, not the proxy's.
@@ -814,7 +816,7 @@ export class WatchSession implements AttemptOwner {
 
   #close(): boolean {
     if (!this.#become("end")) return false;
-    this.#retry.stop();
+    this.retry?.stop();
     this.#merge.dropOther();
     return true;
   }

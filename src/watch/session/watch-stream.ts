@@ -8,6 +8,7 @@ import { compareVersions } from "../../kube/resource-version.ts";
 import type { Attempt } from "../../proxy/upstream/attempt.ts";
 import { type CacheProgress, isRewound } from "../cache/cache-progress.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
+import type { Decoders } from "../codec/framing.ts";
 import { watchLimits } from "../limits.ts";
 import { type Fate, Reading } from "./session-progress.ts";
 
@@ -37,10 +38,14 @@ const unread = new Reading("", true, "");
 export class WatchStream {
   readonly attempt: Attempt;
   readonly #taker: EventTaker;
-  readonly #held: AccountedBuffer;
+  /** An incomplete event; undefined until there is one. */
+  #held: AccountedBuffer | undefined;
   readonly #buffered: Buffered;
   /** Events that a sentinel's second stream (D13) has delivered before the first stream; undefined: none so far. */
   #ahead: Ahead | undefined;
+  /** Defined once the response is accepted, if it can be decoded. */
+  #decoders: Decoders | undefined;
+  /** Defined while an event is incomplete, and after an event whose `Fate` is "refused" or "broken". */
   #decoder: EventDecoder | undefined;
   #isOpaque = false;
   #reading = unread;
@@ -52,7 +57,10 @@ export class WatchStream {
    */
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
-  /** Clock reading at which the response was accepted; 0: not accepted yet. */
+  /**
+   * Clock reading at which the response was accepted; 0: not accepted yet. In whole ms, because V8 stores small integers
+   * in the object itself, without another allocation.
+   */
   acceptedAt = 0;
   /**
    * The bytes of an ERROR event that refuses the client's own request. The client gets them if no other backend accepts
@@ -63,7 +71,6 @@ export class WatchStream {
   constructor(attempt: Attempt, taker: EventTaker, buffered: Buffered) {
     this.attempt = attempt;
     this.#taker = taker;
-    this.#held = new AccountedBuffer(buffered);
     this.#buffered = buffered;
   }
 
@@ -81,16 +88,16 @@ export class WatchStream {
   }
 
   get isAccepted(): boolean {
-    return this.#decoder !== undefined;
+    return this.#decoders !== undefined;
   }
 
   get answer(): "asked" | "answered" {
     return this.isAccepted ? "answered" : "asked";
   }
 
-  accept(decoder: EventDecoder | undefined, now: number): void {
-    this.#decoder = decoder;
-    this.acceptedAt = now;
+  accept(decoders: Decoders | undefined, now: number): void {
+    this.#decoders = decoders;
+    this.acceptedAt = Math.ceil(now);
   }
 
   /** Makes the stream's events count as progress of its backend's caches. */
@@ -129,14 +136,14 @@ export class WatchStream {
     return isRewound({ from, since: this.acceptedAt }, this.cache, now);
   }
 
-  /** The code of the latest event if it was an ERROR; otherwise 0. */
+  /** The code of an ERROR whose `Fate` is "refused"; otherwise 0. */
   get errorCode(): number {
     return this.#decoder?.code ?? 0;
   }
 
   /** Number of bytes of an incomplete event, and of events that wait for the first stream to deliver them. */
   get heldBytes(): number {
-    return this.#held.length + (this.#ahead?.bytes ?? 0);
+    return (this.#held?.length ?? 0) + (this.#ahead?.bytes ?? 0);
   }
 
   get isAhead(): boolean {
@@ -162,15 +169,23 @@ export class WatchStream {
   #keepAhead(event: WatchEvent, bytes: Buffer, start: number, end: number): void {
     this.#ahead ??= new Ahead();
     const before = this.#ahead.bytes;
-    this.#ahead.push(event, this.#held.joined(bytes, start, end));
+    this.#ahead.push(event, this.#joined(bytes, start, end));
     this.#buffered.add(this.#ahead.bytes - before);
   }
 
   pass(bytes: Buffer, start: number, end: number): Passed {
-    if (this.#decoder === undefined) return "all";
-    if (!this.#isOpaque) return this.#cut(this.#decoder, bytes, start, end);
-    this.#send(bytes, start, end);
-    return "all";
+    if (this.#decoders === undefined) return "all";
+    if (this.#isOpaque) {
+      this.#send(bytes, start, end);
+      return "all";
+    }
+    this.#decoder ??= this.#decoders.take();
+    const passed = this.#cut(this.#decoder, bytes, start, end);
+    if (passed === "all" && this.#decoder.isWhole) {
+      this.#decoders.giveBack(this.#decoder);
+      this.#decoder = undefined;
+    }
+    return passed;
   }
 
   #cut(decoder: EventDecoder, bytes: Buffer, start: number, end: number): Passed {
@@ -198,12 +213,18 @@ export class WatchStream {
 
   /** Keeps the bytes of an ERROR. The ERROR is the stream's first event, so all held bytes belong to it. */
   #keepRefusal(bytes: Buffer, start: number, end: number): void {
-    if (!this.#reading.isOurs) this.refusal = this.#held.joined(bytes, start, end);
+    if (!this.#reading.isOurs) this.refusal = this.#joined(bytes, start, end);
+  }
+
+  /** Returns a new Buffer with the held beginning of an event, followed by the bytes from `start` to `end`. */
+  #joined(bytes: Buffer, start: number, end: number): Buffer {
+    return this.#held?.joined(bytes, start, end) ?? Buffer.from(bytes.subarray(start, end));
   }
 
   /** Drops an incomplete event that will not be forwarded. */
   forget(): void {
-    this.#held.drop();
+    this.#held?.drop();
+    this.#held = undefined;
   }
 
   cancel(): void {
@@ -218,7 +239,8 @@ export class WatchStream {
 
   #send(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
-    if (this.#held.length > 0) this.#held.moveTo((held) => this.#taker.release(held));
+    this.#held?.moveTo((held) => this.#taker.release(held));
+    this.#held = undefined;
     this.#taker.forward(bytes, start, end, this);
   }
 
@@ -237,12 +259,14 @@ export class WatchStream {
    */
   #hold(bytes: Buffer, start: number, end: number): void {
     if (start === end) return;
+    this.#held ??= new AccountedBuffer(this.#buffered);
     this.#held.add(bytes, start, end);
     this.attempt.up?.grant(end - start);
   }
 
   #giveUp(bytes: Buffer, start: number, end: number): Passed {
     this.#isOpaque = true;
+    this.#decoder = undefined;
     if (this.#taker.mayGoOn(this)) this.#send(bytes, start, end);
     return "opaque";
   }

@@ -42,6 +42,7 @@ function manyLive(visited: (number: number) => void): readonly Exchange[] {
       resource: at % 2 === 0 ? "/pods" : "apps/deployments",
       caller: callers[at % callers.length],
       client: { port: at, alpn: "h2" },
+      target: "",
       fields: [],
     };
     return {

@@ -61,7 +61,7 @@ export const moves: readonly Defect[] = [
     "a request for a watch that is given up counts as unanswered for ever",
     {
       file: "watch/session/upstream-merge.ts",
-      find: "if (this.other?.isAccepted === false) this.#parts.pace.settled(this.other.attempt.backend);",
+      find: "if (this.other?.isAccepted === false) this.#session.migrations.pace.settled(this.other.attempt.backend);",
       replace: "",
     },
     ["watch/migration/migrations", "every request for a watch is settled, however it ends"],

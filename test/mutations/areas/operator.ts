@@ -306,7 +306,7 @@ export const operator: readonly Defect[] = [
     "a divided list that its backend refuses as too new is refused to the client",
     {
       file: "proxy/observe/spread-reads.ts",
-      find: "return { ...context, fields: withPath(context.fields, path) };",
+      find: "return { ...context, target: path, fields: fieldsFor(context, path) };",
       replace: "return context;",
     },
     ["flows/spread-reads", "a list that every cache refuses is sent as the client has sent it"],

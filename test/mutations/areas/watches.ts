@@ -123,8 +123,8 @@ export const watches: readonly Defect[] = [
     "the cursor moves back",
     {
       file: "watch/session/session-progress.ts",
-      find: "if (ahead > 0) return this.#advance(event);",
-      replace: "if (ahead !== 0) return this.#advance(event);",
+      find: "if (ahead > 0) return this.#advance(event, reading);",
+      replace: "if (ahead !== 0) return this.#advance(event, reading);",
     },
     ["watch/session/session-progress", "of two streams the first to advance wins"],
   ),

@@ -100,7 +100,7 @@ test("beyond the limit the watch that was asked for least lately is forgotten", 
   const order = { client: new Client(from), fields: [] };
   const answered = (version: number): ReplayLoop | undefined => {
     const target = `/api/v1/pods?watch=1&resourceVersion=${version + 1}`;
-    const asked = watchContextOf(target, classify("GET", target), clock.now(), { origin: ownOrigin });
+    const asked = watchContextOf(target, classify("GET", target), { origin: ownOrigin });
     return replays.answered(asked, order);
   };
   const first = answered(0);

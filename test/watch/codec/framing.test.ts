@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { ownOrigin } from "../../../src/kube/api-origin.ts";
-import { decoderFor } from "../../../src/watch/codec/framing.ts";
+import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
 import { ProtobufEvents } from "../../../src/watch/codec/protobuf-events.ts";
 import { Progress, Reading } from "../../../src/watch/session/session-progress.ts";
@@ -12,9 +12,13 @@ const test = suite("watch/codec/framing");
 
 test("JSON and Kubernetes' protobuf streams are understood, however their parameters are spelt", () => {
   for (const type of ["application/json", "Application/JSON; charset=utf-8", "application/json;stream=watch"])
-    assert.instance(decoderFor(type, "", false), JsonEvents, type);
+    assert.instance(decodersOf(type, "", false)?.take(), JsonEvents, type);
   for (const type of ["protobuf;stream=watch", "protobuf; Stream=Watch", "protobuf ;a=b; stream=watch"])
-    assert.instance(decoderFor(`application/vnd.kubernetes.${type}`, "", false), ProtobufEvents, type);
+    assert.instance(
+      decodersOf(`application/vnd.kubernetes.${type}`, "", false)?.take(),
+      ProtobufEvents,
+      type,
+    );
 });
 
 test("everything else is opaque: CBOR, text, a single protobuf object, no type at all", () => {
@@ -27,12 +31,12 @@ test("everything else is opaque: CBOR, text, a single protobuf object, no type a
     "json",
   ];
   for (const type of [...plain, "application/jsonl", "application/json-seq", "x application/json"])
-    assert.is(decoderFor(type, "", false), undefined, type);
+    assert.is(decodersOf(type, "", false), undefined, type);
 });
 
 test("a compressed answer is opaque, whatever it says it is", () => {
-  assert.is(decoderFor("application/json", "gzip", false), undefined);
-  assert.is(decoderFor("application/json", "identity", false), undefined);
+  assert.is(decodersOf("application/json", "gzip", false), undefined);
+  assert.is(decodersOf("application/json", "identity", false), undefined);
 });
 
 test("following a watch, decoder and progress, takes less than 2 KB of it", () => {
@@ -56,7 +60,7 @@ test("following a watch, decoder and progress, takes less than 2 KB of it", () =
     globalThis.gc();
     const before = process.memoryUsage().heapUsed;
     for (let index = 0; index < count; index++) {
-      const decoder = decoderFor(type, "", true);
+      const decoder = decodersOf(type, "", true)?.take();
       const progress = new Progress({
         start: "state",
         version: "",

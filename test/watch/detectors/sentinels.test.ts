@@ -136,7 +136,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   path.clock.advance(establishedMs);
   part.serve(part.to);
   path.clock.advance(watchLimits.sentinelLookMs);
-  assert.is(path.detectors.sentinels.all[0]?.watch.asked.request.version, "7");
+  assert.is(path.detectors.sentinels.all[0]?.watch.asked.version, "7");
   const whole = new PlayedWatch({ path, query: "resourceVersion=8" });
   whole.serve(whole.from);
   const pods = new PlayedWatch({ path, resource: "/api/v1/pods" });
@@ -148,9 +148,7 @@ test("there is one for each resource, and a watch that sees all of it is preferr
   path.clock.advance(establishedMs);
   assert.is(asked.length, 2);
   assert.is(path.detectors.sentinels.count, 2);
-  assert.ok(
-    path.detectors.sentinels.all.every(({ watch }) => ["8", "7"].includes(watch.asked.request.version)),
-  );
+  assert.ok(path.detectors.sentinels.all.every(({ watch }) => ["8", "7"].includes(watch.asked.version)));
   assert.is(asked.filter(({ request }) => request.path.includes("labelSelector")).length, 0);
 });
 

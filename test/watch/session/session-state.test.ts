@@ -4,7 +4,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
 import { type HedgeOutcome, hedgeOutcomes } from "../../../src/watch/session/watch-lives.ts";
 import type { WatchSession } from "../../../src/watch/session/watch-session.ts";
@@ -119,7 +119,7 @@ test("the invariants are checked on the session itself", () => {
   watch.advance(750);
   watch.kill(watch.from);
   assert.is(session.check(), undefined);
-  session.second?.accept(new JsonEvents(false), 0);
+  session.second?.accept(decodersOf("application/json", "", false), 0);
   const broken = "a stream that is answered while there is no other is the first";
   assert.is(session.check(), `resuming at b (suspect at a), live at 8: ${broken}`);
 });

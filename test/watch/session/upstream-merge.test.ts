@@ -6,10 +6,9 @@ import { ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
-import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import { AnomalyLog } from "../../../src/watch/session/anomaly-log.ts";
 import { ClientWriter } from "../../../src/watch/session/client-writer.ts";
-import { ResumeRetry } from "../../../src/watch/session/resume-retry.ts";
 import { Reading } from "../../../src/watch/session/session-progress.ts";
 import { UpstreamMerge } from "../../../src/watch/session/upstream-merge.ts";
 import { watchContextOf } from "../../../src/watch/session/watch-context.ts";
@@ -44,20 +43,19 @@ function played(): Played {
   const writer = new ClientWriter(down, clock);
   const progress = exactProgress();
   const target = "/api/v1/pods?watch=true&resourceVersion=7";
-  const asked = watchContextOf(target, classify("GET", target), 0, { origin: ownOrigin });
+  const asked = watchContextOf(target, classify("GET", target), { origin: ownOrigin });
   const anomalies = new AnomalyLog(clock, new Journal(clock));
-  const session = { state: "streaming" as WatchState, dropSecond() {} };
-  const merge = new UpstreamMerge({
-    session,
-    clock,
+  const session = {
+    state: "streaming" as WatchState,
     progress,
     writer,
-    retry: new ResumeRetry(clock, clock),
+    retry: undefined,
     asked,
-    anomalies,
-    pace: { asked() {}, settled() {} },
-    context: orderOf(),
-  });
+    clientRequest: orderOf(),
+    migrations: { clock, anomalies, pace: { asked() {}, settled() {} } },
+    dropSecond() {},
+  };
+  const merge = new UpstreamMerge(session);
   const owner = attemptOwner({ poolKey: () => poolKey("proven", "long") });
   const sideOf = (from: string, isOurs: boolean): WatchStream => {
     const stream = new WatchStream(new Attempt("a", owner), merge, new Buffered(1e9));
@@ -76,14 +74,14 @@ test("two upstream streams are merged into one, and each byte is granted once", 
   const { session, merge, writer, body, sideOf } = played();
   const first = sideOf("7", false);
   merge.begin(first);
-  first.accept(new JsonEvents(false), 0);
+  first.accept(decodersOf("application/json", "", false), 0);
   say(first, "+8a");
   assert.is(writer.creditFor(linesOf("+8a").length), linesOf("+8a").length, "of one stream, when they leave");
   const hedge = sideOf("8", true);
   merge.add(hedge, false);
   session.state = "hedged";
   assert.not(merge.isMerged, "not answered yet");
-  hedge.accept(new JsonEvents(false), 0);
+  hedge.accept(decodersOf("application/json", "", false), 0);
   assert.ok(merge.isMerged);
   say(hedge, "~9a");
   say(first, "~9a ~10a");
@@ -107,7 +105,7 @@ test("a stream is found by what was asked, until it is closed", () => {
 test("only the first stream's unreadable bytes are forwarded to its client", () => {
   const { merge, body, sideOf } = played();
   const [first, other] = [sideOf("7", false), sideOf("7", true)];
-  for (const stream of [first, other]) stream.accept(new JsonEvents(false), 0);
+  for (const stream of [first, other]) stream.accept(decodersOf("application/json", "", false), 0);
   merge.begin(first);
   merge.add(other, false);
   assert.is(other.pass(Buffer.from("<"), 0, 1), "opaque");

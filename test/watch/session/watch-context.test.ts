@@ -1,10 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { Origins, ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { watchRequestOf } from "../../../src/kube/watch-request.ts";
-import type { RequestContext } from "../../../src/proxy/context/request-context.ts";
+import { type RequestContext, shareFields } from "../../../src/proxy/context/request-context.ts";
 import {
   answerOf,
   firstFields,
@@ -31,7 +32,7 @@ function watchOf(fields: readonly Field[]): RequestContext {
 
 function asked(more: Partial<WatchContext> = {}): WatchContext {
   return {
-    request: watchRequestOf(target),
+    ...watchRequestOf(target),
     target,
     isRepeating: false,
     origin: ownOrigin,
@@ -40,7 +41,6 @@ function asked(more: Partial<WatchContext> = {}): WatchContext {
     resource: "/pods",
     isWhole: false,
     scope: "",
-    at: 0,
     ...more,
   };
 }
@@ -84,6 +84,41 @@ test("the request to another backend has the client's own header fields, in the 
   assert.is(order.fields.length, fields.length);
 });
 
+test("answered watches of one connection share their fields, and each moves with its own path and audit id", () => {
+  const client = clientOf();
+  const fieldsOf = (id: string, token: string): Field[] => [
+    new Field(":method", "GET"),
+    new Field(":path", `/api/v1/pods?watch=1&resourceVersion=7&labelSelector=${id}`),
+    new Field("authorization", `Bearer ${token}`),
+    new Field("audit-id", "another"),
+    new Field("audit-id", id),
+  ];
+  const watches = ["a", "b", "c"].map((id) =>
+    orderOf({ client, kind: "watch", fields: fieldsOf(id, id === "c" ? "two" : "one"), auditId: id }),
+  );
+  for (const watch of watches) shareFields(watch);
+  const [a, b, c] = watches;
+  assert.is(a?.fields, b?.fields);
+  assert.is.not(a?.fields, c?.fields);
+  for (const watch of watches) {
+    const own = { ...watch, fields: fieldsOf(watch.auditId, watch === c ? "two" : "one") };
+    const told = [watch, own].map((context) =>
+      requestAt(context, asked({ target: watch.target }), "42", times).fields.map(
+        ({ name, value }) => `${name}: ${value}`,
+      ),
+    );
+    assert.equal(told[0], told[1]);
+  }
+});
+
+test("a long head is not shared, because the connection would keep it", () => {
+  const fields = [new Field(":path", target), new Field("x", "x".repeat(limits.usualHeadBytes))];
+  const watch = watchOf(fields);
+  shareFields(watch);
+  assert.is(watch.fields, fields);
+  assert.equal(watch.client.watchFields, []);
+});
+
 test("bookmarks that the proxy asked for are asked for again", () => {
   const order = requestAt(watchOf([new Field(":path", target)]), asked({ isInjected: true }), "42", times);
   assert.match(order.fields[0]?.value ?? "", "&allowWatchBookmarks=true&");
@@ -99,14 +134,14 @@ test("without a version it is the client's own request", () => {
 
 test("a watch's times count from its request, its live time from the end of its initial events", () => {
   const request = watchRequestOf(`${target}&timeoutSeconds=20`);
-  assert.equal(timesOf(asked({ request, at: 100 }), -1, 5100), { ageMs: 5000, leftMs: 15_000, liveMs: 5000 });
-  assert.equal(timesOf(asked({ at: 100 }), 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
+  assert.equal(timesOf(request, 100, -1, 5100), { ageMs: 5000, leftMs: 15_000, liveMs: 5000 });
+  assert.equal(timesOf(asked(), 100, 3100, 5100), { ageMs: 5000, leftMs: undefined, liveMs: 2000 });
 });
 
 const origins = new Origins({ customResourceAPIGroups: ["stable.example.com"] });
 function orderFor(path: string): WatchContext {
   const info = classify("GET", path);
-  return watchContextOf(path, info, 0, { origin: origins.of(info) });
+  return watchContextOf(path, info, { origin: origins.of(info) });
 }
 
 test("what a watch's events are is known from its resource", () => {

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
 import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
-import { JsonEvents } from "../../../src/watch/codec/json-events.ts";
+import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import type { Fate } from "../../../src/watch/session/session-progress.ts";
 import { type Passed, WatchStream } from "../../../src/watch/session/watch-stream.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
@@ -26,7 +26,7 @@ function played(fates: Readonly<Record<string, Fate>> = {}, mayGoOn = true): Pla
     release: (held: Buffer) => void sent.push(held.toString("latin1")),
   };
   const side = new WatchStream(new Attempt("a", owner), taker, new Buffered(1e9));
-  side.accept(new JsonEvents(false), 0);
+  side.accept(decodersOf("application/json", "", false), 0);
   const say = (text: string): Passed => side.pass(Buffer.from(text), 0, text.length);
   return { side, sent, say };
 }
@@ -48,6 +48,22 @@ test("dropping an event drops no byte of another event, at whatever byte the chu
     assert.is(sent.join(""), linesOf("+1a +3c +6d"), `cut at ${cut}`);
     assert.is(side.heldBytes, 0);
   }
+});
+
+test("streams share decoders between events, and no byte of one stream changes how another is read", () => {
+  // Lines that are opaque, or end where the decoder has read a key or a value of the metadata.
+  const odd = ['{"a}', '{"metadata"}', '{"metadata":1}', '{"metadata":{"resourceVersion":1}}', "{}"];
+  const text = linesOf("+1a =2 +3c");
+  for (const object of odd)
+    for (let cut = 0; cut <= text.length; cut += 1) {
+      const [one, two, three] = [played(), played({ "2": "drop" }), played()];
+      three.say(`{"type":"ADDED","object":${object}\n`);
+      for (const { say } of [one, two]) say(text.slice(0, cut));
+      three.say(`{"type":"ADDED","object":${object}\n`);
+      for (const { say } of [two, one]) say(text.slice(cut));
+      assert.is(one.sent.join(""), text, `cut at ${cut} after ${object}`);
+      assert.is(two.sent.join(""), linesOf("+1a +3c"), `cut at ${cut} after ${object}`);
+    }
 });
 
 test("behind an event that is refused nothing is read", () => {
