@@ -134,6 +134,11 @@ export class Session implements SessionFrames {
     return this.#streams.open.all();
   }
 
+  /** Calls `visit` for each open stream. `visit` must not open or end streams. */
+  visitStreams(visit: (stream: Stream) => void): void {
+    this.#streams.open.visit(visit);
+  }
+
   get peerMaxStreams(): number {
     return this.#streams.peer.maxStreams;
   }

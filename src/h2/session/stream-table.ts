@@ -49,6 +49,11 @@ export class StreamTable<T extends { readonly id: number }> {
     return this.#slots.filter((stream) => stream !== undefined).toSorted((a, b) => a.id - b.id);
   }
 
+  /** Calls `visit` for each stream, in no order and without a new array. `visit` must not open or end streams. */
+  visit(visit: (stream: T) => void): void {
+    for (const stream of this.#slots) if (stream !== undefined) visit(stream);
+  }
+
   /** Returns the slot with this id, or the free slot where the id belongs. */
   #find(id: number): number {
     const mask = this.#slots.length - 1;

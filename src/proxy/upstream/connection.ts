@@ -334,7 +334,9 @@ export class Connection implements WireOwner {
     this.#pingedAt = Math.min(now, this.#pingedAt + ms);
     this.#heardAt = Math.min(now, this.#heardAt + ms);
     if (this.isOpening) this.#dialledAt = Math.min(now, this.#dialledAt + ms);
-    for (const attempt of this.#attempts) attempt.discountStall(ms);
+    this.#session.visitStreams(({ owner }) => {
+      if (isConnectionUser(owner)) owner.discountStall(ms);
+    });
   }
 
   /** Notifies the attempts that the connection or the backend does not answer, or answers again (D6). */

@@ -15,6 +15,12 @@ test("streams are found by their ids, oldest first when all are asked for", () =
     table.all().map(({ id }) => id),
     [1, 9, 33, 2 ** 31 - 1],
   );
+  const visited: number[] = [];
+  table.visit(({ id }) => visited.push(id));
+  assert.equal(
+    visited.toSorted((a, b) => a - b),
+    [1, 9, 33, 2 ** 31 - 1],
+  );
 });
 
 test("a stream that ends while all are visited is no trouble", () => {
