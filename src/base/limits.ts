@@ -23,6 +23,11 @@ export const limits = {
    */
   usualHeadBytes: 16 * KiB,
   /**
+   * Maximum size in bytes of a watch's request head that the watches of a connection share. The connection keeps the last
+   * such head while it is idle (A26).
+   */
+  sharedHeadBytes: 4 * KiB,
+  /**
    * Maximum size of a header field in bytes. An HTTP/2 peer that uses nghttp2 ends the session for a larger field, and
    * many clients share an upstream session (A7).
    */

@@ -72,8 +72,23 @@ export function sharedInfo(info: RequestInfo, target: string): RequestInfo {
   const path = mark < 0 ? target : target.slice(0, mark);
   const known = infos.get(path);
   if (known !== undefined) return known;
-  infos.set(detach(path), info);
-  return info;
+  const own = withoutTarget(info);
+  infos.set(detach(path), own);
+  return own;
+}
+
+/** Returns a copy whose strings do not keep the target in memory: its query may contain a token (A55). */
+function withoutTarget(info: RequestInfo): RequestInfo {
+  const { group, version, namespace, resource, name, subresource } = info;
+  return {
+    ...info,
+    group: detach(group),
+    version: detach(version),
+    namespace: detach(namespace),
+    resource: detach(resource),
+    name: detach(name),
+    subresource: detach(subresource),
+  };
 }
 
 /** True for a GET of a container's log: long-running, but without side effects. */

@@ -145,7 +145,7 @@ export class HpackEncoder {
 }
 
 /** True if the field differs between requests or clients, or would evict half of the table. */
-export function comesOnce(field: Field): boolean {
+function comesOnce(field: Field): boolean {
   return isOnce[field.role] === true || field.size > h2Limits.hpackIndexedBytes;
 }
 

@@ -7,18 +7,27 @@
 import { Lru } from "../../base/lru.ts";
 import type { Field } from "../core/field.ts";
 import { h2Limits } from "../core/limits.ts";
-import { comesOnce } from "./hpack-encoder.ts";
+
+/**
+ * Only these names are shared. Their values repeat and are no secrets, while the header of an unknown name may be a
+ * credential. A hostile head of many other fields costs no lookup.
+ */
+const sharedNames: ReadonlySet<string> = new Set([
+  ":authority",
+  "accept",
+  "accept-encoding",
+  "content-type",
+  "user-agent",
+]);
 
 const byKey = new Lru<string, Field>(h2Limits.sharedFields);
 
-/**
- * Returns a field with the same name and value that another session has received, or else `field` itself. Secrets, and
- * fields that do not repeat, are not shared.
- */
+/** Returns a field with the same name and value that another session has received, or else `field` itself. */
 export function sharedField(field: Field): Field {
-  if (field.isNeverIndexed || comesOnce(field)) return field;
-  const known = byKey.get(field.key);
-  if (known !== undefined) return known;
-  byKey.set(field.key, field);
-  return field;
+  const isShared = sharedNames.has(field.name) && !field.isNeverIndexed;
+  if (!isShared || field.size > h2Limits.hpackIndexedBytes) return field;
+  const shared = byKey.get(field.key) ?? field;
+  // `set` also makes the entry the newest.
+  byKey.set(field.key, shared);
+  return shared;
 }

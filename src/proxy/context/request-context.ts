@@ -35,9 +35,14 @@ export type RequestContext = {
 
 /** Returns the bytes of an unusually long head, which count as buffered bytes during the request; otherwise 0. */
 export function longHeadBytes(fields: readonly Field[]): number {
+  const bytes = headBytes(fields);
+  return bytes > limits.usualHeadBytes ? bytes : 0;
+}
+
+function headBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
-  return bytes > limits.usualHeadBytes ? bytes : 0;
+  return bytes;
 }
 
 /** True if the request may be sent again after its stream was lost before the response (watch.md §10). */
@@ -96,17 +101,24 @@ const noAuditId = new Field("audit-id", "");
  */
 export function shareFields(context: RequestContext): void {
   const { client, fields, auditId } = context;
-  if (longHeadBytes(fields) > 0) return;
+  // A longer head would stay in memory while the connection is idle (A26).
+  if (headBytes(fields) > limits.sharedHeadBytes) return;
   const shared = fields.map((field) => {
     if (field.role === role.path) return noPath;
-    return field.role === role.auditId && field.value === auditId ? noAuditId : field;
+    const isOwn = field.role === role.auditId && field.value === auditId && !field.isNeverIndexed;
+    return isOwn ? noAuditId : field;
   });
   if (!areEqual(shared, client.watchFields)) client.watchFields = shared;
   context.fields = client.watchFields;
 }
 
 function areEqual(some: readonly Field[], others: readonly Field[]): boolean {
-  return some.length === others.length && some.every((field, index) => field.equals(others[index]));
+  return some.length === others.length && some.every((field, index) => isSame(field, others[index]));
+}
+
+/** `noAuditId` is equal only to itself, because a client may send an empty audit id. */
+function isSame(one: Field, other: Field | undefined): boolean {
+  return one === other || (one !== noAuditId && other !== noAuditId && one.equals(other));
 }
 
 /** Returns the request's fields, with this path. */

@@ -461,9 +461,9 @@ export const admission: readonly Defect[] = [
     "a secret is shared by the HPACK tables of all sessions",
     {
       file: "h2/hpack/shared-fields.ts",
-      find: "if (field.isNeverIndexed || comesOnce(field)) return field;",
-      replace: "if (comesOnce(field)) return field;",
+      find: "sharedNames.has(field.name) && !field.isNeverIndexed",
+      replace: "!field.isNeverIndexed",
     },
-    ["h2/hpack/shared-fields", "secrets, and fields that do not repeat"],
+    ["h2/hpack/shared-fields", "only fields that repeat and are no secrets are shared"],
   ),
 ];

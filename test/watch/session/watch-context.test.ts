@@ -111,8 +111,28 @@ test("answered watches of one connection share their fields, and each moves with
   }
 });
 
+test("an audit id of the client moves as it came: empty, or never indexed", () => {
+  const client = clientOf();
+  const heads = [
+    ["", "generated"],
+    ["generated", ""],
+    ["generated", "generated"],
+  ].map((ids) => [new Field(":path", target), ...ids.map((id) => new Field("audit-id", id))]);
+  const watches = [...heads, [new Field(":path", target), new Field("audit-id", "generated", true)]].map(
+    (fields) => orderOf({ client, kind: "watch", fields, auditId: "generated" }),
+  );
+  const idsOf = (fields: readonly Field[]): unknown =>
+    fields.slice(1).map(({ value, isNeverIndexed }) => [value, isNeverIndexed]);
+  const before = watches.map(({ fields }) => idsOf(fields));
+  for (const watch of watches) shareFields(watch);
+  assert.equal(
+    watches.map((watch) => idsOf(requestAt(watch, asked(), "42", times).fields)),
+    before,
+  );
+});
+
 test("a long head is not shared, because the connection would keep it", () => {
-  const fields = [new Field(":path", target), new Field("x", "x".repeat(limits.usualHeadBytes))];
+  const fields = [new Field(":path", target), new Field("x", "x".repeat(limits.sharedHeadBytes))];
   const watch = watchOf(fields);
   shareFields(watch);
   assert.is(watch.fields, fields);
