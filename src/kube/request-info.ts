@@ -60,19 +60,20 @@ export function classify(method: string, target: string): RequestInfo {
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
 }
 
-const infos = new Lru<string, RequestInfo>(limits.watchPaths);
+const infoByPath = new Lru<string, RequestInfo>(limits.watchPaths);
 
 /**
- * Returns one object for all watches of a path, because each of 50,000 watches keeps its classification. The query of a
- * watch does not change the classification. Any other request keeps its own object, because it ends soon.
+ * Returns one object for all watches of a path, because each of 50,000 watches keeps its classification. Watches of one
+ * path have the same classification, whatever their queries. A request that is no watch keeps its own object, because it
+ * ends soon.
  */
 export function sharedInfo(info: RequestInfo, target: string): RequestInfo {
   if (info.kind !== "watch") return info;
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
-  const known = infos.get(path);
+  const known = infoByPath.get(path);
   if (known !== undefined) return known;
-  infos.set(detach(path), info);
+  infoByPath.set(detach(path), info);
   return info;
 }
 

@@ -199,7 +199,7 @@ export const watches: readonly Defect[] = [
     "a resource that no backend serves any more counts as a move that failed",
     {
       file: "watch/session/watch-session.ts",
-      find: "return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);",
+      find: "return this.migrations.targets.isServedNowhere(this.#search.notServing);",
       replace: "return false;",
     },
     ["flows/watching-patience", "a resource that no backend serves any more ends at once"],
@@ -322,7 +322,7 @@ export const watches: readonly Defect[] = [
     "a cache that is being filled is tried three times",
     {
       file: "watch/session/watch-session.ts",
-      find: "else if (this.#merge.first === undefined) this.#retry.uncount();",
+      find: "else if (this.#merge.first === undefined) this.#search.uncount();",
       replace: "",
     },
     ["flows/watching-patience", "a cache that is being filled is waited for"],
