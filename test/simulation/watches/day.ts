@@ -1,6 +1,6 @@
 /**
  * A whole day of the herd in herd.ts: writes at a rate that changes over the day, watches that end after their timeouts
- * and are opened again, nodes that leave and join, and one fault after another. Checks what clients get all the time,
+ * and are opened again, nodes that leave and join, and one fault after another. Checks at each event what clients get,
  * and at the end of each hour that nothing has grown.
  */
 import { BackendHistory } from "../../../src/admin/events/backend-history.ts";
@@ -56,17 +56,18 @@ const tellMs = 600_000;
 const checkMs = 60_000;
 /** The end of each hour has no faults, so that the state can be compared with that of other hours. */
 const calmMs = 300_000;
-/** All caches are filled and all limits have been reached that the herd reaches soon. */
+/** After so many hours, the caches are full, and the tables that soon reach their limits have reached them. */
 const settledHours = 2;
-/** The longest timeout of a watch is 10 min. What is older concerns no client. */
+/** Changes and requests older than this concern no client, because the longest timeout of a watch is 10 min. */
 const longPastMs = 900_000;
-/** Writes a second: the mean of the day, and how far day and night differ from it. */
+/** Mean number of writes a second, and the share of it by which the rates of day and night differ from it. */
 const writesPerSecond = 1;
 const swing = 0.8;
+/** The share of the writes that concern all nodes. */
 const everyoneShare = 0.005;
-/** An apiserver compacts etcd every five minutes, so that versions that are older than that are forgotten. */
-const compactedMs = 300_000;
-const keptMinutes = 10;
+/** An apiserver compacts etcd every five minutes. Here, versions older than five minutes are forgotten each minute. */
+const keptVersionsMs = 300_000;
+const notedRevisions = 10;
 /** Each hour a pool of this share of the nodes is replaced, as in an upgrade of the nodes. */
 const poolShare = 0.04;
 const poolMs = 60_000;
@@ -80,12 +81,15 @@ const mostReadMs = 10_000;
  * minutes (`restMs`).
  */
 const evenMostMs = 300_000;
-/** `balanceLimits.rebalanceSlack`, and the random times at which watches end and begin. */
+/**
+ * The share of the mean by which even loads may differ: `balanceLimits.rebalanceSlack`, and more because watches end and
+ * begin at random times.
+ */
 const evenSlack = 0.15;
 
 /**
- * The limits of tables that fill up slowly. Most keep an entry for each client that was ever
- * seen, and new nodes join all day.
+ * The limits of tables that fill up slowly. Most keep an entry for each client that was ever seen, and new nodes join
+ * all day.
  */
 const slowTables: Readonly<Record<string, number>> = {
   "WatchLives.#places": watchLimits.lifeEntries,
@@ -98,12 +102,16 @@ const slowTables: Readonly<Record<string, number>> = {
   "IncidentStore.#ended": incidentLimits.incidentsKept,
 };
 
-/** The most requests a second for moves and for bookmarks. */
+/** Maximum numbers of requests a second for moves and for bookmark refreshes. */
 const paceOfMoves = watchLimits.movesPerSecond + watchLimits.moveBurst;
 const refreshesPerSecond = 1_000 / watchLimits.bookmarkRefreshPauseMs;
 const dialsInOneSecond = apiserverCount * 2 * upstreamLimits.dialsPerSecond;
+/** New connections in one second that do not depend on the number of watches: the warm ones that are lost. */
 const fewDials = 20;
-/** One watch in 450 is opened again each second on average, and few seconds have nine times as many. */
+/**
+ * In one second, at most one watch in 50 is opened again. The mean is one in 450, because watches end after 300 to
+ * 600 s.
+ */
 const reopenedShare = 50;
 
 /** The counts of what a client can notice. */
@@ -125,7 +133,7 @@ export class Day {
   readonly #most = { asked: 0, dialled: 0, evenMs: 0 };
   /** The revision of the store at each full minute. */
   readonly #revisions: { readonly at: number; readonly version: number }[] = [];
-  /** All that is part of the proxy. */
+  /** The parts of the proxy in which no table may grow. */
   readonly #measured: object;
   /** The faults to come, last first. */
   readonly #plan: DayFault[] = [];
@@ -203,12 +211,12 @@ export class Day {
     world.after(2 * random.next() * (1_000 / rate), () => this.#writeAll());
   }
 
-  /** Compacts etcd all the time, as apiservers do. */
+  /** Each minute, notes the revision of the store and compacts etcd. */
   #noteRevisions(): void {
     const { world } = this.#herd.findings;
     this.#revisions.push({ at: world.now(), version: this.#herd.store.revision });
-    if (this.#revisions.length > keptMinutes) this.#revisions.shift();
-    this.#compact(this.#herd.store.revision - this.#versionBefore(compactedMs));
+    if (this.#revisions.length > notedRevisions) this.#revisions.shift();
+    this.#compact(this.#herd.store.revision - this.#versionBefore(keptVersionsMs));
     world.after(60_000, () => this.#noteRevisions());
   }
 
@@ -250,7 +258,7 @@ export class Day {
     }
   }
 
-  /** The clock stops at the last callback before `at`, so an empty one is added. */
+  /** Adds an empty callback at `at`, because the clock would stop at the last callback before `at`. */
   #runUntil(at: number): void {
     const { world } = this.#herd.findings;
     world.at(at, () => {});
@@ -267,7 +275,7 @@ export class Day {
 
   // --- faults ---
 
-  /** Every fault comes before any comes again. */
+  /** Returns the next fault. No fault comes again before all others have come. */
   #nextFault(): DayFault {
     const { random } = this.#herd.findings;
     if (this.#plan.length === 0) this.#plan.push(...dayFaults.toSorted(() => random.next() - 0.5));
@@ -332,9 +340,9 @@ export class Day {
 
   /**
    * Checks the peaks. The pace of moves bounds the requests, however many watches there are, so that an apiserver that
-   * gets the watches of another one still serves its other clients. Refreshes, watches that are opened again, and nodes
-   * that join come on top. New connections are needed for the watches that move, and for the warm ones that are lost.
-   * In a large herd each pool's token bucket bounds them, which may give twice its rate in one second.
+   * gets the watches of another one still serves its other clients. Bookmark refreshes, watches that are opened again,
+   * and nodes that join add requests. New connections are needed for the watches that move, and in place of lost warm
+   * connections. In a large herd, the token bucket of each pool bounds them. It may give twice its rate in one second.
    */
   #judgePeaks({ name }: DayFault): void {
     const watches = this.#options.nodes * watchesPerNode;
@@ -349,6 +357,7 @@ export class Day {
     this.#most.dialled = Math.max(this.#most.dialled, dialled);
   }
 
+  /** Forgets all but the newest `keep` versions. */
   #compact(keep: number): void {
     const version = this.#herd.store.revision - Math.max(0, keep);
     this.#herd.store.compact(version);
@@ -362,7 +371,7 @@ export class Day {
 
   // --- checks ---
 
-  /** Compares what is kept with the state two hours after the start. */
+  /** Compares the sizes of all tables with those at the end of the second hour. */
   #measure(hour: number): void {
     const { findings, truth, attempts, proxy } = this.#herd;
     truth.forget(longPastMs);
@@ -374,7 +383,7 @@ export class Day {
     const sizes: Sizes = { tables, liveBytes: liveBytes() };
     if (hour >= settledHours || this.#options.hours < 2 * settledHours) this.#settled ??= sizes;
     const grown = this.#settled === undefined ? [] : grownSince(this.#settled, sizes, slowTables);
-    // Only some of the watches and clients are looked into, so a class may be met for the first time.
+    // `tablesOf` looks into some of the watches and clients only, so it may find a table in a later hour first.
     for (const [name, size] of tables)
       if (this.#settled?.tables.has(name) === false) this.#settled.tables.set(name, size);
     for (const what of grown) {

@@ -4,7 +4,7 @@
  */
 import type { SimulatedApiserver } from "./apiserver.ts";
 import type { Problem } from "./findings.ts";
-import { Herd, Peaks } from "./herd.ts";
+import { Herd, type HerdNode, Peaks } from "./herd.ts";
 
 export type FleetOptions = {
   readonly nodes: number;
@@ -87,7 +87,7 @@ export class Fleet {
   }
 
   /** Writes one object every 50 ms. One write in fifty concerns all nodes. */
-  #write(nodes: Parameters<Herd["write"]>[0][]): void {
+  #write(nodes: readonly HerdNode[]): void {
     const { world, random } = this.#herd.findings;
     this.#herd.write(random.chance(0.02) ? undefined : random.pick(nodes));
     world.after(writeMs, () => this.#write(nodes));

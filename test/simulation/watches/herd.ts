@@ -19,7 +19,7 @@ import { type End, Host, type WireOptions, Wires } from "./wires.ts";
 export type HerdOptions = {
   readonly seed: number;
   readonly isStrict: boolean;
-  /** True if the proxy probes the apiservers. False: it judges them by its connections only. */
+  /** True if the proxy probes the apiservers; false: it knows their state from its connections only. */
   readonly isProbed: boolean;
   readonly checkMs?: number;
   readonly trace?: ((line: string) => void) | undefined;
@@ -31,7 +31,7 @@ export const streamsPerConnection = 80;
 const resources = ["configmaps", "pods"];
 const wire: WireOptions = { delayMs: 0.2, jitterMs: 0.3, loss: 0, cuts: 0 };
 const probeTimes = { intervalMs: 1_000, timeoutMs: 3_000 };
-/** After this time nothing that concerns an ended watch or a node that has left is under way. */
+/** After this time, no packet or timer of an ended watch, or of a node that has left, is left. */
 const overMs = 60_000;
 
 /** A kubelet or another agent of a node: one connection, and watches of the objects of this node. */
@@ -127,7 +127,7 @@ export class Herd {
     return sum;
   }
 
-  /** A node connects within `withinMs`. */
+  /** Adds a node, which connects within `withinMs`. */
   enter(withinMs: number): HerdNode {
     const { world, random } = this.findings;
     const number = this.#entered;
@@ -155,7 +155,7 @@ export class Herd {
     return node;
   }
 
-  /** A node is switched off: its objects are deleted, and its connection ends. */
+  /** Switches a node off: its objects are deleted, and its connection ends. */
   leave(node: HerdNode): void {
     this.nodes.delete(node);
     for (const { call } of node.reflectors) if (call !== undefined) this.calls.delete(call.auditId);
@@ -168,7 +168,7 @@ export class Herd {
     });
   }
 
-  /** Writes one object, of `node` or of all nodes. */
+  /** Writes an object that concerns `node`; undefined: all nodes. */
   write(node: HerdNode | undefined): void {
     this.store.put(this.findings.random.pick(resources), objectOf(node?.app ?? everyone));
   }
