@@ -120,7 +120,7 @@ export class ScaleModel {
     return count;
   }
 
-  /** Number of relists by their reasons, in total. */
+  /** Number of relists, whatever their reasons. */
   get relists(): number {
     let sum = 0;
     for (const [what, count] of this.findings.counts) if (what.startsWith("relist")) sum += count;
