@@ -2,9 +2,9 @@
  * node bench/reconnects.ts [--clients 5000]
  *
  * Thousands of clients connect at once, as after a restart of a network device: each makes a full TLS handshake and
- * reads the proxy's SETTINGS. Meanwhile the backend sends events to 100 watches of ten other clients, each when the one
- * before has reached all watches. Prints how long an event takes to all 100 watches, before and during the storm. The
- * storm's clients share a core with the backend and the other clients, and have the lowest priority there.
+ * reads the proxy's SETTINGS. Meanwhile, the backend sends events to 100 watches of ten other clients, the next event
+ * when all watches have got the one before. Prints how long an event takes to reach all 100 watches, before and during
+ * the storm. The storm's clients share a core with the backend and the other clients, and have the lowest priority there.
  */
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -40,7 +40,7 @@ const [said] = await Promise.all([watchStorm(), sampleUntil(() => isOver)]);
 const cpu = proxy.cpuMs() - cpuBefore;
 process.stdout.write(
   `figure: ${values.clients} handshakes at once took ${(said["seconds"] ?? 0).toFixed(1)} s and ${cpu} ms of CPU; ` +
-    `an event to ${others.clients * others.watches} watches took ${told(before)} before, ${told(during)} meanwhile\n`,
+    `an event to ${others.clients * others.watches} watches took ${summaryOf(before)} before, ${summaryOf(during)} meanwhile\n`,
 );
 await talk.stop();
 await proxy.stop();
@@ -55,7 +55,7 @@ async function eventMs(load: Talk): Promise<number> {
   return Number(seconds) * 1000;
 }
 
-function told(all: readonly number[]): string {
+function summaryOf(all: readonly number[]): string {
   const sorted = all.toSorted((a, b) => a - b);
   const at = (share: number): string => (sorted[Math.floor((sorted.length - 1) * share)] ?? 0).toFixed(1);
   return `${at(0.5)} ms (p99 ${at(0.99)}, at most ${at(1)}; ${sorted.length} events)`;

@@ -37,7 +37,7 @@ func serve(args []string) error {
 		list:     bytes.Repeat([]byte("{\"kind\":\"Pod\"}\n"), 20<<20/15),
 		watchers: map[chan []byte]struct{}{},
 	}
-	// The clients' watches start at version 100. An event that is older would count as an anomaly.
+	// The clients' watches start at version 100. An older event would count as an anomaly.
 	b.version.Store(1000)
 	go http.ListenAndServe(*control, http.HandlerFunc(b.fanOut))
 	server := &http.Server{

@@ -134,7 +134,7 @@ export class IncidentStore {
   calm(at: number): void {
     for (const { kind, subject, lastSeenAt } of this.active) {
       const { calmMs } = incidentKinds[kind];
-      // The same sum as in `Fold.dueAt`: a difference could be rounded to less than `calmMs`.
+      // Computes the same sum as `Fold.dueAt`. At that time, `at - lastSeenAt` may be rounded to less than `calmMs`.
       if (calmMs > 0 && at >= lastSeenAt + calmMs)
         this.end(kind, subject, `Not seen again for ${Math.round(calmMs / 1000)} s`, at);
     }

@@ -60,34 +60,34 @@ export function classify(method: string, target: string): RequestInfo {
   return resource(method, parts, versionAt, mark < 0 ? "" : target.slice(mark + 1));
 }
 
-const infos = new Lru<string, RequestInfo>(limits.watchPaths);
+const infoByPath = new Lru<string, RequestInfo>(limits.watchPaths);
 
 /**
- * Returns one object for all watches of a path, because each of 50,000 watches keeps its classification. The query of a
- * watch does not change the classification. Any other request keeps its own object, because it ends soon.
+ * Returns one object for all watches of a path, because each of 50,000 watches keeps its classification. Watches of one
+ * path have the same classification, whatever their queries. A request that is no watch keeps its own object, because it
+ * ends soon.
  */
 export function sharedInfo(info: RequestInfo, target: string): RequestInfo {
   if (info.kind !== "watch") return info;
   const mark = target.indexOf("?");
   const path = mark < 0 ? target : target.slice(0, mark);
-  const known = infos.get(path);
+  const known = infoByPath.get(path);
   if (known !== undefined) return known;
   const own = withoutTarget(info);
-  infos.set(detach(path), own);
+  infoByPath.set(detach(path), own);
   return own;
 }
 
 /** Returns a copy whose strings do not keep the target in memory: its query may contain a token (A55). */
 function withoutTarget(info: RequestInfo): RequestInfo {
-  const { group, version, namespace, resource, name, subresource } = info;
   return {
     ...info,
-    group: detach(group),
-    version: detach(version),
-    namespace: detach(namespace),
-    resource: detach(resource),
-    name: detach(name),
-    subresource: detach(subresource),
+    group: detach(info.group),
+    version: detach(info.version),
+    namespace: detach(info.namespace),
+    resource: detach(info.resource),
+    name: detach(info.name),
+    subresource: detach(info.subresource),
   };
 }
 

@@ -24,11 +24,11 @@ test("it says when it has something to do: a doubt that lasts, an incident that 
   assert.is(fold.dueAt, Number.POSITIVE_INFINITY);
 });
 
-test("at the time at which it has something to do, it does it, although sums of fractions are rounded", () => {
+test("a tick at dueAt ends the calm incident, even if the sum of two times is rounded", () => {
   const store = new IncidentStore({ opened() {}, ended() {} });
   const fold = new Fold(store);
   const seenAt = 1_941_974.84;
-  assert.ok(seenAt + incidentLimits.quietMs - seenAt < incidentLimits.quietMs, "not rounded down");
+  assert.ok(seenAt + incidentLimits.quietMs - seenAt < incidentLimits.quietMs, "the sum is not rounded down");
   fold.take({ kind: "internal.error", scope: "stream", message: "x" }, seenAt);
   fold.tick(fold.dueAt);
   assert.is(fold.dueAt, Number.POSITIVE_INFINITY);

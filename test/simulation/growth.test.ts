@@ -1,4 +1,4 @@
-/** How long runs find what grows. long/day.test.ts applies it to the whole proxy. */
+/** Tests of the code that finds growth in long runs. long/day.test.ts uses it for the whole proxy. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { grownSince } from "./watches/growth.ts";
@@ -26,7 +26,7 @@ class Outer {
   }
 }
 
-test("tables are found in private fields, and in what tables contain; the largest of one kind counts", () => {
+test("tables are found in private fields and in the entries of tables; the largest of a class and field counts", () => {
   const outer = new Outer();
   for (const name of ["x", "y", "z"]) outer.inner("a").add(name);
   outer.inner("b").add("x");
@@ -41,14 +41,14 @@ test("tables are found in private fields, and in what tables contain; the larges
   );
 });
 
-test("what is outside is not looked into, nor is a circle looked into twice", () => {
+test("an outside object is not looked into, and an object in a circle only once", () => {
   const outside = new Inner();
   const circle: { readonly outside: Inner; readonly list: number[]; self?: object } = { outside, list: [1] };
   circle.self = circle;
   assert.equal([...tablesOf(circle, (object) => object === outside)], [["list", 1]]);
 });
 
-test("of many entries the oldest are looked into", () => {
+test("of many entries, only the oldest are looked into", () => {
   const table = new Map<number, Inner>();
   for (let count = 0; count < 20; count += 1) table.set(count, new Inner());
   table.get(0)?.add("old");

@@ -65,7 +65,7 @@ export class SimulatedProxy {
     else this.#checkEach(options.checkMs);
   }
 
-  /** Checks all exchanges and watches at intervals. With many thousands, checks after each step would take hours. */
+  /** Checks all exchanges and watches every `ms`. With thousands of them, checks after each step would take hours. */
   #checkEach(ms: number): void {
     this.#stopCheckEach = this.#options.world.after(ms, () => {
       this.#guardedCheck();

@@ -89,7 +89,7 @@ function fleet(): number {
   return problems.length;
 }
 
-/** Plays the scale model for whole hours, with `--faults` faults an hour. */
+/** Plays the scale model for `--hours`, with `--faults` faults an hour. */
 function day(): number {
   const from = wallClock.now();
   let peakBytes = 0;

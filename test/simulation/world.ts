@@ -46,7 +46,7 @@ export class World implements Clock {
     return this.#soon.length === 0 && this.#heap.every(({ run }) => run === undefined);
   }
 
-  /** Number of callbacks that are still to run. */
+  /** Number of callbacks that have not run yet. */
   get pending(): number {
     return this.#soon.length + this.#heap.filter(({ run }) => run !== undefined).length;
   }

@@ -21,6 +21,8 @@ export const h2Limits = {
   hpackIndexedBytes: 2048,
   /** Maximum number of fields that are shared by the HPACK tables of all sessions, of up to `hpackIndexedBytes` each. */
   sharedFields: 512,
+  /** Maximum number of bytes in unused output buffers: what 4,000 clients need for events of ten watches each. */
+  unusedOutputBytes: 64 * MiB,
   /** Maximum number of streams that a client may have open: the number that the apiserver itself advertises (A3). */
   downstreamStreams: 100,
   /**

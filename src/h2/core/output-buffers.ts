@@ -3,14 +3,14 @@
  * in a small buffer and moves to a larger one when it grows. If all buffers were large, an event for each of 5,000
  * clients would need 320 MB.
  *
- * All buffers that a recent turn has used are kept, because V8 runs a full garbage collection for every 64 MiB of new
- * Buffers. The pool does not own the buffers that it has handed out: those of a socket that is destroyed are garbage.
+ * The pool keeps the buffers that a recent turn has used, because V8 runs a full garbage collection for every 64 MiB of
+ * new Buffers. The pool does not refer to buffers that are in use. If a socket is destroyed, its buffers do not come
+ * back, and V8 frees them.
  */
+import { h2Limits } from "./limits.ts";
 
 /** Size of the largest buffer in bytes. */
 export const largestOutputBytes = 65_536;
-/** Maximum size of all unused buffers: what 4,000 clients need for the events of ten watches each. */
-export const mostUnusedBytes = 64 * 1024 * 1024;
 
 /** Buffers of one size. `fewest`: the smallest number of unused buffers since the last call of `shrinkOutput`. */
 type Pool = { readonly bytes: number; readonly unused: Buffer[]; fewest: number };
@@ -32,9 +32,9 @@ export function outputBuffer(count: number): Buffer {
   return buffer;
 }
 
-/** Puts a buffer of `outputBuffer` back into its pool. Nothing may use its bytes any more. */
+/** Puts a buffer of `outputBuffer` back into its pool. The caller must not use its bytes any more. */
 export function giveBackOutput(buffer: Buffer): void {
-  if (unusedBytes + buffer.length > mostUnusedBytes) return;
+  if (unusedBytes + buffer.length > h2Limits.unusedOutputBytes) return;
   unusedBytes += buffer.length;
   const pool = buffer.length === small.bytes ? small : buffer.length === medium.bytes ? medium : large;
   pool.unused.push(buffer);
@@ -49,7 +49,7 @@ export function shrinkOutput(): void {
   }
 }
 
-/** Size of the buffers that are kept for reuse. */
+/** Returns the number of bytes in all unused buffers. */
 export function unusedOutputBytes(): number {
   return unusedBytes;
 }

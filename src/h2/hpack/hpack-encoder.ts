@@ -43,7 +43,7 @@ const updateBound = 6;
 /**
  * Number of fields that an encoder finds without a Map lookup; a power of two. A client's session needs 16, because
  * responses of an apiserver repeat about as many. An upstream connection needs 512, because it carries the requests of
- * many clients. One for watches needs no more than 16, because watches are rarely requested.
+ * many clients. An upstream connection for watches needs only 16, because it seldom carries a new request.
  */
 const rememberedFields = 16;
 export const rememberedFieldsOfMany = 512;

@@ -93,7 +93,7 @@ function firstIndexes(wordOf: (field: Field) => string): Map<string, number> {
   return indexes;
 }
 
-/** Initial number of slots in the ring, a power of two. Many sessions of clients never need more. */
+/** Initial number of slots in the ring, a power of two. Many clients' sessions never need more. */
 const firstRoom = 8;
 
 /**
@@ -108,7 +108,7 @@ export class DynamicTable {
   #limitBytes: number;
   readonly #numberByKey: Pick<Map<string, number>, "delete"> | undefined;
 
-  /** `numberByKey`: from here, the table deletes the key of each field that it evicts. */
+  /** The table deletes the key of each evicted field from `numberByKey`. */
   constructor(limitBytes: number, numberByKey?: Pick<Map<string, number>, "delete">) {
     this.#limitBytes = limitBytes;
     this.#numberByKey = numberByKey;

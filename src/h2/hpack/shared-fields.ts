@@ -1,7 +1,7 @@
 /**
- * Fields that many clients send with the same name and value, such as user-agent. All sessions then have the same Field
- * object in their HPACK tables. This saves memory for each client, and the encoders of upstream connections find the
- * field without a Map lookup.
+ * One Field object for each field that many clients send with the same name and value, such as user-agent. The HPACK
+ * tables of all sessions refer to this object. This saves memory for each client, and the encoders of upstream
+ * connections find the field without a Map lookup.
  */
 
 import { Lru } from "../../base/lru.ts";
@@ -22,7 +22,10 @@ const sharedNames: ReadonlySet<string> = new Set([
 
 const byKey = new Lru<string, Field>(h2Limits.sharedFields);
 
-/** Returns a field with the same name and value that another session has received, or else `field` itself. */
+/**
+ * Returns an equal field that this or another session has received before; otherwise `field` itself. Only fields whose
+ * values repeat and are no secrets are shared.
+ */
 export function sharedField(field: Field): Field {
   const isShared = sharedNames.has(field.name) && !field.isNeverIndexed;
   if (!isShared || field.size > h2Limits.hpackIndexedBytes) return field;

@@ -17,7 +17,7 @@ export type WaitingStream = {
 
 export class Outflow {
   readonly #buffered: Buffered;
-  /** Created when the first stream waits, because most idle sessions never had one. */
+  /** Undefined until a stream waits for the first time, because in most idle sessions none ever has. */
   #waiting: Set<WaitingStream> | undefined;
   #window = defaultWindow;
   #queuedBytes = 0;

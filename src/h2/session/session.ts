@@ -50,8 +50,8 @@ type SessionOptions = {
   readonly maxStreams?: number;
   /** Counts the DATA that this session buffers; default: a counter without a limit. */
   readonly buffered?: Buffered;
-  /** True if the session carries many requests of many clients. Its HPACK encoder then remembers more fields. */
-  readonly isShared?: boolean;
+  /** True if the session sends many requests of many clients. Its HPACK encoder then remembers more fields. */
+  readonly hasManyRequests?: boolean;
 };
 
 export class Session implements SessionFrames {
@@ -86,7 +86,7 @@ export class Session implements SessionFrames {
       floods: this.#floods,
       maxStreams,
       buffered: options.buffered ?? new Buffered(Number.POSITIVE_INFINITY),
-      isShared: options.isShared === true,
+      hasManyRequests: options.hasManyRequests === true,
       owner,
       session: this,
     });
@@ -270,7 +270,7 @@ export class Session implements SessionFrames {
     this.#isPeerGoing = true;
     // A client's GOAWAY refers only to streams that a server has opened, so the client's own streams continue (§6.8).
     if (this.#role === "client") this.#streams.refuseAbove(lastId);
-    this.streamClosed();
+    this.#changed();
   }
 
   unknown(count: number): void {
@@ -281,11 +281,16 @@ export class Session implements SessionFrames {
     this.#floods.charge("control", 1, h2Limits.framesPerStream * this.#streams.open.size);
   }
 
+  /** Called by the writer when the first frame of a turn is written. */
   becameDirty(): void {
     this.#turn.mark(this);
   }
 
   streamClosed(): void {
+    this.#changed();
+  }
+
+  #changed(): void {
     this.#owner.changed();
     this.#endIfDone();
   }

@@ -36,7 +36,7 @@ export type StreamsOwner = {
   fault?(error: unknown): void;
 };
 
-/** `streamClosed` is called after each stream that has closed. */
+/** `streamClosed` is called after a stream has closed. */
 type StreamsSession = { streamClosed(): void };
 
 /** Highest stream id (RFC 9113 §5.1.1). A busy upstream connection reaches it within days. */
@@ -90,11 +90,11 @@ export class Streams implements StreamHost, StreamFrames {
       floods: Floods;
       maxStreams: number;
       buffered: Buffered;
-      isShared: boolean;
+      hasManyRequests: boolean;
     },
   ) {
     this.#isServer = role === "server";
-    this.encoder = new HpackEncoder(parts.isShared ? rememberedFieldsOfMany : undefined);
+    this.encoder = new HpackEncoder(parts.hasManyRequests ? rememberedFieldsOfMany : undefined);
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
     this.#owner = parts.owner;

@@ -53,6 +53,7 @@ export type ClientSession = {
 export type TargetMemo = { method: string; path: string; info: RequestInfo | undefined };
 
 const askAnything = (): boolean => true;
+const noFields: readonly Field[] = [];
 
 export class Client {
   readonly address: string;
@@ -77,8 +78,7 @@ export class Client {
   #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   readonly target: TargetMemo = { method: "", path: "", info: undefined };
-  /** The fields that the watches of this connection share (`shareFields`). */
-  watchFields: readonly Field[] = [];
+  #watchFields: readonly Field[] = noFields;
   #caller: CallerMemo = { word: undefined, userAgent: "", caller: undefined };
 
   constructor(options: ClientOptions) {
@@ -125,6 +125,15 @@ export class Client {
     return this.#caller;
   }
 
+  /**
+   * Returns the fields that the connection's latest answered watch had, if these are equal; otherwise these. Watches of
+   * one connection thus share one list.
+   */
+  shareWatchFields(fields: readonly Field[]): readonly Field[] {
+    if (!areEqual(fields, this.#watchFields)) this.#watchFields = fields;
+    return this.#watchFields;
+  }
+
   remember(caller: CallerMemo): void {
     this.#caller = caller;
   }
@@ -169,4 +178,8 @@ export class Client {
   follow(from: string, to: string): void {
     if (this.#backend === from) this.#backend = to;
   }
+}
+
+function areEqual(some: readonly Field[], others: readonly Field[]): boolean {
+  return some.length === others.length && some.every((field, index) => field.equals(others[index]));
 }

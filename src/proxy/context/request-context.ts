@@ -23,9 +23,15 @@ export type RequestContext = {
   readonly isLogRead: boolean;
   /** True if the apiserver answers from its own storage, so that its response time shows its health. */
   readonly isOwn: boolean;
-  /** The path with its query, as it was sent to the first backend; "": the request has none. */
+  /**
+   * The `:path` that is sent to the first backend; "": the request has none. Unlike `WatchContext.target`, it may have
+   * parameters that the proxy has added. If a watch continues on another backend, only `fields` has the new `:path`.
+   */
   readonly target: string;
-  /** The fields for the backend. Those of an answered watch lack its path and its audit id (`shareFields`). */
+  /**
+   * The fields for the backend. `shareFields` empties the `:path` and the audit id of an answered watch. `fieldsFor`
+   * returns whole fields.
+   */
   fields: readonly Field[];
   readonly auditId: string;
   readonly isBodiless: boolean;
@@ -93,11 +99,12 @@ export function userAgentOf(fields: readonly Field[]): string {
 }
 
 const noPath = new Field(":path", "");
-const noAuditId = new Field("audit-id", "");
+/** Stands for the proxy's own audit id. No client can send this value (RFC 9113 §8.2.1). */
+const noAuditId = new Field("audit-id", "\0");
 
 /**
  * Makes an answered watch share its fields with the other watches of its connection, because 50,000 watches have few
- * different heads. Path and audit id, which always differ, are left empty. `fieldsFor` adds them again.
+ * different heads. Path and audit id, which always differ, are replaced by placeholders.
  */
 export function shareFields(context: RequestContext): void {
   const { client, fields, auditId } = context;
@@ -108,20 +115,10 @@ export function shareFields(context: RequestContext): void {
     const isOwn = field.role === role.auditId && field.value === auditId && !field.isNeverIndexed;
     return isOwn ? noAuditId : field;
   });
-  if (!areEqual(shared, client.watchFields)) client.watchFields = shared;
-  context.fields = client.watchFields;
+  context.fields = client.shareWatchFields(shared);
 }
 
-function areEqual(some: readonly Field[], others: readonly Field[]): boolean {
-  return some.length === others.length && some.every((field, index) => isSame(field, others[index]));
-}
-
-/** `noAuditId` is equal only to itself, because a client may send an empty audit id. */
-function isSame(one: Field, other: Field | undefined): boolean {
-  return one === other || (one !== noAuditId && other !== noAuditId && one.equals(other));
-}
-
-/** Returns the request's fields, with this path. */
+/** Returns the request's fields with another `:path`, also if they are shared (`shareFields`). */
 export function fieldsFor({ fields, auditId }: RequestContext, path: string): readonly Field[] {
   return fields.map((field) => {
     if (field.role === role.path) return new Field(":path", path);

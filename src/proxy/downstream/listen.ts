@@ -83,7 +83,7 @@ type NegotiatedProtocol = {
 /** A client's socket, and what must be undone when it has closed. */
 type Accepted = {
   readonly socket: net.Socket;
-  /** The address whose limit counts the socket; undefined: none. */
+  /** The address for whose limit the socket counts; undefined: it counts for none. */
   source?: string;
   session?: Downstream | H1Client;
 };
@@ -339,7 +339,8 @@ export class Listener {
     }
     const accepted: Accepted = { socket };
     this.#sockets.add(socket);
-    // The only listener for "close", because each one takes a hundred bytes for as long as the client is connected.
+    // One listener does all that is to be done at the end, because each takes a hundred bytes for as long as the client
+    // is connected.
     socket.on("close", () => {
       leave();
       this.#left(accepted);
@@ -429,7 +430,7 @@ export class Listener {
     handshakes.enter(source, begin);
   }
 
-  /** `socket`: the accepted socket, or TLS on top of it. */
+  /** `socket`: the accepted socket, or the TLS socket on top of it. */
   #serve(accepted: Accepted, socket: net.Socket, ends: Ends, negotiated: NegotiatedProtocol): void {
     const { alpn, host, identity } = negotiated;
     const { source } = ends;

@@ -47,7 +47,10 @@ export function readProxyHeader(
   peek(socket, clock, look, done);
 }
 
-/** The ends of the socket itself. The destination is read at each use, because it is rarely used. */
+/**
+ * The ends of the socket itself. The destination is seldom used, so it is read at each use and takes no memory while the
+ * client is connected.
+ */
 class OwnEnds implements Ends {
   readonly #socket: net.Socket;
   readonly source: Endpoint;

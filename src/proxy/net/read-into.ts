@@ -17,7 +17,7 @@ const sharedBytes = 65_536;
 const shared = Buffer.allocUnsafeSlow(sharedBytes);
 
 type Reader = { useUserBuffer(buffer: Buffer): void };
-/** Gets the bytes that a socket reads. They are valid during the call only. */
+/** Takes the bytes that a socket has read. They are valid during the call only. */
 type Receiver = { receive(chunk: Buffer): void };
 type OnRead = (count: number, buffer: Buffer) => boolean;
 type Fields = { readonly buffer: symbol; readonly onRead: symbol };

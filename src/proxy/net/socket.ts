@@ -41,8 +41,8 @@ export function wireOf(
 }
 
 /**
- * Writes through a TlsWriter after the TLS handshake, otherwise through Node's stream. Adds as few listeners as
- * possible, because they take memory for as long as the client is connected.
+ * Writes through a TlsWriter after the TLS handshake, otherwise through Node's stream. Adds as few listeners to the
+ * socket as possible, because they take memory for as long as the client is connected.
  */
 class SocketWire implements Wire {
   readonly #socket: net.Socket;
@@ -61,6 +61,8 @@ class SocketWire implements Wire {
     this.#journal = parts.journal;
     this.#origin = parts.origin;
     const isDirect = readInto(socket, this);
+    // With `readInto`, only bytes that the socket has read before arrive as "data". Without a listener for
+    // "data", Node begins to read only at `resume`.
     if (!isDirect || socket.readableLength > 0) socket.on("data", (chunk: Buffer) => this.receive(chunk));
     else if (!socket.isPaused()) socket.resume();
     socket.on("error", (error) => {
@@ -108,15 +110,15 @@ class SocketWire implements Wire {
     // response heads.
     if (this.#origin === "client" && waitingBytes > unreadBytes) socket.pause();
     const isTaken = waitingBytes <= limits.socketBacklogBytes;
-    if (!isTaken) this.#fill();
+    if (!isTaken) this.#awaitDrain();
     return isTaken;
   }
 
   /**
-   * Sets `#isFull`, which a later write that is taken does not reset: `drained` must be called even then, because the
-   * socket may be paused until then.
+   * Makes sure that `drained` is called. A later write that is taken does not change this, because the socket may be
+   * paused until `drained` is called.
    */
-  #fill(): void {
+  #awaitDrain(): void {
     if (this.#isFull) return;
     this.#isFull = true;
     // If more bytes than `socketBacklogBytes` wait, Node's own write has also returned false, so Node will emit "drain".

@@ -1,12 +1,12 @@
 /**
- * Passes the bytes that were read before TLS began to a TLS socket, in pieces of less than 1 KiB. Node keeps received
- * bytes in a ring of buffers: the first has the length of the first piece, but at least 1 KiB, and when a buffer is full,
- * Node adds one of 16 KiB, which stays until the connection closes. A ClientHello with a post-quantum key is longer than
- * 1 KiB, so in one piece it would fill the first buffer. In two pieces it does not, because OpenSSL consumes the first
- * piece before the second one is written. This saves 12 kB for each client.
+ * Passes the bytes that were read before TLS began to a TLS socket, in pieces of less than 1 KiB. This saves 12 kB for
+ * each client. Node keeps received bytes in a ring of buffers: the first has the length of the first piece, but at least
+ * 1 KiB, and when a buffer is full, Node adds one of 16 KiB, which stays until the connection closes. A ClientHello with
+ * a post-quantum key is longer than 1 KiB, so in one piece it would fill the first buffer. In several pieces it does
+ * not, because OpenSSL consumes each piece before the next one is written.
  *
- * Node's public way is to leave the bytes in the socket's stream, which passes them in one piece. In a Node version with
- * other internals, the bytes stay there.
+ * In a Node version with other internals, the bytes stay in the socket's stream, from which Node passes them in one
+ * piece.
  */
 
 import type net from "node:net";
@@ -15,12 +15,13 @@ import type tls from "node:tls";
 /** One byte less than Node's first buffer, so that a piece never fills it. */
 const pieceBytes = 1023;
 
-type Receiver = { receive(bytes: Buffer): void };
+/** Node's internal object of a TLS socket. */
+type TlsHandle = { receive(bytes: Buffer): void };
 
 /** Must be called in the turn in which `secure` was created on top of the paused `socket`. */
 export function passFirstBytes(socket: net.Socket, secure: tls.TLSSocket): void {
   const handle: unknown = Reflect.get(secure, "_handle");
-  if (!isReceiver(handle)) return;
+  if (!isTlsHandle(handle)) return;
   const bytes: unknown = socket.read();
   if (!Buffer.isBuffer(bytes)) return;
   // Node's constructor has scheduled the start of reading for the next tick, so the caller can add its listeners before.
@@ -30,6 +31,6 @@ export function passFirstBytes(socket: net.Socket, secure: tls.TLSSocket): void 
   });
 }
 
-function isReceiver(handle: unknown): handle is Receiver {
+function isTlsHandle(handle: unknown): handle is TlsHandle {
   return typeof handle === "object" && handle !== null && "receive" in handle;
 }

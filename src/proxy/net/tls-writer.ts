@@ -181,7 +181,7 @@ export class TlsWriter {
   }
 }
 
-/** Called as a method of the request object. A function for each writer would take more memory. */
+/** The `oncomplete` of every request object. A function for each writer would take more memory. */
 function completed(this: WriteRequest, status: number): void {
   this.writer?.completed(status);
 }

@@ -43,7 +43,7 @@ export class HandshakeQueue {
     else waiting.push(begin);
   }
 
-  /** Removes a socket that waits, so that its `begin` is not called. */
+  /** Removes a waiting socket, so that its `begin` is not called. */
   leave(source: string, begin: Begin): void {
     const waiting = this.#sources.get(source);
     const at = waiting?.indexOf(begin) ?? -1;

@@ -18,7 +18,8 @@ export type HandshakeResult = {
 
 /**
  * Calls `done` once, with undefined if the handshake failed. Does not call it if the client leaves before its first
- * byte. `done` must listen for the TLS socket's errors. When the TLS socket closes, Node destroys `socket`, too.
+ * byte. `done` must add a listener for the TLS socket's errors. When the TLS socket closes, Node destroys `socket`,
+ * too.
  */
 export function shakeHands(
   socket: net.Socket,
@@ -50,8 +51,8 @@ export function shakeHands(
     rejectUnauthorized: false,
   });
   passFirstBytes(socket, secure);
-  // Node waits for the event "connect", which never comes, because the socket was accepted.
-  for (const listener of socket.listeners("connect").filter(isListener)) socket.off("connect", listener);
+  // Node has added a listener that would keep memory for nothing: an accepted socket never emits "connect".
+  socket.removeAllListeners("connect");
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
   const failed = (): void => done(undefined);
   secure.on("error", failed);
@@ -64,10 +65,6 @@ export function shakeHands(
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
     done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
   });
-}
-
-function isListener(listener: unknown): listener is () => void {
-  return typeof listener === "function";
 }
 
 /** Returns the client's certificate after the handshake; undefined: the client presented none. */

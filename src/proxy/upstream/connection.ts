@@ -128,7 +128,7 @@ export class Connection implements WireOwner {
       clock,
       turn: options.turn,
       buffered: options.buffered,
-      isShared: key.kind === "plain",
+      hasManyRequests: key.kind === "plain",
       owner: {
         opened: (stream) => stream.owner,
         write: (buffers, written) => this.#wire.write(buffers, written),

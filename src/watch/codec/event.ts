@@ -36,8 +36,9 @@ export const needsMore = -1;
 export const isOpaque = -2;
 
 /**
- * Decodes the bytes of one watch. The decoder's fields describe the last complete event until `next` is called again.
- * The caller keeps the bytes of an incomplete event.
+ * Decodes the bytes of one watch at a time. Watches share decoders (`Decoders`): after a whole event, the next bytes may
+ * come from another watch, so a decoder keeps nothing of a watch between two events. The decoder's fields describe the
+ * last complete event until `next` is called again. The caller keeps the bytes of an incomplete event.
  */
 export type EventDecoder = WatchEvent & {
   readonly events: number;

@@ -8,8 +8,8 @@ import { JsonEvents } from "./json-events.ts";
 import { ProtobufEvents } from "./protobuf-events.ts";
 
 /**
- * Lends decoders of one format. A stream has a decoder only while it reads, or while an event is incomplete, because
- * most of 50,000 watches are between two events.
+ * Lends decoders of one format to streams. A stream has a decoder only while it reads or has an incomplete event. Most
+ * of 50,000 watches are between two events, so they need no decoder.
  */
 export class Decoders {
   readonly #create: () => EventDecoder;
@@ -25,19 +25,16 @@ export class Decoders {
     return decoder;
   }
 
-  /** Takes back a decoder whose bytes end between two events. Its next event may be one of another stream. */
+  /** Takes back a decoder that has read whole events only (`isWhole`). Another stream may use it next. */
   giveBack(decoder: EventDecoder): void {
     this.#idle = decoder;
   }
 }
 
-function decodersFor(create: (keepsKeys: boolean) => EventDecoder): (keepsKeys: boolean) => Decoders {
-  const [withKeys, withoutKeys] = [new Decoders(() => create(true)), new Decoders(() => create(false))];
-  return (keepsKeys) => (keepsKeys ? withKeys : withoutKeys);
-}
-
-const json = decodersFor((keepsKeys) => new JsonEvents(keepsKeys));
-const protobuf = decodersFor((keepsKeys) => new ProtobufEvents(keepsKeys));
+const json = new Decoders(() => new JsonEvents(false));
+const jsonWithKeys = new Decoders(() => new JsonEvents(true));
+const protobuf = new Decoders(() => new ProtobufEvents(false));
+const protobufWithKeys = new Decoders(() => new ProtobufEvents(true));
 
 /**
  * Returns the decoders for a response; undefined if the proxy cannot decode the response. `keepsKeys`: true if several
@@ -51,8 +48,8 @@ export function decodersOf(
   // The proxy requests every watch without compression (`uncompressed`), so no apiserver compresses the response.
   if (contentEncoding !== "") return undefined;
   const [type = "", ...parameters] = contentType.toLowerCase().split(";", 8);
-  if (type.trim() === "application/json") return json(keepsKeys);
+  if (type.trim() === "application/json") return keepsKeys ? jsonWithKeys : json;
   const isStream = parameters.some((parameter) => parameter.trim() === "stream=watch");
   if (!isStream || type.trim() !== "application/vnd.kubernetes.protobuf") return undefined;
-  return protobuf(keepsKeys);
+  return keepsKeys ? protobufWithKeys : protobuf;
 }

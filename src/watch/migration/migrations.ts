@@ -185,7 +185,7 @@ export class Migrations {
    * Opens a second stream on the same backend to get one bookmark; bookmark-refresh.ts decides when. If the watch is a
    * sentinel (D13), its stream for comparison is dropped first. A new bookmark is more important: from an old version,
    * the watch could not move to a backend that has just restarted. Returns false if the watch's state allows no second
-   * stream, or if its backend may be failing or takes no further request.
+   * stream, or if its backend may be failing or takes no new requests.
    */
   refresh(watch: WatchSession): boolean {
     const { attempt } = watch;

@@ -93,8 +93,8 @@ export class TargetPicker {
   }
 
   /**
-   * True if the attempt's backend is leaving and has no connection that takes a new stream. It probably shuts down, so
-   * a dial for one watch would fail, and the dials for thousands of watches would be a burst.
+   * True if the attempt's backend is leaving and has no connection that takes a new stream. The backend is probably
+   * shutting down, so a dial would fail, and thousands of watches would dial at once.
    */
   isClosed(watch: WatchSession, attempt: Attempt): boolean {
     const { pools } = this.#parts;

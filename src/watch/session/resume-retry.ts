@@ -33,7 +33,7 @@ export class ResumeRetry {
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** The counts of attempts; undefined until the first attempt, because most watches never need another backend. */
+  /** The counts of attempts; undefined until the first attempt. */
   #attempts: ResumeBudget | undefined;
   #unsentCount = 0;
   #declinedUntil = 0;

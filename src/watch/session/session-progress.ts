@@ -328,7 +328,7 @@ export class Progress {
     this.#previous = this.#cursor;
     this.#cursor = event.version;
     this.#isComplete = false;
-    // Nearly always, both are the first event of this version, so that one mark serves for both.
+    // Stream and client have nearly always received one event of this version, so that they can share one mark.
     this.#delivered = mark.count === 1 ? mark : this.#delivered.after(event);
     return "forward";
   }
@@ -387,7 +387,7 @@ export class Mark {
   }
 }
 
-/** The mark of a stream that has delivered no event. */
+/** The mark before any event was delivered. */
 export const noMark = new Mark("", 0, 0);
 
 /**

@@ -38,7 +38,7 @@ type MergeSession = {
   readonly migrations: {
     readonly clock: Clock;
     readonly anomalies: AnomalyLog;
-    /** Counts the requests for second streams that are not answered yet. */
+    /** Counts the requests for second streams that no backend has answered yet. */
     readonly pace: Pick<WatchPace, "asked" | "settled">;
   };
   dropSecond(): void;

@@ -145,8 +145,8 @@ export function withPath(fields: readonly Field[], path: string): readonly Field
 export type Times = { readonly ageMs: number; readonly leftMs: number | undefined; readonly liveMs: number };
 
 /**
- * Returns the watch's times now. `at`, `markerAt`: clock readings at which the client's request came and its initial
- * events ended; -1: they have not ended.
+ * Returns the watch's times now. `at`: clock reading of the client's request. `markerAt`: clock reading at which the
+ * initial events ended; -1: they have not.
  */
 export function timesOf(
   { timeoutMs }: Pick<WatchContext, "timeoutMs">,

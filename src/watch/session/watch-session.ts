@@ -128,8 +128,8 @@ export class WatchSession implements AttemptOwner {
   readonly progress: Progress;
   readonly life: WatchLife;
   readonly writer: ClientWriter;
-  /** Undefined until the first search for another backend, which most watches never need. */
-  retry: ResumeRetry | undefined;
+  /** Undefined until `#search` is used, because most watches never look for another backend. */
+  #retry: ResumeRetry | undefined;
   readonly #merge: UpstreamMerge;
   /** Written by `#become` only. watch-state.ts has the invariants. */
   #state: WatchState = "streaming";
@@ -163,7 +163,7 @@ export class WatchSession implements AttemptOwner {
     const backends = [first, other].flatMap((stream) =>
       stream === undefined ? [] : [stream.attempt.backend],
     );
-    const { reason, from } = this.#retry;
+    const { reason, from } = this.#search;
     const at = backends.length > 0 ? ` at ${backends.join(" and ")}` : "";
     const isAsked = this.#state === "hedged" || this.#state === "migrating";
     const lostAt = first === undefined ? ` (${reason} at ${from})` : "";
@@ -179,7 +179,7 @@ export class WatchSession implements AttemptOwner {
       first: first?.answer ?? "none",
       second: other?.answer ?? "none",
       isPosted,
-      isWaiting: this.retry?.isWaiting === true,
+      isWaiting: this.#retry?.isWaiting === true,
       heldBytes,
     });
     return broken && `${String(this)}: ${broken}`;
@@ -198,7 +198,7 @@ export class WatchSession implements AttemptOwner {
     }
     const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);
     if (this.#state !== "ended") this.#state = "ending";
-    this.retry?.stop();
+    this.#retry?.stop();
     this.#merge.dropOther();
     this.#parts.host.attemptFaulted(fault);
     return false;
@@ -208,10 +208,14 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.migrations;
   }
 
-  /** The search for another backend. */
-  get #retry(): ResumeRetry {
-    this.retry ??= new ResumeRetry(this.migrations.clock, this.migrations.stallAwareClock);
-    return this.retry;
+  get retry(): ResumeRetry | undefined {
+    return this.#retry;
+  }
+
+  /** The search for another backend, created at its first use. */
+  get #search(): ResumeRetry {
+    this.#retry ??= new ResumeRetry(this.migrations.clock, this.migrations.stallAwareClock);
+    return this.#retry;
   }
 
   get #isOver(): boolean {
@@ -239,9 +243,9 @@ export class WatchSession implements AttemptOwner {
 
   /** Called every few seconds. Finds what no event shows: a missed deadline, missing bookmarks, a stalled cache. */
   look(): void {
-    const { migrations } = this.#parts;
+    const { migrations } = this;
     if ((this.#times.leftMs ?? 0) < -watchLimits.overdueMs) {
-      migrations.ended(this, "deadline_missed", this.attempt?.backend ?? this.#retry.from);
+      migrations.ended(this, "deadline_missed", this.attempt?.backend ?? this.#search.from);
       this.#endAtDeadline();
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
@@ -260,19 +264,17 @@ export class WatchSession implements AttemptOwner {
    * which goes to another backend.
    */
   #leaveStalled(): void {
-    const { migrations } = this.#parts;
     const isLate = this.stalledMs > watchLimits.caughtUpMs;
     if (this.mayPromote) this.promote("stale");
-    else if (this.mayHedge) migrations.migrateNow(this);
-    else if (isLate && this.progress.isReadable && migrations.targets.mayEnd(this)) this.#end("stale");
+    else if (this.mayHedge) this.migrations.migrateNow(this);
+    else if (isLate && this.progress.isReadable && this.migrations.targets.mayEnd(this)) this.#end("stale");
   }
 
   /** Called when the client's stream is over. */
   cancel(): void {
-    const { migrations, asked } = this.#parts;
-    migrations.watches.remove(this, asked);
+    this.migrations.watches.remove(this, this.asked);
     if (!this.#become("cancel")) return;
-    this.retry?.stop();
+    this.#retry?.stop();
     this.#merge.dropFirst();
     this.#merge.dropOther();
   }
@@ -302,7 +304,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get tried(): readonly string[] {
-    return this.#retry.tried;
+    return this.#search.tried;
   }
 
   /**
@@ -311,17 +313,16 @@ export class WatchSession implements AttemptOwner {
    */
   get mayHedge(): boolean {
     const mayJoin = this.progress.resumeVersion !== undefined && !this.writer.isBlocked;
-    return mayJoin && hasRoom(this.#state) && this.retry?.isDeclined !== true && !this.isExpired;
+    return mayJoin && hasRoom(this.#state) && this.#retry?.isDeclined !== true && !this.isExpired;
   }
 
   /** True if the client's credential has expired. Only the client can present a new one (watch.md §8). */
   get isExpired(): boolean {
-    return isCredentialOver(this.#parts.host.context, this.#parts.migrations.clock.wall());
+    return isCredentialOver(this.#parts.host.context, this.migrations.clock.wall());
   }
 
   listed(least?: string): RequestContext | undefined {
-    const { host, asked } = this.#parts;
-    return listRequestOf(host.context, asked, least);
+    return listRequestOf(this.clientRequest, this.asked, least);
   }
 
   /** Called if the proxy learns that a CRD defines the API. From now on, the proxy compares event versions. */
@@ -332,8 +333,10 @@ export class WatchSession implements AttemptOwner {
     if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
   }
 
-  /** The proxy has sent a request of its own with this client's identity. Passes on the status of the response, which
-   * shows whether backends accept the identity. */
+  /**
+   * Called when the proxy has sent a request of its own with this client's identity. Passes on the status of the
+   * response, which shows whether backends accept the identity.
+   */
   learnt(status: number): void {
     this.#parts.host.learnt(status);
   }
@@ -350,7 +353,7 @@ export class WatchSession implements AttemptOwner {
     const { first } = this.#merge;
     this.#merge.add(other, reason === "sentinel");
     if (first === undefined) this.#await(other);
-    else this.#retry.begin(reason, first.attempt.backend);
+    else this.#search.begin(reason, first.attempt.backend);
     return attempt;
   }
 
@@ -360,7 +363,7 @@ export class WatchSession implements AttemptOwner {
    */
   isTooLate(isForgotten: boolean): boolean {
     if (this.#isPastDeadline) this.#endDue();
-    else if (isForgotten || this.#retry.isOver) this.#end(isForgotten ? "expired" : this.#retry.endReason);
+    else if (isForgotten || this.#search.isOver) this.#end(isForgotten ? "expired" : this.#search.endReason);
     else return false;
     return true;
   }
@@ -423,7 +426,7 @@ export class WatchSession implements AttemptOwner {
     // The acceptance counts only after `settledMs`, because a backend that accepts a watch may send an ERROR at once.
     const isSettled = second?.isAccepted === true && this.#now - second.acceptedAt > watchLimits.settledMs;
     if (!isSettled || (isSentinel && second.cache?.isStalled(this.#now) === true)) return false;
-    return this.#retry.reason === "stale" || this.#state === "hedged" || isSentinel;
+    return this.#search.reason === "stale" || this.#state === "hedged" || isSentinel;
   }
 
   /**
@@ -452,7 +455,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get #now(): number {
-    return this.#parts.migrations.clock.now();
+    return this.migrations.clock.now();
   }
 
   get #times(): Times {
@@ -475,8 +478,7 @@ export class WatchSession implements AttemptOwner {
    * from which the watch resumes.
    */
   get context(): RequestContext {
-    const { host, asked } = this.#parts;
-    return requestAt(host.context, asked, this.progress.resumeVersion, this.#timesOfNext);
+    return requestAt(this.clientRequest, this.asked, this.progress.resumeVersion, this.#timesOfNext);
   }
 
   poolKey(): PoolKey {
@@ -516,25 +518,25 @@ export class WatchSession implements AttemptOwner {
   attemptSuspected(attempt: Attempt): void {
     const stream = this.#merge.of(attempt);
     if (stream === undefined || this.#endIfPastDeadline(stream)) return;
-    if (stream === this.#merge.other && !this.#parts.migrations.targets.isInVain(this, attempt)) return;
+    if (stream === this.#merge.other && !this.migrations.targets.isInVain(this, attempt)) return;
     if (stream === this.#merge.other) {
       this.#lostUnanswered(stream);
       this.#giveUp(stream);
     } else if (this.hedgeWithSentinel([])) return;
-    else if (this.#merge.isMerged && this.#retry.ms >= watchLimits.hedgedMs) this.promote();
-    else this.#parts.migrations.hedge(this, attempt);
+    else if (this.#merge.isMerged && this.#search.ms >= watchLimits.hedgedMs) this.promote();
+    else this.migrations.hedge(this, attempt);
   }
 
   attemptCleared(attempt: Attempt): void {
     if (attempt !== this.attempt) return;
-    this.retry?.declined(0);
+    this.#retry?.declined(0);
     if (this.#state !== "hedged") return;
     if (!this.#merge.isPosted) return this.dropSecond();
-    if (this.#become("compare")) this.#retry.begin("sentinel", attempt.backend);
+    if (this.#become("compare")) this.#search.begin("sentinel", attempt.backend);
   }
 
   attemptLeaving(attempt: Attempt): void {
-    if (attempt === this.attempt) this.#parts.migrations.leave(this, "draining");
+    if (attempt === this.attempt) this.migrations.leave(this, "draining");
   }
 
   attemptFaulted(error: unknown): void {
@@ -554,7 +556,7 @@ export class WatchSession implements AttemptOwner {
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
     if (end) return this.#turnDown(stream, { kind: "elsewhere", inMs: 0 }, "refused");
     const { attempt } = stream;
-    this.#parts.migrations.pace.accepted(attempt.backend, attempt.sinceSent(this.#now) - attempt.rttMs);
+    this.migrations.pace.accepted(attempt.backend, attempt.sinceSent(this.#now) - attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, because that event may be an ERROR.
     if (this.#merge.first === undefined) this.promote();
@@ -565,14 +567,14 @@ export class WatchSession implements AttemptOwner {
    * cause, the pace of all moves is reduced.
    */
   #busy(answer: ResponseHead): void {
-    if (!isInitialising(answer)) this.#parts.migrations.pace.slowDown();
-    else if (this.#merge.first === undefined) this.#retry.uncount();
+    if (!isInitialising(answer)) this.migrations.pace.slowDown();
+    else if (this.#merge.first === undefined) this.#search.uncount();
   }
 
   /** Records that the backend answered 404. Returns true if no backend serves the resource any more. */
   #isGone(backend: string): boolean {
-    this.#retry.unserved(backend);
-    return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);
+    this.#search.unserved(backend);
+    return this.migrations.targets.isServedNowhere(this.#search.notServing);
   }
 
   #accept(stream: WatchStream): void {
@@ -582,7 +584,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   #advanced(stream: WatchStream): void {
-    if (this.progress.phase === "listing") this.#parts.migrations.boundInitialEvents(this, stream);
+    if (this.progress.phase === "listing") this.migrations.boundInitialEvents(this, stream);
     const fate = this.#merge.fateOfOther(stream);
     if (fate === "first") this.promote();
     else if (fate === "drop") this.dropSecond();
@@ -597,22 +599,22 @@ export class WatchSession implements AttemptOwner {
     const { first, other } = this.#merge;
     if (this.#state !== "sentinel" || first === undefined || other?.isAccepted !== true) return false;
     const { backend } = other.attempt;
-    if (except.includes(backend) || this.#parts.migrations.targets.isDoubtful(backend)) return false;
+    if (except.includes(backend) || this.migrations.targets.isDoubtful(backend)) return false;
     if (!this.#become("hedge")) return false;
-    this.#retry.begin("suspect", first.attempt.backend);
+    this.#search.begin("suspect", first.attempt.backend);
     if (!this.#merge.releaseAhead(other)) this.dropSecond();
     return true;
   }
 
-  promote(asked: AskReason = this.#retry.reason): void {
+  promote(asked: AskReason = this.#search.reason): void {
     if (!this.#become("promote")) return;
     const { host } = this.#parts;
     const reason = asked === "sentinel" ? "lost" : asked;
     this.#leavePost(reason);
-    const { from, ms } = this.#retry;
+    const { from, ms } = this.#search;
     const isFit = this.#merge.promote();
     this.progress.promoted();
-    this.#retry.found();
+    this.#search.found();
     host.goesOn({ reason, from, to: this.attempt?.backend ?? "", ms });
     if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
   }
@@ -622,8 +624,8 @@ export class WatchSession implements AttemptOwner {
    * because the second stream was requested long ago.
    */
   #leavePost(reason: AskReason): void {
-    if (this.#retry.reason === "sentinel")
-      this.#retry.begin(reason, this.attempt?.backend ?? this.#retry.from, true);
+    if (this.#search.reason === "sentinel")
+      this.#search.begin(reason, this.attempt?.backend ?? this.#search.from, true);
   }
 
   /**
@@ -644,8 +646,8 @@ export class WatchSession implements AttemptOwner {
       return this.#goOnWithOther(other);
     }
     const isLast = stream === first || first === undefined;
-    if (isLast && (code === expired || stream.refusal !== undefined)) this.#retry.refused(stream, code);
-    const isForgotten = isLast && this.#parts.migrations.targets.isForgotten(this);
+    if (isLast && (code === expired || stream.refusal !== undefined)) this.#search.refused(stream, code);
+    const isForgotten = isLast && this.migrations.targets.isForgotten(this);
     this.#turnDown(stream, acceptanceOfError(code, isForgotten), code === expired ? "expired" : "refused");
   }
 
@@ -657,7 +659,7 @@ export class WatchSession implements AttemptOwner {
     // pause, the watch could not be hedged.
     if (this.#merge.first !== undefined)
       return isCompared && isPassing ? undefined : this.#decline(isPassing);
-    this.#retry.inVain(stream.attempt.backend);
+    this.#search.inVain(stream.attempt.backend);
     if (isPassing) this.#resume(acceptance.inMs);
     else this.#end(reason);
   }
@@ -674,13 +676,13 @@ export class WatchSession implements AttemptOwner {
 
   /** Continues with the first stream alone. `isPassing`: true if a backend refused the second one only temporarily. */
   #decline(isPassing: boolean): void {
-    this.#retry.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
-    if (isPassing && this.#retry.reason === "draining") this.#parts.migrations.leaveLater(this);
+    this.#search.declined(isPassing ? watchLimits.declinedMs : Number.POSITIVE_INFINITY);
+    if (isPassing && this.#search.reason === "draining") this.migrations.leaveLater(this);
   }
 
   #await(stream: WatchStream): void {
-    const isAlone = (): boolean => this.#parts.migrations.targets.isAlone(this, stream.attempt);
-    this.#retry.untilAnswered(isAlone, () => this.#giveUp(stream));
+    const isAlone = (): boolean => this.migrations.targets.isAlone(this, stream.attempt);
+    this.#search.untilAnswered(isAlone, () => this.#giveUp(stream));
   }
 
   /**
@@ -689,7 +691,7 @@ export class WatchSession implements AttemptOwner {
    */
   #lostUnanswered(stream: WatchStream | undefined): void {
     const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
-    if (isOnly && stream.isOpened && !stream.isAccepted) this.#retry.lost();
+    if (isOnly && stream.isOpened && !stream.isAccepted) this.#search.lost();
   }
 
   #giveUp(stream: WatchStream): void {
@@ -716,8 +718,8 @@ export class WatchSession implements AttemptOwner {
     this.#drop(stream);
     if (isFirst) return this.#firstOver(stream, over);
     if (this.#merge.first !== undefined) return this.#secondOver(over);
-    this.#retry.inVain(attempt.backend);
-    this.#resume(stream.isOpened ? 0 : this.#retry.unsent());
+    this.#search.inVain(attempt.backend);
+    this.#resume(stream.isOpened ? 0 : this.#search.unsent());
   }
 
   /**
@@ -726,7 +728,7 @@ export class WatchSession implements AttemptOwner {
    */
   #secondOver(over: Over): void {
     if (over === "ended" && isDeadline(this.#times.leftMs)) this.#endAtDeadline();
-    else if (this.#retry.reason === "draining") this.#decline(true);
+    else if (this.#search.reason === "draining") this.#decline(true);
   }
 
   /**
@@ -748,7 +750,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   #firstOver({ attempt, reading: { isOurs } }: WatchStream, over: Over): void {
-    const isDraining = over === "ended" && this.#parts.migrations.targets.isLeaving(attempt);
+    const isDraining = over === "ended" && this.migrations.targets.isLeaving(attempt);
     const { phase, start, liveEvents, resumeVersion } = this.progress;
     const ending: Ending = {
       ...this.#times,
@@ -759,18 +761,18 @@ export class WatchSession implements AttemptOwner {
       start,
       liveEvents,
       isResumable: resumeVersion !== undefined,
-      isRepeated: this.#retry.hasEndedInVain,
+      isRepeated: this.#search.hasEndedInVain,
       isBlocked: this.writer.isBlocked,
     };
     const { kind } = verdictOn(ending);
-    if (over === "broken" || isDraining) this.#retry.inVain(attempt.backend);
+    if (over === "broken" || isDraining) this.#search.inVain(attempt.backend);
     const { other } = this.#merge;
     if (kind === "resume" && other !== undefined) {
       this.#leavePost(moveReason(over, isDraining));
       return this.#goOnWithOther(other);
     }
     this.dropSecond();
-    this.#retry.begin(moveReason(over, isDraining), attempt.backend);
+    this.#search.begin(moveReason(over, isDraining), attempt.backend);
     if (kind === "resume" || kind === "replay") this.#resume(0);
     else if (kind === "relay") this.#endDue();
     else if (kind === "reset") this.#parts.host.breaksOff();
@@ -779,16 +781,16 @@ export class WatchSession implements AttemptOwner {
 
   #goOnWithOther(other: WatchStream): void {
     if (other.isAccepted) return this.promote();
-    this.#retry.mayTry();
+    this.#search.mayTry();
     this.#await(other);
   }
 
   #resume(inMs: number): void {
     if (this.#isPastDeadline) return this.#endAtDeadline();
     if (this.isExpired) return this.#end("refused");
-    if (this.#isOver || !this.#retry.mayTry())
-      return this.#end(this.#retry.hasNoProgress ? "no_progress" : this.#retry.endReason);
-    this.#retry.waitFor(this.#parts.migrations.resume(this, Math.min(inMs, this.#retry.leftMs)));
+    if (this.#isOver || !this.#search.mayTry())
+      return this.#end(this.#search.hasNoProgress ? "no_progress" : this.#search.endReason);
+    this.#search.waitFor(this.migrations.resume(this, Math.min(inMs, this.#search.leftMs)));
   }
 
   // --- the end of the watch ---
@@ -801,7 +803,7 @@ export class WatchSession implements AttemptOwner {
   #end(reason: EndReason): void {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
-    const refusal = this.retry?.refusal;
+    const refusal = this.#retry?.refusal;
     if (refusal !== undefined && this.#merge.first === undefined) {
       // The client gets the ERROR with which a backend answered the client's own request. So the end of the watch
       // counts as the backend's decision, not the proxy's.
@@ -809,14 +811,14 @@ export class WatchSession implements AttemptOwner {
       return host.endsHere(true);
     }
     this.#whenOld(() => {
-      migrations.ended(this, reason, this.attempt?.backend ?? this.#retry.from);
+      migrations.ended(this, reason, this.attempt?.backend ?? this.#search.from);
       host.endsHere(false);
     });
   }
 
   #close(): boolean {
     if (!this.#become("end")) return false;
-    this.retry?.stop();
+    this.#retry?.stop();
     this.#merge.dropOther();
     return true;
   }
@@ -824,7 +826,7 @@ export class WatchSession implements AttemptOwner {
   #whenOld(end: () => void): void {
     const { phase, liveEvents } = this.progress;
     const inMs = endOf({ phase, liveEvents, liveMs: this.#times.liveMs });
-    if (inMs > 0) this.#retry.after(inMs, end);
+    if (inMs > 0) this.#search.after(inMs, end);
     else end();
   }
 }

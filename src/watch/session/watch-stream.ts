@@ -38,12 +38,12 @@ const unread = new Reading("", true, "");
 export class WatchStream {
   readonly attempt: Attempt;
   readonly #taker: EventTaker;
-  /** An incomplete event; undefined until there is one. */
+  /** The bytes of an incomplete event; undefined: none. */
   #held: AccountedBuffer | undefined;
   readonly #buffered: Buffered;
   /** Events that a sentinel's second stream (D13) has delivered before the first stream; undefined: none so far. */
   #ahead: Ahead | undefined;
-  /** Defined once the response is accepted, if it can be decoded. */
+  /** Undefined until the response is accepted, and for a response that the proxy cannot decode. */
   #decoders: Decoders | undefined;
   /** Defined while an event is incomplete, and after an event whose `Fate` is "refused" or "broken". */
   #decoder: EventDecoder | undefined;
@@ -58,8 +58,8 @@ export class WatchStream {
   scopeCache: CacheProgress | undefined;
   #isWhole = false;
   /**
-   * Clock reading at which the response was accepted; 0: not accepted yet. In whole ms, because V8 stores small integers
-   * in the object itself, without another allocation.
+   * Clock reading at which the response was accepted; 0: not accepted yet. In whole ms, rounded up, because V8 stores
+   * small integers in the object itself, without another allocation.
    */
   acceptedAt = 0;
   /**

@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { h2Limits } from "../../../src/h2/core/limits.ts";
 import {
   giveBackOutput,
   largestOutputBytes,
-  mostUnusedBytes,
   outputBuffer,
   shrinkOutput,
   unusedOutputBytes,
@@ -35,20 +35,20 @@ test("a buffer is the smallest of its three sizes that has the room", () => {
 test("thousands of buffers of one turn are used again in the next", () => {
   const first = new Set(taken(5000, 10_000));
   giveBackAll(Array.from(first));
-  assert.ok(unusedOutputBytes() <= mostUnusedBytes);
+  assert.ok(unusedOutputBytes() <= h2Limits.unusedOutputBytes);
   const again = taken(4000, 10_000).filter((buffer) => first.has(buffer));
   assert.is(again.length, 4000);
 });
 
 test("unused buffers have a limit", () => {
   giveBackAll(taken(1100, largestOutputBytes));
-  assert.is(unusedOutputBytes(), mostUnusedBytes);
+  assert.is(unusedOutputBytes(), h2Limits.unusedOutputBytes);
 });
 
-test("a buffer that was used between two looks is kept, and the others are dropped at the second look", () => {
+test("shrinkOutput keeps the buffers that were used since its last call, and drops the others", () => {
   giveBackAll(taken(100, 4096));
   shrinkOutput();
-  assert.is(unusedOutputBytes(), 100 * 4096, "all were used since the look before");
+  assert.is(unusedOutputBytes(), 100 * 4096, "all were used since the last call");
   giveBackAll(taken(30, 4096));
   shrinkOutput();
   assert.is(unusedOutputBytes(), 30 * 4096);

@@ -1,4 +1,4 @@
-/** Faults in the memory of bytes that wait: blocks, buffers and limits that are not kept, not freed or not reused. */
+/** Faults in the memory for bytes: blocks and buffers that are not freed or not reused, and limits that are not kept. */
 import { type Defect, defect } from "../defect.ts";
 
 export const memory: readonly Defect[] = [
@@ -6,7 +6,7 @@ export const memory: readonly Defect[] = [
     "no output buffer is used again",
     {
       file: "h2/core/output-buffers.ts",
-      find: "unusedBytes + buffer.length > mostUnusedBytes",
+      find: "unusedBytes + buffer.length > h2Limits.unusedOutputBytes",
       replace: "unusedBytes + buffer.length > 0",
     },
     ["h2/core/output-buffers", "thousands of buffers of one turn are used again in the next"],
@@ -15,8 +15,8 @@ export const memory: readonly Defect[] = [
     "unused output buffers have no limit",
     {
       file: "h2/core/output-buffers.ts",
-      find: "unusedBytes + buffer.length > mostUnusedBytes",
-      replace: "unusedBytes > 100 * mostUnusedBytes",
+      find: "unusedBytes + buffer.length > h2Limits.unusedOutputBytes",
+      replace: "unusedBytes > 100 * h2Limits.unusedOutputBytes",
     },
     ["h2/core/output-buffers", "unused buffers have a limit"],
   ),
@@ -27,7 +27,7 @@ export const memory: readonly Defect[] = [
       find: "pool.unused.length -= pool.fewest;",
       replace: "pool.unused.length -= 0;",
     },
-    ["h2/core/output-buffers", "a buffer that was used between two looks is kept"],
+    ["h2/core/output-buffers", "shrinkOutput keeps the buffers that were used since its last call"],
   ),
   defect(
     "a ClientHello fills the first buffer of Node's TLS",

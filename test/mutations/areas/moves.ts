@@ -70,8 +70,8 @@ export const moves: readonly Defect[] = [
     "a cache that is being filled slows all moves down",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (!isInitialising(answer)) this.#parts.migrations.pace.slowDown();",
-      replace: "this.#parts.migrations.pace.slowDown();\n    if (!isInitialising(answer)) return;",
+      find: "if (!isInitialising(answer)) this.migrations.pace.slowDown();",
+      replace: "this.migrations.pace.slowDown();\n    if (!isInitialising(answer)) return;",
     },
     ["watch/migration/migrations", "five caches that are being filled slow no watch"],
   ),

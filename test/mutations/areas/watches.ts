@@ -199,7 +199,7 @@ export const watches: readonly Defect[] = [
     "a resource that no backend serves any more counts as a move that failed",
     {
       file: "watch/session/watch-session.ts",
-      find: "return this.#parts.migrations.targets.isServedNowhere(this.#retry.notServing);",
+      find: "return this.migrations.targets.isServedNowhere(this.#search.notServing);",
       replace: "return false;",
     },
     ["flows/watching-patience", "a resource that no backend serves any more ends at once"],
@@ -283,6 +283,11 @@ export const watches: readonly Defect[] = [
     ["watch/codec/framing", "a compressed answer is opaque"],
   ),
   defect(
+    "two streams have the same decoder at once",
+    { file: "watch/codec/framing.ts", find: "    this.#idle = undefined;\n", replace: "" },
+    ["watch/codec/framing", "a decoder that was given back is lent again"],
+  ),
+  defect(
     "a sentinel's second attempt goes on to the client before the first has shown it",
     {
       file: "watch/session/upstream-merge.ts",
@@ -322,7 +327,7 @@ export const watches: readonly Defect[] = [
     "a cache that is being filled is tried three times",
     {
       file: "watch/session/watch-session.ts",
-      find: "else if (this.#merge.first === undefined) this.#retry.uncount();",
+      find: "else if (this.#merge.first === undefined) this.#search.uncount();",
       replace: "",
     },
     ["flows/watching-patience", "a cache that is being filled is waited for"],

@@ -1,3 +1,4 @@
+import net from "node:net";
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
 import { suite } from "uvu";
@@ -113,6 +114,9 @@ test("the accepted socket closes with the TLS socket, and keeps no listener of t
   tls.connect({ socket: dialled, ca: authority.certificate, servername: "localhost" }).on("error", () => {});
   const result = await within(20_000, "a handshake", shake.promise);
   assert.is(accepted.listenerCount("connect"), 0);
+  const fresh = new tls.TLSSocket(new net.Socket(), { isServer: true });
+  for (const event of ["error", "close"])
+    assert.is(result?.socket.listenerCount(event), fresh.listenerCount(event), event);
   const isClosed = new Promise((resolve) => accepted.on("close", resolve));
   result?.socket.destroy();
   await within(20_000, "the end", isClosed);

@@ -3,7 +3,7 @@
  *
  * WATCHKEEPER_REAL_PEER replaces the proxy. `nghttpx` shows whether another proxy causes the same difference, and
  * whether a suite can fail at all. `none` uses no proxy: whatever a suite then reports is an error of the suite itself.
- * WATCHKEEPER_REAL_WORKERS is the proxy's number of workers in every suite.
+ * WATCHKEEPER_REAL_WORKERS sets the proxy's number of workers in every suite.
  */
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";

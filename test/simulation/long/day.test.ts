@@ -1,5 +1,5 @@
 /**
- * Two hours of a herd of 60 nodes with every kind of fault. A whole day with 1,000 nodes:
+ * Two hours of 60 nodes with every kind of fault. A whole day of 1,000 nodes:
  * node --expose-gc test/simulation/run.ts --scene fleet --nodes 1000 --hours 24.
  */
 import { suite } from "uvu";

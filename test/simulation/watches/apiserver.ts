@@ -33,7 +33,7 @@ export type ApiserverParts = {
    */
   readonly custom?: readonly string[];
   readonly progress?: Progress;
-  /** True if a change is passed only to the watches that select its label `app`. Needed with many thousand watches. */
+  /** True if a change goes only to watches that select its label `app`. Saves time with thousands of watches. */
   readonly isIndexed?: boolean;
 };
 
@@ -50,7 +50,7 @@ export class SimulatedApiserver {
   readonly #sessions = new Map<End, Session>();
   /** True while its watch cache is being filled: watches and lists are refused with 429 and Retry-After. */
   isInitialising = false;
-  /** True while a check of its /readyz fails, although it serves all requests. */
+  /** True while its /readyz fails, although it serves all requests. */
   isUnready = false;
   /**
    * Clients whose permissions were withdrawn. Their running watches go on, and their new requests are refused (watch.md

@@ -14,18 +14,18 @@ const startingMs = 1_000;
 /** The time between the return of one apiserver and the stop of the next one, as `kubeadm upgrade` needs it. */
 const betweenMs = 45_000;
 /**
- * A compaction that forgets much more than usual. Clients have newer versions nevertheless, because each watch gets a
- * bookmark every minute.
+ * A compaction that keeps only the versions of this time: much less than usual, but clients have newer versions, because
+ * each watch gets a bookmark every minute.
  */
-const compactedMs = 120_000;
-/** A slow apiserver runs for a moment after each stop. The proxy suspects it after 500 ms without an answer. */
+const keptVersionsMs = 120_000;
+/** A slow apiserver stands still, then runs for a moment. The proxy suspects it after 500 ms without an answer. */
 const stoppedMs = 700;
 const runsMs = 200;
 
 export type DayFaultParts = FaultParts & {
   /** The version that was the newest one `ms` ago. */
   readonly versionBefore: (ms: number) => number;
-  /** Called each time that an apiserver ceases to serve, or serves again. */
+  /** Called each time that an apiserver stops or begins to serve. */
   readonly look: (backend: SimulatedApiserver) => void;
 };
 
@@ -76,7 +76,7 @@ function restart(backend: SimulatedApiserver, { findings, look }: DayFaultParts)
 
 const restartMs = graceMs + 1_000 + awayMs + startingMs;
 
-/** Stops the processes of the apiserver again and again, so that every answer takes long. */
+/** Stops the apiserver's process again and again, so that every response takes long. */
 function slowDown({ backend, look, findings: { world } }: DayFaultParts): () => void {
   let isOver = false;
   const stop = (): void => {
@@ -143,7 +143,7 @@ export const dayFaults: readonly DayFault[] = [
     ms: moment,
     begin: ({ apiservers, findings, compact, versionBefore }) => {
       const [one] = apiservers;
-      compact(Math.max(0, (one?.cache.revision ?? 0) - versionBefore(compactedMs)));
+      compact(Math.max(0, (one?.cache.revision ?? 0) - versionBefore(keptVersionsMs)));
       findings.count("compactions");
       return none;
     },

@@ -1,7 +1,7 @@
 /**
- * A whole day of the herd in herd.ts: writes at a rate that changes over the day, watches that end after their timeouts
- * and are opened again, nodes that leave and join, and one fault after another. Checks what clients get all the time,
- * and at the end of each hour that nothing has grown.
+ * A whole day of the scale model: writes at a rate that changes over the day, watches that end after their timeouts and
+ * are opened again, nodes that leave and join, and one fault after another. Checks at each event what clients get, and
+ * at the end of each hour that nothing has grown.
  */
 import { BackendHistory } from "../../../src/admin/events/backend-history.ts";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
@@ -20,9 +20,16 @@ import { World } from "../world.ts";
 import { type DayFault, dayFaults } from "./day-faults.ts";
 import type { Problem } from "./findings.ts";
 import { grownSince, liveBytes, type Sizes } from "./growth.ts";
-import { apiserverCount, Herd, type HerdNode, Peaks, streamsPerConnection, watchesPerNode } from "./herd.ts";
 import { PlainCall } from "./plain-call.ts";
 import type { Reflector } from "./reflector.ts";
+import {
+  apiserverCount,
+  type ModelNode,
+  Peaks,
+  ScaleModel,
+  streamsPerConnection,
+  watchesPerNode,
+} from "./scale-model.ts";
 import { tablesOf } from "./tables.ts";
 import { End } from "./wires.ts";
 
@@ -56,17 +63,18 @@ const tellMs = 600_000;
 const checkMs = 60_000;
 /** The end of each hour has no faults, so that the state can be compared with that of other hours. */
 const calmMs = 300_000;
-/** All caches are filled and all limits have been reached that the herd reaches soon. */
+/** After so many hours, the caches are full, and the tables that soon reach their limits have reached them. */
 const settledHours = 2;
-/** The longest timeout of a watch is 10 min. What is older concerns no client. */
+/** Changes and requests older than this concern no client, because the longest timeout of a watch is 10 min. */
 const longPastMs = 900_000;
-/** Writes a second: the mean of the day, and how far day and night differ from it. */
+/** Mean number of writes a second, and the share of it by which the rates of day and night differ from it. */
 const writesPerSecond = 1;
 const swing = 0.8;
+/** The share of the writes that concern all nodes. */
 const everyoneShare = 0.005;
-/** An apiserver compacts etcd every five minutes, so that versions that are older than that are forgotten. */
-const compactedMs = 300_000;
-const keptMinutes = 10;
+/** An apiserver compacts etcd every five minutes. Here, versions older than five minutes are forgotten each minute. */
+const keptVersionsMs = 300_000;
+const notedRevisions = 10;
 /** Each hour a pool of this share of the nodes is replaced, as in an upgrade of the nodes. */
 const poolShare = 0.04;
 const poolMs = 60_000;
@@ -80,12 +88,15 @@ const mostReadMs = 10_000;
  * minutes (`restMs`).
  */
 const evenMostMs = 300_000;
-/** `balanceLimits.rebalanceSlack`, and the random times at which watches end and begin. */
+/**
+ * The share of the mean by which even loads may differ: `balanceLimits.rebalanceSlack`, and more because watches end and
+ * begin at random times.
+ */
 const evenSlack = 0.15;
 
 /**
- * The limits of tables that fill up slowly. Most keep an entry for each client that was ever
- * seen, and new nodes join all day.
+ * The limits of tables that fill up slowly. Most keep an entry for each client that was ever seen, and new nodes join
+ * all day.
  */
 const slowTables: Readonly<Record<string, number>> = {
   "WatchLives.#places": watchLimits.lifeEntries,
@@ -98,12 +109,16 @@ const slowTables: Readonly<Record<string, number>> = {
   "IncidentStore.#ended": incidentLimits.incidentsKept,
 };
 
-/** The most requests a second for moves and for bookmarks. */
+/** Maximum numbers of requests a second for moves and for bookmark refreshes. */
 const paceOfMoves = watchLimits.movesPerSecond + watchLimits.moveBurst;
 const refreshesPerSecond = 1_000 / watchLimits.bookmarkRefreshPauseMs;
 const dialsInOneSecond = apiserverCount * 2 * upstreamLimits.dialsPerSecond;
+/** New connections in one second that do not depend on the number of watches: the warm ones that are lost. */
 const fewDials = 20;
-/** One watch in 450 is opened again each second on average, and few seconds have nine times as many. */
+/**
+ * In one second, at most one watch in 50 is opened again. The mean is one in 450, because watches end after 300 to
+ * 600 s.
+ */
 const reopenedShare = 50;
 
 /** The counts of what a client can notice. */
@@ -120,12 +135,12 @@ const unnoticed: ReadonlySet<string> = new Set([
 
 export class Day {
   readonly #options: DayOptions;
-  readonly #herd: Herd;
+  readonly #model: ScaleModel;
   readonly #peaks: Peaks;
   readonly #most = { asked: 0, dialled: 0, evenMs: 0 };
   /** The revision of the store at each full minute. */
   readonly #revisions: { readonly at: number; readonly version: number }[] = [];
-  /** All that is part of the proxy. */
+  /** The parts of the proxy in which no table may grow. */
   readonly #measured: object;
   /** The faults to come, last first. */
   readonly #plan: DayFault[] = [];
@@ -136,9 +151,9 @@ export class Day {
   constructor(options: DayOptions) {
     this.#options = options;
     const { seed, isStrict, trace } = options;
-    this.#herd = new Herd({ seed, isStrict, isProbed: true, checkMs, trace });
-    this.#peaks = new Peaks(this.#herd);
-    const { proxy, findings } = this.#herd;
+    this.#model = new ScaleModel({ seed, isStrict, isProbed: true, checkMs, trace });
+    this.#peaks = new Peaks(this.#model);
+    const { proxy, findings } = this.#model;
     const incidents = new Incidents(findings.world, proxy.journal);
     this.#measured = {
       path: proxy.path,
@@ -150,7 +165,7 @@ export class Day {
   }
 
   play(): DayFigures {
-    const { findings } = this.#herd;
+    const { findings } = this.#model;
     const { world, problems, counts } = findings;
     for (let node = 0; node < this.#options.nodes; node += 1) this.#enter(startMs / 3);
     this.#writeAll();
@@ -162,7 +177,7 @@ export class Day {
     return {
       problems,
       counts,
-      watches: this.#herd.openWatches,
+      watches: this.#model.openWatches,
       virtualMs: world.now(),
       peakAskedPerSecond: asked,
       peakDialsPerSecond: dialled,
@@ -174,19 +189,19 @@ export class Day {
   // --- the clients and their objects ---
 
   #enter(withinMs: number): void {
-    const node = this.#herd.enter(withinMs);
-    const { world, random } = this.#herd.findings;
+    const node = this.#model.enter(withinMs);
+    const { world, random } = this.#model.findings;
     world.after(withinMs + random.next() * readMs, () => this.#read(node));
   }
 
-  #read(node: HerdNode): void {
-    if (!this.#herd.nodes.has(node)) return;
-    const { findings } = this.#herd;
+  #read(node: ModelNode): void {
+    if (!this.#model.nodes.has(node)) return;
+    const { findings } = this.#model;
     const { caller, app } = node;
     const path = `/api/v1/namespaces/default/configmaps/o-${app}`;
     const asked = { method: "GET", path, accept: "application/json", auditId: caller.nextId() };
     void new PlainCall(caller, asked, ({ status, isWhole, ms }) => {
-      if (!this.#herd.nodes.has(node)) return;
+      if (!this.#model.nodes.has(node)) return;
       findings.count(`reads: ${status}`);
       if (!isWhole || (status !== 200 && status !== 404))
         findings.wrong("ends", `a read of ${app} got ${status}`);
@@ -196,30 +211,30 @@ export class Day {
   }
 
   #writeAll(): void {
-    const { world, random } = this.#herd.findings;
-    const nodes = [...this.#herd.nodes];
-    this.#herd.write(random.chance(everyoneShare) ? undefined : random.pick(nodes));
+    const { world, random } = this.#model.findings;
+    const nodes = [...this.#model.nodes];
+    this.#model.write(random.chance(everyoneShare) ? undefined : random.pick(nodes));
     const rate = writesPerSecond * (1 + swing * Math.sin((2 * Math.PI * world.now()) / (24 * hourMs)));
     world.after(2 * random.next() * (1_000 / rate), () => this.#writeAll());
   }
 
-  /** Compacts etcd all the time, as apiservers do. */
+  /** Each minute, notes the revision of the store and compacts etcd. */
   #noteRevisions(): void {
-    const { world } = this.#herd.findings;
-    this.#revisions.push({ at: world.now(), version: this.#herd.store.revision });
-    if (this.#revisions.length > keptMinutes) this.#revisions.shift();
-    this.#compact(this.#herd.store.revision - this.#versionBefore(compactedMs));
+    const { world } = this.#model.findings;
+    this.#revisions.push({ at: world.now(), version: this.#model.store.revision });
+    if (this.#revisions.length > notedRevisions) this.#revisions.shift();
+    this.#compact(this.#model.store.revision - this.#versionBefore(keptVersionsMs));
     world.after(60_000, () => this.#noteRevisions());
   }
 
   /** Replaces a pool of nodes: some leave, and as many join. */
   #replacePool(): void {
-    const { random, world } = this.#herd.findings;
+    const { random, world } = this.#model.findings;
     const count = Math.ceil(this.#options.nodes * poolShare);
-    const leaving = [...this.#herd.nodes].toSorted(() => random.next() - 0.5).slice(0, count);
+    const leaving = [...this.#model.nodes].toSorted(() => random.next() - 0.5).slice(0, count);
     this.#options.tell(`${count} nodes are replaced`);
     for (const node of leaving) {
-      world.after(random.next() * poolMs, () => this.#herd.leave(node));
+      world.after(random.next() * poolMs, () => this.#model.leave(node));
       this.#enter(poolMs);
     }
   }
@@ -227,7 +242,7 @@ export class Day {
   // --- time ---
 
   #hour(hour: number): void {
-    const { world, random } = this.#herd.findings;
+    const { world, random } = this.#model.findings;
     const endsAt = startMs + hour * hourMs;
     const slotMs = (hourMs - calmMs) / this.#options.faultsPerHour;
     const beganAt = world.now();
@@ -241,7 +256,7 @@ export class Day {
   }
 
   #pass(ms: number): void {
-    const { world } = this.#herd.findings;
+    const { world } = this.#model.findings;
     const until = world.now() + ms;
     while (world.now() < until) {
       const nextAt = Math.min(until, (Math.floor(world.now() / tellMs) + 1) * tellMs);
@@ -250,15 +265,15 @@ export class Day {
     }
   }
 
-  /** The clock stops at the last callback before `at`, so an empty one is added. */
+  /** Adds an empty callback at `at`, because the clock would stop at the last callback before `at`. */
   #runUntil(at: number): void {
-    const { world } = this.#herd.findings;
+    const { world } = this.#model.findings;
     world.at(at, () => {});
     world.runUntil(() => world.now() >= at, at - world.now() + stepMs);
   }
 
   #tellState(): void {
-    const { loads, relists, findings } = this.#herd;
+    const { loads, relists, findings } = this.#model;
     this.#options.tell(
       `${timeOf(findings.world.now())}: watches ${loads.join(" + ")}, ${relists} relists, ` +
         `${findings.problems.length} problems`,
@@ -267,9 +282,9 @@ export class Day {
 
   // --- faults ---
 
-  /** Every fault comes before any comes again. */
+  /** Returns the next fault. No fault comes again before all others have come. */
   #nextFault(): DayFault {
-    const { random } = this.#herd.findings;
+    const { random } = this.#model.findings;
     if (this.#plan.length === 0) this.#plan.push(...dayFaults.toSorted(() => random.next() - 0.5));
     const next = this.#plan.pop();
     if (next === undefined) throw new Error("No faults");
@@ -277,7 +292,7 @@ export class Day {
   }
 
   #strike(fault: DayFault): void {
-    const { findings, apiservers, judge } = this.#herd;
+    const { findings, apiservers, judge } = this.#model;
     const { world, random } = findings;
     const backend = random.pick(apiservers);
     const beganAt = world.now();
@@ -312,29 +327,29 @@ export class Day {
 
   /** Waits until all apiservers are ready and their loads are even. Returns how long that took. */
   #untilEven({ name }: DayFault): number {
-    const { findings, proxy } = this.#herd;
+    const { findings, proxy } = this.#model;
     const overAt = findings.world.now();
     const passedMs = (): number => findings.world.now() - overAt;
     const isWell = (): boolean =>
       this.#isEven && proxy.path.backends.views.every(({ state }) => state === "ready");
     while (!isWell() && passedMs() < evenMostMs) this.#pass(stepMs);
     if (!isWell())
-      findings.wrong("load", `${this.#herd.loads.join(" + ")} watches ${evenMostMs} ms after "${name}"`);
+      findings.wrong("load", `${this.#model.loads.join(" + ")} watches ${evenMostMs} ms after "${name}"`);
     this.#most.evenMs = Math.max(this.#most.evenMs, passedMs());
     return passedMs();
   }
 
   get #isEven(): boolean {
-    const { loads } = this.#herd;
+    const { loads } = this.#model;
     const even = loads.reduce((sum, load) => sum + load, 0) / loads.length;
     return loads.every((load) => Math.abs(load - even) <= even * evenSlack + watchesPerNode);
   }
 
   /**
    * Checks the peaks. The pace of moves bounds the requests, however many watches there are, so that an apiserver that
-   * gets the watches of another one still serves its other clients. Refreshes, watches that are opened again, and nodes
-   * that join come on top. New connections are needed for the watches that move, and for the warm ones that are lost.
-   * In a large herd each pool's token bucket bounds them, which may give twice its rate in one second.
+   * gets the watches of another one still serves its other clients. Bookmark refreshes, watches that are opened again,
+   * and nodes that join add requests. New connections are needed for the watches that move, and in place of lost warm
+   * connections. With many nodes, the token bucket of each pool bounds them. It may give twice its rate in one second.
    */
   #judgePeaks({ name }: DayFault): void {
     const watches = this.#options.nodes * watchesPerNode;
@@ -342,29 +357,30 @@ export class Day {
     const mostAsked = Math.min(paceOfMoves, 2 * watches) + refreshesPerSecond + others;
     const mostDials = Math.min(dialsInOneSecond, fewDials + watches / streamsPerConnection);
     const { asked, dialled } = this.#peaks;
-    const { findings } = this.#herd;
+    const { findings } = this.#model;
     if (asked > mostAsked) findings.wrong("load", `${asked} requests a second during "${name}"`);
     if (dialled > mostDials) findings.wrong("load", `${dialled} new connections a second during "${name}"`);
     this.#most.asked = Math.max(this.#most.asked, asked);
     this.#most.dialled = Math.max(this.#most.dialled, dialled);
   }
 
+  /** Forgets all but the newest `keep` versions. */
   #compact(keep: number): void {
-    const version = this.#herd.store.revision - Math.max(0, keep);
-    this.#herd.store.compact(version);
-    for (const { cache } of this.#herd.apiservers) cache.compact(version);
+    const version = this.#model.store.revision - Math.max(0, keep);
+    this.#model.store.compact(version);
+    for (const { cache } of this.#model.apiservers) cache.compact(version);
   }
 
   #versionBefore(ms: number): number {
-    const at = this.#herd.findings.world.now() - ms;
+    const at = this.#model.findings.world.now() - ms;
     return this.#revisions.findLast((one) => one.at <= at)?.version ?? 0;
   }
 
   // --- checks ---
 
-  /** Compares what is kept with the state two hours after the start. */
+  /** Compares the sizes of all tables with those at the end of the second hour. */
   #measure(hour: number): void {
-    const { findings, truth, attempts, proxy } = this.#herd;
+    const { findings, truth, attempts, proxy } = this.#model;
     truth.forget(longPastMs);
     attempts.forget(longPastMs);
     proxy.entries.length = 0;
@@ -374,7 +390,7 @@ export class Day {
     const sizes: Sizes = { tables, liveBytes: liveBytes() };
     if (hour >= settledHours || this.#options.hours < 2 * settledHours) this.#settled ??= sizes;
     const grown = this.#settled === undefined ? [] : grownSince(this.#settled, sizes, slowTables);
-    // Only some of the watches and clients are looked into, so a class may be met for the first time.
+    // `tablesOf` looks into some of the watches and clients only, so it may find a table in a later hour first.
     for (const [name, size] of tables)
       if (this.#settled?.tables.has(name) === false) this.#settled.tables.set(name, size);
     for (const what of grown) {
@@ -389,14 +405,14 @@ export class Day {
 
   /** Every watch is open at the end, every client knows the truth, and no client has noticed a fault. */
   #judgeEnd(): void {
-    const { findings, nodes } = this.#herd;
+    const { findings, nodes } = this.#model;
     for (const [what, count] of findings.counts)
       if (noticed.test(what) && !unnoticed.has(what)) findings.wrong("ends", `${count} times "${what}"`);
     for (const { reflectors } of nodes) for (const reflector of reflectors) this.#judgeReflector(reflector);
   }
 
   #judgeReflector({ call, interest, name, store }: Reflector): void {
-    const { findings, truth } = this.#herd;
+    const { findings, truth } = this.#model;
     if (call?.isAnswered !== true) findings.wrong("progress", `${name} has no watch at the end`);
     const state = truth.stateAt(interest, truth.store.revision);
     const isEqual =

@@ -40,7 +40,7 @@ export type Validator =
   | "deadline"
   /** No table of the proxy grows in a long run, and neither does its memory. */
   | "growth"
-  /** The apiservers never get too many requests or connections at once, and soon after a fault even loads. */
+  /** The apiservers never get too many requests or connections at once. Their loads are even again soon after a fault. */
   | "load"
   /** No request, watch, buffered byte or block is left after all clients have gone. */
   | "tidy"

@@ -1,10 +1,10 @@
 /**
- * The scale model: thousands of nodes with ten watches each. All apiservers are restarted one after another, as in an
- * upgrade of the control plane. Measures how much of that the clients notice. day.ts plays a whole day with them.
+ * A rolling restart of the scale model: all apiservers are restarted one after another, as in an upgrade of the control
+ * plane. Measures how much of that the clients notice. day.ts plays a whole day of the scale model.
  */
 import type { SimulatedApiserver } from "./apiserver.ts";
 import type { Problem } from "./findings.ts";
-import { Herd, Peaks } from "./herd.ts";
+import { type ModelNode, Peaks, ScaleModel } from "./scale-model.ts";
 
 export type FleetOptions = {
   readonly nodes: number;
@@ -38,26 +38,26 @@ const checkMs = 1_000;
 
 export class Fleet {
   readonly #options: FleetOptions;
-  readonly #herd: Herd;
+  readonly #model: ScaleModel;
   readonly #peaks: Peaks;
 
   constructor(options: FleetOptions) {
     this.#options = options;
     const { seed, isStrict } = options;
-    this.#herd = new Herd({ seed, isStrict, isProbed: false, checkMs });
-    this.#peaks = new Peaks(this.#herd);
+    this.#model = new ScaleModel({ seed, isStrict, isProbed: false, checkMs });
+    this.#peaks = new Peaks(this.#model);
   }
 
   play(): FleetFigures {
-    const { world, problems, counts } = this.#herd.findings;
-    for (let node = 0; node < this.#options.nodes; node += 1) this.#herd.enter(startMs / 2);
-    this.#write([...this.#herd.nodes]);
+    const { world, problems, counts } = this.#model.findings;
+    for (let node = 0; node < this.#options.nodes; node += 1) this.#model.enter(startMs / 2);
+    this.#write([...this.#model.nodes]);
     this.#pass(startMs);
     this.#peaks.reset();
-    for (const apiserver of this.#herd.apiservers) this.#restart(apiserver);
+    for (const apiserver of this.#model.apiservers) this.#restart(apiserver);
     this.#pass(graceMs);
     return {
-      watches: this.#herd.openWatches,
+      watches: this.#model.openWatches,
       virtualMs: world.now(),
       problems,
       counts,
@@ -69,27 +69,27 @@ export class Fleet {
 
   #restart(apiserver: SimulatedApiserver): void {
     this.#options.tell(`${apiserver.name} is shut down`);
-    const { world } = this.#herd.findings;
+    const { world } = this.#model.findings;
     apiserver.shutDown(graceMs, () => world.after(awayMs, () => apiserver.restart(1_000)));
     this.#pass(graceMs + awayMs + betweenMs);
   }
 
   /** Lets `ms` pass and reports the state of the run every `tellMs`. */
   #pass(ms: number): void {
-    const { world } = this.#herd.findings;
+    const { world } = this.#model.findings;
     for (let left = ms; left > 0; left -= tellMs) {
       world.runUntil(() => false, Math.min(tellMs, left));
-      const loads = this.#herd.loads.join(" + ");
+      const loads = this.#model.loads.join(" + ");
       this.#options.tell(
-        `${Math.round(world.now() / 1_000)} s: watches ${loads}, ${this.#herd.relists} relists`,
+        `${Math.round(world.now() / 1_000)} s: watches ${loads}, ${this.#model.relists} relists`,
       );
     }
   }
 
   /** Writes one object every 50 ms. One write in fifty concerns all nodes. */
-  #write(nodes: Parameters<Herd["write"]>[0][]): void {
-    const { world, random } = this.#herd.findings;
-    this.#herd.write(random.chance(0.02) ? undefined : random.pick(nodes));
+  #write(nodes: readonly ModelNode[]): void {
+    const { world, random } = this.#model.findings;
+    this.#model.write(random.chance(0.02) ? undefined : random.pick(nodes));
     world.after(writeMs, () => this.#write(nodes));
   }
 }

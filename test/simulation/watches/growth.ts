@@ -1,6 +1,6 @@
 /**
- * Detects what grows during a long run: the proxy's tables, the timers and the memory. The state after the first hours
- * is compared with each later one.
+ * Finds what grows in a long run: the proxy's tables, the number of timers, and the memory. Compares the sizes after the
+ * first hours with those of each later hour.
  */
 
 /** The sizes of all tables by their names, and the live memory. */
@@ -11,9 +11,9 @@ export type Sizes = {
 };
 
 /**
- * The number of requests, watches and connections changes from hour to hour: nodes leave and join, and watches end at
- * random times. 5 % and a few entries more are no growth. A table that keeps one entry for each watch, each node or
- * each event exceeds this within an hour, one that keeps an entry for each fault within a day.
+ * The number of requests, watches and connections changes from hour to hour, because nodes leave and join, and watches
+ * end at random times. So 5 % and a few entries more are no growth. A table that never forgets a watch, node or event
+ * exceeds this within an hour; one that never forgets a fault, within a day.
  */
 const tableShare = 1.05;
 const tableEntries = 24;

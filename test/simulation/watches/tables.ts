@@ -1,25 +1,25 @@
 /**
- * Finds all tables of an object and of the objects that it consists of: maps, sets and arrays, also those in private
- * fields. A table that is added to the code later is found without a change here.
+ * Finds all tables (maps, sets and arrays) of an object and of the objects that it refers to, also those in private
+ * fields. It thus finds tables that are added to the code later.
  */
 import { type Runtime, Session } from "node:inspector";
 
-/** Node's types lack the private fields, which the protocol has as an experiment. */
+/** Node's types lack `privateProperties`, which is experimental. */
 type Properties = Runtime.GetPropertiesReturnType & {
   readonly privateProperties?: readonly Pick<Runtime.PropertyDescriptor, "name" | "value">[];
 };
 
-/** A table with more entries than this is not looked into, except for its oldest entries. */
+/** Of a table with more entries than this, only the oldest are looked into. */
 const fewEntries = 8;
 const oldestEntries = 3;
-/** Far more objects than the proxy's parts and a few of its requests have. */
+/** Maximum number of objects to look into. The proxy's parts and some of its requests are far fewer. */
 const mostObjects = 50_000;
 const objectGroup = "tables";
 
-/** The place where the functions of the debugger's protocol leave what they found. */
+/** Passes objects to and from the inspector, whose own values are only ids of objects. */
 type Shared = { object: unknown; readonly values: Map<string, unknown> };
 
-/** Reads private fields, which only the debugger's protocol shows. */
+/** Reads private fields, which only the inspector's protocol shows. */
 class PrivateFields {
   readonly #session = new Session();
   readonly #shared: Shared = { object: undefined, values: new Map() };
@@ -76,8 +76,9 @@ class PrivateFields {
 type Found = { readonly name: string; readonly value: object };
 
 /**
- * Returns the sizes of all tables below `root`, each by the class that has it and its field, such as "Pool.#shards". If
- * there are several objects of a class, the size is that of the largest table. `isOutside`: true for an object that is no part of what is measured.
+ * Returns the sizes of all tables below `root`, by class and field, such as "Pool.#shards". If a class has several
+ * objects, the size is that of the largest table. `isOutside`: returns true for an object that is not to be looked into.
+ * Throws if there are too many objects, because tables would be missed.
  */
 export function tablesOf(root: object, isOutside: (object: object) => boolean): Map<string, number> {
   const sizes = new Map<string, number>();
@@ -85,11 +86,12 @@ export function tablesOf(root: object, isOutside: (object: object) => boolean): 
   const fields = new PrivateFields();
   const waiting: Found[] = [{ name: "", value: root }];
   let count = 0;
-  for (let next = waiting.shift(); next !== undefined && count < mostObjects; next = waiting.shift()) {
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
     const { name, value } = next;
     if (seen.has(value) || isOutside(value)) continue;
     seen.add(value);
     count += 1;
+    if (count > mostObjects) throw new Error(`More than ${mostObjects} objects`);
     const size = sizeOf(value);
     if (size !== undefined) sizes.set(name, Math.max(sizes.get(name) ?? 0, size));
     waiting.push(...(size === undefined ? fieldsOf(value, fields, name) : elementsOf(value, name)));

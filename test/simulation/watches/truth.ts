@@ -18,12 +18,12 @@ export type Interest = {
 };
 
 /**
- * Changes in the order of their versions. A position in the log stays valid when older changes are forgotten: what they
- * led to is kept as the state at the beginning of the log.
+ * Changes in the order of their versions. Old changes can be forgotten: the log then begins with the objects that they
+ * have left, and positions in the log stay valid.
  */
 export class ChangeLog {
   readonly #changes: Change[] = [];
-  /** For each present object, the last of the forgotten changes. */
+  /** For each object that exists after the forgotten changes, the latest of them. */
   readonly #before = new Map<string, Change>();
   #forgotten = 0;
 
@@ -72,7 +72,10 @@ export class ChangeLog {
 export class Truth {
   readonly store: Store;
   readonly #clock: Clock;
-  /** The changes of each resource; and those of each resource and label `app`, so that a selector reads few others. */
+  /**
+   * The changes of each resource, and those of each resource and value of the label `app`. With a selector, a watch reads
+   * few changes of others.
+   */
   readonly #logs = new Map<string, ChangeLog>();
   /** The time at which each version was written. */
   readonly #times = new Map<number, number>();
@@ -103,7 +106,7 @@ export class Truth {
 
   /**
    * Forgets the changes that are older than `ms`, so that a run of a whole day needs no more memory than one of an hour.
-   * A watch that still lacks one of them is reported when it gets its next event.
+   * A watch that has not received one of them is reported at its next event.
    */
   forget(ms: number): void {
     const until = this.#clock.now() - ms;
@@ -116,7 +119,7 @@ export class Truth {
     for (const log of this.#logs.values()) log.forgetBefore(oldest);
   }
 
-  /** Forgets all that concerns a label that no watch selects any more. */
+  /** Forgets the changes with a label that no watch selects any more. */
   drop({ resource, app }: Interest): void {
     if (app !== undefined) this.#logs.delete(nameOf(resource, app));
   }
@@ -130,7 +133,7 @@ export class Truth {
   }
 }
 
-/** Returns the names of the logs of a change: a change of the label `app` concerns the selectors of both values. */
+/** Returns the names of the logs of a change. If the label `app` changes, both values' selectors match the change. */
 function logsOf({ resource, object, previous }: Change): ReadonlySet<string> {
   const apps = [object, previous].flatMap((one) => one?.metadata.labels["app"] ?? []);
   return new Set([resource, ...apps.map((app) => nameOf(resource, app))]);
@@ -313,11 +316,14 @@ export class Follower {
     }
   }
 
-  /** Changes behind which the watch has not come are forgotten already. Before the watch is live, they are not its own. */
+  /**
+   * Called when changes after the watch's position were forgotten. A live watch should have received them. Before a watch
+   * is live, its initial events contain what they have left.
+   */
   #forgotten(): void {
     const { first } = this.#log;
     if (this.phase === "live" && this.version > 0)
-      this.#wrong("reliable", `nothing of ${first - this.#position} changes that are long past`);
+      this.#wrong("reliable", `${first - this.#position} changes were not delivered for a long time`);
     this.#position = first;
   }
 

@@ -21,6 +21,16 @@ test("JSON and Kubernetes' protobuf streams are understood, however their parame
     );
 });
 
+test("a decoder that was given back is lent again, and never to two streams at once", () => {
+  const decoders = decodersOf("application/json", "", false);
+  const one = decoders?.take();
+  assert.ok(one !== undefined);
+  assert.is.not(decoders?.take(), one);
+  decoders?.giveBack(one);
+  assert.is(decoders?.take(), one);
+  assert.is.not(decoders?.take(), one);
+});
+
 test("everything else is opaque: CBOR, text, a single protobuf object, no type at all", () => {
   const plain = [
     "application/cbor-seq",

@@ -1,4 +1,4 @@
-/** Thousands of nodes with ten watches each, a proxy and three apiservers. The scenes fleet.ts and day.ts use it. */
+/** The scale model: thousands of nodes with ten watches each, a proxy and three apiservers. fleet.ts and day.ts use it. */
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Store } from "../../../src/demo/objects/store.ts";
@@ -16,10 +16,10 @@ import { type Interest, Truth } from "./truth.ts";
 import type { Company, WatchCall } from "./watch-call.ts";
 import { type End, Host, type WireOptions, Wires } from "./wires.ts";
 
-export type HerdOptions = {
+export type ScaleModelOptions = {
   readonly seed: number;
   readonly isStrict: boolean;
-  /** True if the proxy probes the apiservers. False: it judges them by its connections only. */
+  /** True if the proxy probes the apiservers; false: it knows their state from its connections only. */
   readonly isProbed: boolean;
   readonly checkMs?: number;
   readonly trace?: ((line: string) => void) | undefined;
@@ -31,11 +31,11 @@ export const streamsPerConnection = 80;
 const resources = ["configmaps", "pods"];
 const wire: WireOptions = { delayMs: 0.2, jitterMs: 0.3, loss: 0, cuts: 0 };
 const probeTimes = { intervalMs: 1_000, timeoutMs: 3_000 };
-/** After this time nothing that concerns an ended watch or a node that has left is under way. */
+/** After this time, no packet or timer of an ended watch, or of a node that has left, is left. */
 const overMs = 60_000;
 
 /** A kubelet or another agent of a node: one connection, and watches of the objects of this node. */
-export class HerdNode {
+export class ModelNode {
   readonly app: string;
   readonly caller: Caller;
   readonly reflectors: readonly Reflector[];
@@ -47,7 +47,7 @@ export class HerdNode {
   }
 }
 
-export class Herd {
+export class ScaleModel {
   readonly findings: Findings;
   readonly store: Store;
   readonly truth: Truth;
@@ -55,7 +55,7 @@ export class Herd {
   readonly apiservers: readonly SimulatedApiserver[];
   readonly judge: EndJudge;
   readonly proxy: SimulatedProxy;
-  readonly nodes = new Set<HerdNode>();
+  readonly nodes = new Set<ModelNode>();
   readonly calls = new Map<string, WatchCall>();
   readonly #company: Company;
   readonly #wires: Wires;
@@ -64,7 +64,7 @@ export class Herd {
   dialled = 0;
   #entered = 0;
 
-  constructor({ seed, isStrict, isProbed, checkMs, trace }: HerdOptions) {
+  constructor({ seed, isStrict, isProbed, checkMs, trace }: ScaleModelOptions) {
     const random = new Random(seed);
     const world = new World(random);
     const findings = new Findings(world, random, trace);
@@ -120,15 +120,15 @@ export class Herd {
     return count;
   }
 
-  /** Number of relists by their reasons, in total. */
+  /** Number of relists, whatever their reasons. */
   get relists(): number {
     let sum = 0;
     for (const [what, count] of this.findings.counts) if (what.startsWith("relist")) sum += count;
     return sum;
   }
 
-  /** A node connects within `withinMs`. */
-  enter(withinMs: number): HerdNode {
+  /** Adds a node, which connects within `withinMs`. */
+  enter(withinMs: number): ModelNode {
     const { world, random } = this.findings;
     const number = this.#entered;
     this.#entered += 1;
@@ -150,13 +150,13 @@ export class Herd {
       // The first request proves the client's token. The others are sent after that.
       world.after(startsAt + (at === 0 ? 0 : 1_000 + random.next() * 1_000), () => reflector.start());
     }
-    const node = new HerdNode(app, caller, reflectors);
+    const node = new ModelNode(app, caller, reflectors);
     this.nodes.add(node);
     return node;
   }
 
-  /** A node is switched off: its objects are deleted, and its connection ends. */
-  leave(node: HerdNode): void {
+  /** Switches a node off: its objects are deleted, and its connection ends. */
+  leave(node: ModelNode): void {
     this.nodes.delete(node);
     for (const { call } of node.reflectors) if (call !== undefined) this.calls.delete(call.auditId);
     for (const reflector of node.reflectors) reflector.stop();
@@ -168,8 +168,8 @@ export class Herd {
     });
   }
 
-  /** Writes one object, of `node` or of all nodes. */
-  write(node: HerdNode | undefined): void {
+  /** Writes an object that concerns `node`; undefined: all nodes. */
+  write(node: ModelNode | undefined): void {
     this.store.put(this.findings.random.pick(resources), objectOf(node?.app ?? everyone));
   }
 
@@ -224,13 +224,13 @@ function objectOf(app: string): KubeObject {
 
 /** The most requests and new connections within one second. */
 export class Peaks {
-  readonly #herd: Herd;
+  readonly #model: ScaleModel;
   asked = 0;
   dialled = 0;
   #before = { asked: 0, dialled: 0 };
 
-  constructor(herd: Herd) {
-    this.#herd = herd;
+  constructor(model: ScaleModel) {
+    this.#model = model;
     this.#before = this.#now;
     this.#watch();
   }
@@ -242,11 +242,11 @@ export class Peaks {
   }
 
   get #now(): { readonly asked: number; readonly dialled: number } {
-    return { asked: this.#herd.attempts.count, dialled: this.#herd.dialled };
+    return { asked: this.#model.attempts.count, dialled: this.#model.dialled };
   }
 
   #watch(): void {
-    this.#herd.findings.world.after(1_000, () => {
+    this.#model.findings.world.after(1_000, () => {
       const now = this.#now;
       this.asked = Math.max(this.asked, now.asked - this.#before.asked);
       this.dialled = Math.max(this.dialled, now.dialled - this.#before.dialled);
