@@ -121,6 +121,10 @@ const fewDials = 20;
  */
 const reopenedShare = 50;
 
+/** The status with which an apiserver refuses requests while it initialises its watch cache, and its Retry-After in ms. */
+const tooMany = 429;
+const retryMs = 1_000;
+
 /** The counts of what a client can notice. */
 const noticed = /^(end|relist|watch-list again): /;
 /**
@@ -203,6 +207,8 @@ export class Day {
     void new PlainCall(caller, asked, ({ status, isWhole, ms }) => {
       if (!this.#model.nodes.has(node)) return;
       findings.count(`reads: ${status}`);
+      // client-go sends a read that gets 429 with Retry-After again, up to ten times (watch.md §7).
+      if (status === tooMany && isWhole) return void findings.world.after(retryMs, () => this.#read(node));
       if (!isWhole || (status !== 200 && status !== 404))
         findings.wrong("ends", `a read of ${app} got ${status}`);
       else if (ms > mostReadMs) findings.wrong("progress", `a read of ${app} took ${Math.round(ms)} ms`);
