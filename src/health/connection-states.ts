@@ -69,6 +69,12 @@ export class ConnectionStates {
     });
   }
 
+  /** True if a process has a connection to the backend that answers. */
+  isAnswering(backend: string): boolean {
+    const states = this.#byBackend.get(backend);
+    return states !== undefined && bestOf(states) === "answering";
+  }
+
   reconcile(backends: readonly string[]): void {
     for (const backend of this.#byBackend.keys())
       if (!backends.includes(backend)) this.#byBackend.delete(backend);

@@ -148,8 +148,13 @@ export class SharedEvidence {
     this.#largePacketsAt.set(backend, now);
   }
 
+  /**
+   * True if a worker has reported this lately, and a connection of some process still answers. If the backend's process
+   * is frozen, a worker finds its connections silent one after another, and reports large packets before the last one.
+   */
   mayLoseLargePackets(backend: string, now: number): boolean {
-    return now - (this.#largePacketsAt.get(backend) ?? Number.NEGATIVE_INFINITY) < symptomMs;
+    const isRecent = now - (this.#largePacketsAt.get(backend) ?? Number.NEGATIVE_INFINITY) < symptomMs;
+    return isRecent && this.#states.isAnswering(backend);
   }
 
   reconcile(backends: readonly string[]): void {

@@ -281,6 +281,15 @@ export const connections: readonly Defect[] = [
     ["health/connection-states", "no process has an answering connection"],
   ),
   defect(
+    "with workers, a frozen backend passes for one that loses large packets",
+    {
+      file: "proxy/cluster/shared-verdict.ts",
+      find: "return isRecent && this.#states.isAnswering(backend);",
+      replace: "return isRecent;",
+    },
+    ["proxy/cluster/shared-verdict", "does not lose only large packets"],
+  ),
+  defect(
     "a worker without proof refutes another's proof of a forked history",
     {
       file: "proxy/cluster/shared-verdict.ts",

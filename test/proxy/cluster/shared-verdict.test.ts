@@ -50,6 +50,7 @@ test("the latest facts are kept for workers that start later, until the backend 
     Array.from(shared.latest, ([name, { state }]) => `${name} ${state}`),
     ["a suspect"],
   );
+  shared.merged("a", { kind: "connection-opened", ms: 1 }, 1);
   shared.suspectLargePackets("a", 1000);
   assert.ok(shared.mayLoseLargePackets("a", 2000));
   assert.not(shared.mayLoseLargePackets("a", 5000));
@@ -57,6 +58,20 @@ test("the latest facts are kept for workers that start later, until the backend 
   shared.reconcile(["b"]);
   assert.is(shared.latest.size, 0);
   assert.not(shared.mayLoseLargePackets("a", 2000));
+});
+
+test("a backend whose connections are silent in all processes does not lose only large packets", () => {
+  const shared = new SharedEvidence(() => {});
+  for (const process of [0, 1]) shared.merged("a", { kind: "connection-opened", ms: 1 }, process);
+  // A worker finds its connections silent one after another.
+  shared.suspectLargePackets("a", 1000);
+  const silent: Evidence = { kind: "connections-silent", ms: 500, limitMs: 500 };
+  shared.merged("a", silent, 1);
+  assert.ok(shared.mayLoseLargePackets("a", 1000), "the connections of the parent answer");
+  shared.merged("a", silent, 0);
+  assert.not(shared.mayLoseLargePackets("a", 1100));
+  shared.merged("a", { kind: "connections-answer" }, 1);
+  assert.ok(shared.mayLoseLargePackets("a", 1200));
 });
 
 test("a worker asks for a probe at most as often as a prober begins one", () => {
