@@ -124,6 +124,8 @@ const reopenedShare = 50;
 /** The status with which an apiserver refuses requests while it initialises its watch cache, and its Retry-After in ms. */
 const tooMany = 429;
 const retryMs = 1_000;
+/** The statuses that a read may get: its object may not exist yet. */
+const mayGet: ReadonlySet<number> = new Set([200, 404, tooMany]);
 
 /** The counts of what a client can notice. */
 const noticed = /^(end|relist|watch-list again): /;
@@ -208,11 +210,10 @@ export class Day {
       if (!this.#model.nodes.has(node)) return;
       findings.count(`reads: ${status}`);
       // client-go sends a read that gets 429 with Retry-After again, up to ten times (watch.md §7).
-      if (status === tooMany && isWhole) return void findings.world.after(retryMs, () => this.#read(node));
-      if (!isWhole || (status !== 200 && status !== 404))
-        findings.wrong("ends", `a read of ${app} got ${status}`);
+      const isAgain = status === tooMany && isWhole;
+      if (!isWhole || !mayGet.has(status)) findings.wrong("ends", `a read of ${app} got ${status}`);
       else if (ms > mostReadMs) findings.wrong("progress", `a read of ${app} took ${Math.round(ms)} ms`);
-      findings.world.after(readMs, () => this.#read(node));
+      findings.world.after(isAgain ? retryMs : readMs, () => this.#read(node));
     });
   }
 
