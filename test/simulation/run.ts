@@ -11,7 +11,7 @@ import { parseArgs } from "node:util";
 import { wallClock } from "../../src/base/clock.ts";
 import { playAll, summaryOf } from "./play-all.ts";
 import { Day } from "./watches/day.ts";
-import { Fleet } from "./watches/fleet.ts";
+import { Fleet, type FleetFigures } from "./watches/fleet.ts";
 import { playAll as playWatches, summaryOf as summaryOfWatches } from "./watches/play-all.ts";
 
 const { values } = parseArgs({
@@ -76,10 +76,8 @@ function fleet(): number {
     console.log(`${line}, ${Math.round(rss / 1e6)} MB`);
   };
   const figures = new Fleet({ nodes: Number(values.nodes), seed, isStrict: !values.lenient, tell }).play();
-  const { counts, problems, watches: open, ...rest } = figures;
-  for (const { validator, at, what } of problems) console.log(`  ${at} ms, ${validator}: ${what}`);
-  for (const [what, count] of [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-    console.log(`  ${what}: ${count}`);
+  const { problems, watches: open, ...rest } = figures;
+  printFindings(figures);
   console.log(
     `${values.nodes} nodes, ${open} watches at the end; ${rest.eventCount} events; at most ` +
       `${rest.peakAskedPerSecond} requests and ${rest.peakDialsPerSecond} new connections a second at the backends; ` +
@@ -109,10 +107,8 @@ function day(): number {
     tell,
     trace,
   }).play();
-  const { counts, problems, watches: open, ...rest } = figures;
-  for (const { validator, at, what } of problems) console.log(`  ${at} ms, ${validator}: ${what}`);
-  for (const [what, count] of [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
-    console.log(`  ${what}: ${count}`);
+  const { problems, watches: open, ...rest } = figures;
+  printFindings(figures);
   console.log(
     `${nodes} nodes, ${open} watches at the end; ${rest.faults} faults; at most ` +
       `${rest.peakAskedPerSecond} requests and ${rest.peakDialsPerSecond} new connections a second at the backends; ` +
@@ -121,4 +117,10 @@ function day(): number {
       `${Math.round(peakBytes / 1e6)} MB at most`,
   );
   return problems.length;
+}
+
+function printFindings({ problems, counts }: Pick<FleetFigures, "problems" | "counts">): void {
+  for (const { validator, at, what } of problems) console.log(`  ${at} ms, ${validator}: ${what}`);
+  for (const [what, count] of [...counts].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+    console.log(`  ${what}: ${count}`);
 }

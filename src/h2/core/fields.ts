@@ -61,7 +61,7 @@ export class RequestReader {
       return this.#last;
     }
     const head = readRequest(fields);
-    const isKept = typeof head !== "string" && sizeOf(fields) <= rememberedBytes;
+    const isKept = typeof head !== "string" && headBytes(fields) <= rememberedBytes;
     this.#last = isKept ? head : undefined;
     if (isKept) this.#pathAt = fields.findIndex((field) => field.role === role.path);
     return head;
@@ -87,7 +87,8 @@ function isPlainPath(field: Field): boolean {
   return field.fault === undefined && pathForm.test(field.value);
 }
 
-function sizeOf(fields: readonly Field[]): number {
+/** Returns the size of a head in bytes, as HPACK counts it. */
+export function headBytes(fields: readonly Field[]): number {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
   return bytes;

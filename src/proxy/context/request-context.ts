@@ -3,6 +3,7 @@
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import { Field, role } from "../../h2/core/field.ts";
+import { headBytes } from "../../h2/core/fields.ts";
 import type { Kind } from "../../kube/request-info.ts";
 import type { Caller } from "../../ledger/caller.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
@@ -43,12 +44,6 @@ export type RequestContext = {
 export function longHeadBytes(fields: readonly Field[]): number {
   const bytes = headBytes(fields);
   return bytes > limits.usualHeadBytes ? bytes : 0;
-}
-
-function headBytes(fields: readonly Field[]): number {
-  let bytes = 0;
-  for (const { size } of fields) bytes += size;
-  return bytes;
 }
 
 /** True if the request may be sent again after its stream was lost before the response (watch.md §10). */
