@@ -23,6 +23,11 @@ export type Running = {
 };
 
 const alive = new Set<ChildProcess>();
+/**
+ * CPU time, in ms, of the children of processes that were killed, such as watchkeeper's workers. The kernel does not
+ * count it for the benchmark, because their parent could not wait for them.
+ */
+let orphanedMs = 0;
 
 function killAll(): void {
   for (const child of alive) child.kill("SIGKILL");
@@ -63,6 +68,7 @@ export function start(command: readonly string[], core: number, env: NodeJS.Proc
     said: () => said,
     isOver: () => child.exitCode !== null || child.signalCode !== null,
     async stop() {
+      orphanedMs += cpuMsOf(treeOf(child.pid ?? 0).slice(1));
       child.kill("SIGKILL");
       await over;
     },
@@ -100,7 +106,7 @@ export function machineMs(): number {
 /** Returns the CPU time, in ms, that this benchmark has used so far, including processes of it that have ended. */
 export function ownMs(): number {
   const words = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? [];
-  return cpuMs(process.pid) + (Number(words[13]) + Number(words[14])) * 10;
+  return cpuMs(process.pid) + (Number(words[13]) + Number(words[14])) * 10 + orphanedMs;
 }
 
 /**
@@ -108,8 +114,12 @@ export function ownMs(): number {
  * 10 ms.
  */
 export function cpuMs(pid: number): number {
+  return cpuMsOf(treeOf(pid));
+}
+
+function cpuMsOf(pids: readonly number[]): number {
   let ticks = 0;
-  for (const each of treeOf(pid)) {
+  for (const each of pids) {
     // The process name in parentheses may contain spaces. utime and stime are the 12th and 13th words after it.
     const words = readFileSync(`/proc/${each}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
     ticks += Number(words[11]) + Number(words[12]);

@@ -2,13 +2,25 @@
  * Sends small requests as fast as possible, from C clients with S concurrent streams each. The scenarios small-CxS use
  * it.
  */
-import { h2load } from "./h2load.ts";
-import type { Figures, Measuring, Scenario } from "./scenario.ts";
+import { h2load, type Loaded } from "./h2load.ts";
+import type { Proxy } from "./peer.ts";
+import type { Scenario } from "./scenario.ts";
 
-/**
- * Measures the CPU time of a request. To exclude the TLS handshakes, it subtracts the CPU time of a run in which each
- * client sends only one request.
- */
+type SmallLoad = {
+  /** Number of clients: a multiple of the number of proxies. */
+  readonly clients: number;
+  /** Number of concurrent streams of each client. */
+  readonly streams: number;
+  readonly seconds: number;
+};
+
+export type SmallFigures = {
+  /** CPU time of a request, in µs. */
+  readonly cpuUs: number;
+  /** Requests a second. */
+  readonly perSecond: number;
+};
+
 export function smallRequests(clients: number, streams: number): Scenario {
   return {
     name: `small-${clients}x${streams}`,
@@ -19,16 +31,29 @@ export function smallRequests(clients: number, streams: number): Scenario {
       { key: "cpuUs", title: "CPU µs/request", digits: 1 },
       { key: "perSecond", title: "requests/s", digits: 0, isGain: true },
     ],
-    measure: (measuring) => measure(clients, streams, measuring),
+    measure: ({ proxy, isQuick }) => smallCost([proxy], { clients, streams, seconds: isQuick ? 1 : 3 }),
   };
 }
 
-async function measure(clients: number, streams: number, { proxy, isQuick }: Measuring): Promise<Figures> {
-  const load = { port: proxy.port, clients, streams };
-  const before = proxy.cpuMs();
-  const greeting = await h2load({ ...load, requests: clients });
-  const between = proxy.cpuMs();
-  const run = await h2load({ ...load, seconds: isQuick ? 1 : 3 });
-  const cpu = proxy.cpuMs() - between - (between - before);
-  return { cpuUs: (cpu * 1000) / (run.requests - greeting.requests), perSecond: run.perSecond };
+/**
+ * Returns the CPU time of a request and the throughput of the proxies together. Each proxy serves its part of the
+ * clients, at the same time as the others. To exclude the TLS handshakes, subtracts the CPU time of a run in which each
+ * client sends only one request.
+ */
+export async function smallCost(proxies: readonly Proxy[], load: SmallLoad): Promise<SmallFigures> {
+  const clients = load.clients / proxies.length;
+  const cpuMs = (): number => sum(proxies.map((proxy) => proxy.cpuMs()));
+  const run = (amount: { readonly requests: number } | { readonly seconds: number }): Promise<Loaded[]> =>
+    Promise.all(proxies.map(({ port }) => h2load({ port, clients, streams: load.streams, ...amount })));
+  const before = cpuMs();
+  const greetings = await run({ requests: clients });
+  const between = cpuMs();
+  const runs = await run({ seconds: load.seconds });
+  const cpu = cpuMs() - between - (between - before);
+  const requests = sum(runs.map((each) => each.requests)) - sum(greetings.map((each) => each.requests));
+  return { cpuUs: (cpu * 1000) / requests, perSecond: sum(runs.map(({ perSecond }) => perSecond)) };
+}
+
+function sum(values: readonly number[]): number {
+  return values.reduce((total, value) => total + value, 0);
 }

@@ -96,8 +96,12 @@ function read(bytes: Buffer, hear: (type: number, length: number, id: number) =>
 
 /** One client, its watches on one upstream connection, and the bytes that arrive on that connection in each turn. */
 class Rig {
-  #owner: WireOwner | undefined;
-  readonly #ids: number[] = [];
+  /** The streams of the watches that the proxy has opened on each upstream connection. */
+  readonly #opened = new Map<WireOwner, number[]>();
+  /** The upstream connection with the most watches. Events arrive only on this one. */
+  readonly #owner: WireOwner;
+  /** The streams of the watches on `#owner`. */
+  readonly ids: readonly number[];
   readonly #head: Buffer;
   /** For each stream, the bytes that the client has received and for which it has not sent WINDOW_UPDATE yet. */
   readonly #owed = new Map<number, number>();
@@ -131,6 +135,9 @@ class Rig {
     this.#down.receive(Buffer.concat([clientPreface, setting(4, 2 ** 31 - 1), increment(0, 1 << 30)]));
     this.#ask();
     settle();
+    const [most] = [...this.#opened].toSorted(([, one], [, other]) => other.length - one.length);
+    if (most === undefined) throw new Error("The proxy has opened no watches");
+    [this.#owner, this.ids] = most;
   }
 
   #ask(): void {
@@ -154,10 +161,9 @@ class Rig {
     const hear = (type: number, _: number, id: number): void => {
       if (type === frameType.RST_STREAM || type === frameType.GOAWAY) throw new Error("The proxy gave up");
       if (type !== frameType.HEADERS) return;
-      // The upstream connection on which the watches arrive. It is not the one that was warm from the start, because
-      // watches get a connection of their own.
-      this.#owner = owner;
-      this.#ids.push(id);
+      this.#opened.set(owner, [...(this.#opened.get(owner) ?? []), id]);
+      // Answers at once, because the proxy opens more than two watches only after the backend has answered one.
+      soon.push(() => owner.receive(frame(frameType.HEADERS, flag.END_HEADERS, id, this.#head)));
     };
     let isNew = true;
     soon.push(() => owner.receive(setting(3, 100)));
@@ -193,14 +199,8 @@ class Rig {
     };
   }
 
-  /** Answers all watches. Call this before any event arrives. */
-  answer(): void {
-    for (const id of this.#ids) this.#receive(frame(frameType.HEADERS, flag.END_HEADERS, id, this.#head));
-    if (this.#ids.length !== watches) throw new Error(`Cannot start: ${this.#ids.length} watches asked`);
-  }
-
   #receive(bytes: Buffer): void {
-    this.#owner?.receive(bytes);
+    this.#owner.receive(bytes);
     settle();
   }
 
@@ -232,10 +232,6 @@ class Rig {
     this.#owed.clear();
     settle();
   }
-
-  get ids(): readonly number[] {
-    return this.#ids;
-  }
 }
 
 /** Returns one event for each watch, in chunks that each contain the events of 16 watches. */
@@ -259,9 +255,7 @@ function burst(form: Form, ids: readonly number[]): Buffer[] {
 
 const rigs = forms.map((form) => {
   if (form.event.length !== eventBytes) throw new Error(`An event of ${form.event.length} bytes`);
-  const rig = new Rig(form);
-  rig.answer();
-  return { form, rig };
+  return { form, rig: new Rig(form) };
 });
 
 /** Returns the best result of all rounds for each form of event. */
