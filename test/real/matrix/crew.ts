@@ -142,8 +142,9 @@ function portsTo({ victim, proxy }: Stage): number[] {
   const { stdout } = spawnSync("ss", ["-tnpH", "state", "established", "dst", victim.address], {
     encoding: "utf8",
   });
+  const { pids } = proxy;
   return stdout
     .split("\n")
-    .filter((line) => line.includes(`pid=${proxy.pid},`))
+    .filter((line) => pids.some((pid) => line.includes(`pid=${pid},`)))
     .map((line) => Number(/:(\d+)\s+\S+:6443/.exec(line)?.[1]));
 }

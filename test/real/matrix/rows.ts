@@ -278,9 +278,10 @@ export const rows: readonly Row[] = [
   {
     name: "self-pause: the proxy stands still for 5 s",
     async hurt({ proxy }) {
-      process.kill(proxy.pid, "SIGSTOP");
+      const { pids } = proxy;
+      for (const pid of pids) process.kill(pid, "SIGSTOP");
       await sleep(5_000);
-      process.kill(proxy.pid, "SIGCONT");
+      for (const pid of pids) process.kill(pid, "SIGCONT");
       return undefined;
     },
     mend: async () => {},

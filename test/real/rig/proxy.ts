@@ -5,7 +5,7 @@
  * whether a suite can fail at all. `none` uses no proxy: whatever a suite then reports is an error of the suite itself.
  * WATCHKEEPER_REAL_WORKERS sets the proxy's number of workers in every suite.
  */
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { fileURLToPath } from "node:url";
@@ -156,6 +156,13 @@ export class Proxy {
 
   get pid(): number {
     return this.#child?.pid ?? process.pid;
+  }
+
+  /** The proxy's process and its workers. */
+  get pids(): readonly number[] {
+    const tasks = readdirSync(`/proc/${this.pid}/task`);
+    const children = tasks.map((task) => readFileSync(`/proc/${this.pid}/task/${task}/children`, "utf8"));
+    return [this.pid, ...children.join(" ").split(" ").filter(Boolean).map(Number)];
   }
 
   /** The proxy's log file, with one JSON object a line; "" if there is no proxy. */
