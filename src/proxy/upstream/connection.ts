@@ -231,11 +231,13 @@ export class Connection implements WireOwner {
 
   /**
    * While the PING waits behind an upload in the socket's buffer, no answer can come. Each fall in the number of
-   * waiting bytes then shows that the backend still reads.
+   * waiting bytes then shows that the backend still reads. A fall from few bytes does not: the kernel takes a small
+   * write without the backend.
    */
   #seeProgress(): void {
     const waiting = this.#wire.waitingBytes ?? 0;
-    if (waiting < this.#waitingBytes) this.#heardAt = this.now;
+    const wasBlocked = this.#waitingBytes >= upstreamLimits.blockedBytes;
+    if (wasBlocked && waiting < this.#waitingBytes) this.#heardAt = this.now;
     this.#waitingBytes = waiting;
   }
 

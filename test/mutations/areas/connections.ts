@@ -42,10 +42,19 @@ export const connections: readonly Defect[] = [
     "a slow upload is taken for silence",
     {
       file: "proxy/upstream/connection.ts",
-      find: "if (waiting < this.#waitingBytes) this.#heardAt = this.now;",
+      find: "if (wasBlocked && waiting < this.#waitingBytes) this.#heardAt = this.now;",
       replace: "",
     },
     ["proxy/upstream/connection", "a PING behind a backlog"],
+  ),
+  defect(
+    "a small write that the kernel takes counts as a sign of life from the backend",
+    {
+      file: "proxy/upstream/connection.ts",
+      find: "if (wasBlocked && waiting < this.#waitingBytes)",
+      replace: "if (waiting < this.#waitingBytes)",
+    },
+    ["proxy/upstream/connection", "a small write that the kernel takes"],
   ),
   defect(
     "an upstream connection takes more streams than its backend allows",

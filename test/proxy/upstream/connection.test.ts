@@ -118,6 +118,19 @@ test("a PING behind a backlog that gets less is no silence; behind one that stan
   assert.is(connection.silentSince, stoodAt);
 });
 
+test("a small write that the kernel takes after a PING is no sign of life from the backend", () => {
+  const { clock, connection, wire } = openConnection();
+  const tick = (): void => connection.tick({ isTurn: true, isLate: false, dialMs: limits.dialMs });
+  const askedAt = clock.now();
+  // A RST_STREAM frame is in flight to the kernel at each tick, and the kernel takes it before the next one.
+  for (const waitingBytes of [13, 0, 26, 13, 0]) {
+    wire.waitingBytes = waitingBytes;
+    tick();
+    assert.is(connection.silentSince, askedAt, `after ${clock.now()} ms`);
+    clock.advance(250);
+  }
+});
+
 test("a connection on which a stream was opened is pinged out of turn, once", () => {
   const { clock, connection } = openConnection();
   const beat = { isTurn: false, isLate: false, dialMs: limits.dialMs };
