@@ -13,7 +13,7 @@ type Properties = Runtime.GetPropertiesReturnType & {
 const fewEntries = 8;
 const oldestEntries = 3;
 /** Maximum number of objects to look into. The proxy's parts and some of its requests are far fewer. */
-const mostObjects = 50_000;
+const mostObjects = 1_000_000;
 const objectGroup = "tables";
 
 /** Passes objects to and from the inspector, whose own values are only ids of objects. */
@@ -86,8 +86,8 @@ export function tablesOf(root: object, isOutside: (object: object) => boolean): 
   const fields = new PrivateFields();
   const waiting: Found[] = [{ name: "", value: root }];
   let count = 0;
-  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-    const { name, value } = next;
+  // The loop also visits what it appends.
+  for (const { name, value } of waiting) {
     if (seen.has(value) || isOutside(value)) continue;
     seen.add(value);
     count += 1;
