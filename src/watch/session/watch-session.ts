@@ -249,7 +249,7 @@ export class WatchSession implements AttemptOwner {
       this.#endAtDeadline();
     } else if (this.stalledMs >= 0) this.#leaveStalled();
     else if (this.#isRewound) this.#end("version_rollback");
-    else if (this.mayHedge && this.isHung) {
+    else if (this.isHung && this.mayHedge) {
       // The watch may merely be quiet. A second stream on another backend does no harm in this case. If the second
       // stream delivers more events than the first, the first stream has hung.
       const { first } = this.#merge;
@@ -435,7 +435,7 @@ export class WatchSession implements AttemptOwner {
    */
   get isHung(): boolean {
     const { lastEventAt, lastBookmarkAt } = this.progress;
-    return lastBookmarkAt >= 0 && !this.writer.isBlocked && this.#now - lastEventAt >= watchLimits.hungMs;
+    return lastBookmarkAt >= 0 && this.#now - lastEventAt >= watchLimits.hungMs && !this.writer.isBlocked;
   }
 
   get #isRewound(): boolean {
