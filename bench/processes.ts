@@ -119,7 +119,7 @@ export function cpuMs(pid: number): number {
 
 function cpuMsOf(pids: readonly number[]): number {
   let ticks = 0;
-  for (const each of pids) {
+  for (const each of pids.filter((pid) => existsSync(`/proc/${pid}/stat`))) {
     // The process name in parentheses may contain spaces. utime and stime are the 12th and 13th words after it.
     const words = readFileSync(`/proc/${each}/stat`, "utf8").split(") ").at(-1)?.split(" ") ?? [];
     ticks += Number(words[11]) + Number(words[12]);

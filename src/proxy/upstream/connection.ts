@@ -100,12 +100,17 @@ export class Connection implements WireOwner {
   #pingedAt = 0;
   #hasOpenedSincePing = false;
   /**
-   * Clock reading of the latest sign that the backend works: bytes arrived, or the backend read some of the bytes that
-   * waited in the socket.
+   * Clock reading of the latest sign that the backend works: bytes arrived, or the kernel took bytes that the PING waits
+   * for.
    */
   #heardAt = 0;
   #answeredPingAt = 0;
-  #waitingBytes = 0;
+  /** Number of bytes written to the wire. */
+  #writtenBytes = 0;
+  /** Value of `#writtenBytes` when the PING was sent. Does not include the bytes of that event-loop turn. */
+  #bytesBeforePing = 0;
+  /** Number of bytes that the kernel had taken at the latest tick, or when the PING was sent. */
+  #takenBytes = 0;
   #isSuspect = false;
   /** Clock reading at which the connection last became suspect; 0: never. */
   #suspectedAt = 0;
@@ -131,13 +136,18 @@ export class Connection implements WireOwner {
       hasManyRequests: key.kind === "plain",
       owner: {
         opened: (stream) => stream.owner,
-        write: (buffers, written) => this.#wire.write(buffers, written),
+        write: (buffers, written) => this.#write(buffers, written),
         changed: () => this.#changed(),
         ponged: (number) => this.#ponged(number),
         fault: (error) => options.owner.faulted(error),
         ended: (error) => this.#ended(error),
       },
     });
+  }
+
+  #write(buffers: readonly Buffer[], written: (() => void) | undefined): boolean {
+    for (const { length } of buffers) this.#writtenBytes += length;
+    return this.#wire.write(buffers, written);
   }
 
   /** Number of streams that the connection can take now; 0 while it opens, retires or is over. */
@@ -221,7 +231,8 @@ export class Connection implements WireOwner {
     if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
     this.#pingNumber = this.#session.sendPing();
     this.#pingedAt = this.now;
-    this.#waitingBytes = this.#wire.waitingBytes ?? 0;
+    this.#bytesBeforePing = this.#writtenBytes;
+    this.#takenBytes = this.#takenNow;
     this.#hasOpenedSincePing = false;
   }
 
@@ -230,15 +241,18 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * While the PING waits behind an upload in the socket's buffer, no answer can come. Each fall in the number of
-   * waiting bytes then shows that the backend still reads. A fall from few bytes does not: the kernel takes a small
-   * write without the backend.
+   * No answer can come while the PING waits in Node behind an upload. If the kernel takes bytes of the upload meanwhile,
+   * the backend's kernel has acknowledged others. Once the kernel has taken the PING, only an answer counts: the
+   * kernel takes later bytes even if the backend is gone, until its buffer is full.
    */
   #seeProgress(): void {
-    const waiting = this.#wire.waitingBytes ?? 0;
-    const wasBlocked = this.#waitingBytes >= upstreamLimits.blockedBytes;
-    if (wasBlocked && waiting < this.#waitingBytes) this.#heardAt = this.now;
-    this.#waitingBytes = waiting;
+    const taken = this.#takenNow;
+    if (taken > this.#takenBytes && taken < this.#bytesBeforePing) this.#heardAt = this.now;
+    this.#takenBytes = taken;
+  }
+
+  get #takenNow(): number {
+    return this.#writtenBytes - (this.#wire.waitingBytes ?? 0);
   }
 
   get now(): number {

@@ -52,12 +52,6 @@ export const upstreamLimits = {
    */
   connectionPatienceMs: 5000,
   /**
-   * While at least this many bytes wait in Node for the kernel, the socket counts as blocked, because its backend reads
-   * more slowly than the proxy writes. The kernel takes a smaller write, such as a RST_STREAM frame, even if the backend
-   * is gone.
-   */
-  blockedBytes: 16 * KiB,
-  /**
    * Backends that fall silent within this many ms of each other probably have a common cause, such as the proxy's own
    * network. If another backend answers a PING that was sent more than this many ms after the silence began, only the
    * silent backend is affected (D14).

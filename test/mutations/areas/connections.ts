@@ -42,19 +42,19 @@ export const connections: readonly Defect[] = [
     "a slow upload is taken for silence",
     {
       file: "proxy/upstream/connection.ts",
-      find: "if (wasBlocked && waiting < this.#waitingBytes) this.#heardAt = this.now;",
+      find: "if (taken > this.#takenBytes && taken < this.#bytesBeforePing) this.#heardAt = this.now;",
       replace: "",
     },
     ["proxy/upstream/connection", "a PING behind a backlog"],
   ),
   defect(
-    "a small write that the kernel takes counts as a sign of life from the backend",
+    "bytes behind the PING that the kernel takes count as a sign of life from the backend",
     {
       file: "proxy/upstream/connection.ts",
-      find: "if (wasBlocked && waiting < this.#waitingBytes)",
-      replace: "if (waiting < this.#waitingBytes)",
+      find: "if (taken > this.#takenBytes && taken < this.#bytesBeforePing)",
+      replace: "if (taken > this.#takenBytes)",
     },
-    ["proxy/upstream/connection", "a small write that the kernel takes"],
+    ["proxy/upstream/connection", "bytes that the kernel takes after it has taken the PING"],
   ),
   defect(
     "an upstream connection takes more streams than its backend allows",

@@ -281,7 +281,8 @@ export const rows: readonly Row[] = [
       const { pids } = proxy;
       for (const pid of pids) process.kill(pid, "SIGSTOP");
       await sleep(5_000);
-      for (const pid of pids) process.kill(pid, "SIGCONT");
+      // The parent continues last. Otherwise it could find its workers silent for too long, and kill them.
+      for (const pid of pids.toReversed()) process.kill(pid, "SIGCONT");
       return undefined;
     },
     mend: async () => {},

@@ -158,8 +158,9 @@ export class Proxy {
     return this.#child?.pid ?? process.pid;
   }
 
-  /** The proxy's process and its workers. */
+  /** The proxy's process and its children, such as workers; empty if there is no proxy. */
   get pids(): readonly number[] {
+    if (this.#child === undefined) return [];
     const tasks = readdirSync(`/proc/${this.pid}/task`);
     const children = tasks.map((task) => readFileSync(`/proc/${this.pid}/task/${task}/children`, "utf8"));
     return [this.pid, ...children.join(" ").split(" ").filter(Boolean).map(Number)];

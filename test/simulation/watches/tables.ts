@@ -12,7 +12,7 @@ type Properties = Runtime.GetPropertiesReturnType & {
 /** Of a table with more entries than this, only the oldest are looked into. */
 const fewEntries = 8;
 const oldestEntries = 3;
-/** Maximum number of objects to look into. The proxy's parts and some of its requests are far fewer. */
+/** Maximum number of objects to look into. With 5,000 nodes, there are more than 50,000. */
 const mostObjects = 1_000_000;
 const objectGroup = "tables";
 
@@ -86,7 +86,7 @@ export function tablesOf(root: object, isOutside: (object: object) => boolean): 
   const fields = new PrivateFields();
   const waiting: Found[] = [{ name: "", value: root }];
   let count = 0;
-  // The loop also visits what it appends.
+  // Appended objects are visited, too.
   for (const { name, value } of waiting) {
     if (seen.has(value) || isOutside(value)) continue;
     seen.add(value);
