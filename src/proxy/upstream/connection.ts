@@ -100,17 +100,16 @@ export class Connection implements WireOwner {
   #pingedAt = 0;
   #hasOpenedSincePing = false;
   /**
-   * Clock reading of the latest sign that the backend works: bytes arrived, or the kernel took bytes that the PING waits
-   * for.
+   * Clock reading of the latest sign that the backend works: bytes arrived, or the kernel's full buffer took more bytes.
    */
   #heardAt = 0;
   #answeredPingAt = 0;
   /** Number of bytes written to the wire. */
   #writtenBytes = 0;
-  /** Value of `#writtenBytes` when the PING was sent. Does not include the bytes of that event-loop turn. */
-  #bytesBeforePing = 0;
-  /** Number of bytes that the kernel had taken at the latest tick, or when the PING was sent. */
+  /** Number of bytes that the kernel had taken at the latest tick with an unanswered PING. */
   #takenBytes = 0;
+  /** True if the kernel's buffer was full at that tick. */
+  #isBufferFull = false;
   #isSuspect = false;
   /** Clock reading at which the connection last became suspect; 0: never. */
   #suspectedAt = 0;
@@ -222,18 +221,17 @@ export class Connection implements WireOwner {
       return;
     }
     if (isTurn && !isLate) this.#session.check();
-    // A PING is also sent outside the connection's turn if a stream was opened after the latest PING.
-    if (isTurn || this.#hasOpenedSincePing) this.ask();
     if (this.#pingNumber !== 0) this.#seeProgress();
+    // A PING is also sent outside the connection's turn if a stream was opened after the latest PING.
+    else if (isTurn || this.#hasOpenedSincePing) this.ask();
   }
 
   ask(): void {
     if (this.#pingNumber !== 0 || !this.#isOpened || this.#isClosed) return;
     this.#pingNumber = this.#session.sendPing();
     this.#pingedAt = this.now;
-    this.#bytesBeforePing = this.#writtenBytes;
-    this.#takenBytes = this.#takenNow;
     this.#hasOpenedSincePing = false;
+    this.#seeBacklog();
   }
 
   #failDial(message: string): void {
@@ -241,14 +239,26 @@ export class Connection implements WireOwner {
   }
 
   /**
-   * No answer can come while the PING waits in Node behind an upload. If the kernel takes bytes of the upload meanwhile,
-   * the backend's kernel has acknowledged others. Once the kernel has taken the PING, only an answer counts: the
-   * kernel takes later bytes even if the backend is gone, until its buffer is full.
+   * While the PING waits behind an upload, no answer can come. If the kernel's buffer was full at the latest tick and the
+   * kernel has taken more bytes since, the backend's kernel has acknowledged others.
    */
   #seeProgress(): void {
-    const taken = this.#takenNow;
-    if (taken > this.#takenBytes && taken < this.#bytesBeforePing) this.#heardAt = this.now;
-    this.#takenBytes = taken;
+    if (this.#isBufferFull && this.#takenNow > this.#takenBytes) this.#heardAt = this.now;
+    this.#seeBacklog();
+  }
+
+  /**
+   * Finds out whether the kernel's buffer is full. Bytes that wait now prove nothing: Node may not have reported yet that
+   * the kernel has taken them, and the kernel takes bytes even if the backend is gone, until its buffer is full.
+   */
+  #seeBacklog(): void {
+    const written = this.#writtenBytes;
+    this.#takenBytes = this.#takenNow;
+    this.#isBufferFull = false;
+    if (this.#takenBytes === written) return;
+    this.#options.clock.after(upstreamLimits.fullBufferMs, () => {
+      this.#isBufferFull = this.#takenNow < written;
+    });
   }
 
   get #takenNow(): number {

@@ -52,6 +52,11 @@ export const upstreamLimits = {
    */
   connectionPatienceMs: 5000,
   /**
+   * If bytes have waited in Node for this many ms, the kernel's buffer is full. Node reports bytes that the kernel has
+   * taken within a few turns of the event loop.
+   */
+  fullBufferMs: 50,
+  /**
    * Backends that fall silent within this many ms of each other probably have a common cause, such as the proxy's own
    * network. If another backend answers a PING that was sent more than this many ms after the silence began, only the
    * silent backend is affected (D14).

@@ -42,19 +42,19 @@ export const connections: readonly Defect[] = [
     "a slow upload is taken for silence",
     {
       file: "proxy/upstream/connection.ts",
-      find: "if (taken > this.#takenBytes && taken < this.#bytesBeforePing) this.#heardAt = this.now;",
+      find: "if (this.#isBufferFull && this.#takenNow > this.#takenBytes) this.#heardAt = this.now;",
       replace: "",
     },
     ["proxy/upstream/connection", "a PING behind a backlog"],
   ),
   defect(
-    "bytes behind the PING that the kernel takes count as a sign of life from the backend",
+    "bytes that the kernel takes at once count as a sign of life from the backend",
     {
       file: "proxy/upstream/connection.ts",
-      find: "if (taken > this.#takenBytes && taken < this.#bytesBeforePing)",
-      replace: "if (taken > this.#takenBytes)",
+      find: "if (this.#isBufferFull && this.#takenNow > this.#takenBytes)",
+      replace: "if (this.#takenNow > this.#takenBytes)",
     },
-    ["proxy/upstream/connection", "bytes that the kernel takes after it has taken the PING"],
+    ["proxy/upstream/connection", "bytes that the kernel takes at once"],
   ),
   defect(
     "an upstream connection takes more streams than its backend allows",

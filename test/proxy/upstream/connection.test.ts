@@ -121,21 +121,37 @@ test("a PING behind a backlog that gets less is no silence; behind one that stan
   assert.is(connection.silentSince, stoodAt);
 });
 
-test("bytes that the kernel takes after it has taken the PING are no sign of life from the backend", () => {
+test("bytes that the kernel takes at once are no sign of life from the backend", () => {
   const { clock, connection, wire } = openConnection();
   wire.waitingBytes = 0;
   const stream = connection.open([new Field(":method", "PUT")], false, ignored);
   clock.advance(0);
-  // At the first tick, Node has not reported yet that the kernel has taken the head of the request.
-  wire.waitingBytes = 13;
-  connection.tick(inTurn);
-  const askedAt = clock.now();
-  for (const waitingBytes of [0, 40_000, 10_000, 0]) {
-    stream.sendData(Buffer.alloc(16_000), 0, 16_000, false);
-    clock.advance(250);
+  const startedAt = clock.now();
+  for (const waitingBytes of [13, 16_009, 10_000, 26]) {
+    // Node has not reported yet that the kernel has taken the latest bytes.
     wire.waitingBytes = waitingBytes;
     connection.tick(inTurn);
-    assert.is(connection.silentSince, askedAt, `after ${clock.now() - askedAt} ms`);
+    assert.is(connection.silentSince, startedAt, `after ${clock.now() - startedAt} ms`);
+    clock.advance(upstreamLimits.fullBufferMs - 1);
+    wire.waitingBytes = 0;
+    clock.advance(1);
+    stream.sendData(Buffer.alloc(16_000), 0, 16_000, false);
+    clock.advance(200);
+  }
+});
+
+test("an upload that the kernel takes slowly is no silence, even if its bytes follow the PING", () => {
+  const { clock, connection, wire } = openConnection();
+  wire.waitingBytes = 0;
+  connection.tick(inTurn);
+  const stream = connection.open([new Field(":method", "PUT")], false, ignored);
+  stream.sendData(Buffer.alloc(60_000), 0, 60_000, false);
+  clock.advance(250);
+  for (const waitingBytes of [50_000, 40_000, 30_000, 20_000, 10_000]) {
+    wire.waitingBytes = waitingBytes;
+    connection.tick(inTurn);
+    if (waitingBytes < 50_000) assert.is(connection.silentSince, clock.now(), `${waitingBytes} bytes wait`);
+    clock.advance(250);
   }
 });
 
