@@ -493,7 +493,7 @@ class Watchkeeper implements Running {
     };
   }
 
-  /** Returns the checks of /readyz. It fails while the proxy drains, refuses clients, or has no ready backend. */
+  /** Returns the checks of /readyz. It fails while the proxy drains, refuses clients, or has no ready backend or no worker. */
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;
@@ -502,6 +502,7 @@ class Watchkeeper implements Running {
       lost,
       isDraining: this.#isDraining,
       refusing: this.#around.parent?.complaint || this.#intake.complaint,
+      servingWorkers: this.#around.parent?.serving.length,
     });
   }
 }

@@ -140,12 +140,14 @@ export class Parent {
   readonly pass = (listener: string, socket: Socket, leave: () => void): void =>
     this.#pool.pass(listener, socket, leave);
 
-  /** Why no worker takes new clients; "": at least one does. */
+  /** Why none of the serving workers takes new clients; "": at least one does, or no worker serves. */
   get complaint(): string {
-    const { all } = this.#pool;
-    const serving = all.filter(({ state }) => state === "serving");
-    if (serving.length === 0) return "no worker serves";
+    const { serving } = this;
     return serving.every(({ load }) => load.complaint !== "") ? (serving[0]?.load.complaint ?? "") : "";
+  }
+
+  get serving(): readonly Worker[] {
+    return this.#pool.all.filter(({ state }) => state === "serving");
   }
 
   /** Number of HTTP/2 and HTTP/1.1 sessions of all workers. */

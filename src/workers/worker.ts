@@ -55,7 +55,7 @@ export class Worker {
   #hasGreeted = false;
   /** The latest answer to the question "snapshot"; undefined: the present process has not answered yet. */
   snapshot: unknown;
-  /** Why the last process ended; "": none has. */
+  /** Why the last process ended; "": the present process runs, or none has been started. */
   reason = "";
 
   constructor(number: number, parts: WorkerParts) {
@@ -105,6 +105,7 @@ export class Worker {
     this.#load = noLoad;
     this.snapshot = undefined;
     this.#passed = 0;
+    this.reason = "";
     this.#hasGreeted = false;
     const channel = new Channel(process.stream, {
       received: (message) => isToParent(message) && this.#received(channel, message),

@@ -104,6 +104,18 @@ test("a worker that ends is replaced at once, the others keep theirs", () => {
   assert.not(at(processes, 1).isKilled);
 });
 
+test("a process that ends while it starts is reported with its own reason", () => {
+  const { processes, clock, entries } = scene(1);
+  at(processes, 0).serve();
+  at(processes, 0).end("SIGKILL");
+  clock.advance(0);
+  at(processes, 1).end("exit code 1");
+  assert.equal(
+    entries.flatMap((entry) => (entry.kind === "worker.lost" ? [entry.reason] : [])),
+    ["SIGKILL", "exit code 1"],
+  );
+});
+
 test("a worker that does not answer for five seconds is killed and replaced", () => {
   const { processes, clock, entries } = scene(1);
   at(processes, 0).serve();

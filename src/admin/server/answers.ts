@@ -41,6 +41,8 @@ const changingKinds: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "drain.started",
   "listener.lost",
   "listener.opened",
+  "worker.lost",
+  "worker.ready",
 ]);
 
 export class Answers implements ProbeSource {

@@ -13,10 +13,13 @@ type ReadinessFacts = {
   readonly isDraining: boolean;
   /** Why new clients are refused (proxy/downstream/intake.ts); "": they are accepted. */
   readonly refusing: string;
+  /** Number of workers that serve clients; undefined: the process has no workers and serves clients itself. */
+  readonly servingWorkers?: number | undefined;
 };
 
 /** Returns the checks of /readyz. All of them pass if this process can serve new clients. */
-export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessFacts): readonly Readiness[] {
+export function readinessOf(facts: ReadinessFacts): readonly Readiness[] {
+  const { clusters, lost, isDraining, refusing, servingWorkers } = facts;
   // One ready backend of any cluster is enough, because a failed cluster must not stop the service for clients of other
   // clusters.
   const states = clusters.flat();
@@ -25,6 +28,10 @@ export function readinessOf({ clusters, lost, isDraining, refusing }: ReadinessF
     { name: "backends", ok: ready > 0, reason: `${ready} of ${states.length} ready` },
     { name: "config", ok: true },
     { name: "listeners", ok: lost.length === 0, reason: `not bound: ${lost.join()}` },
+    // A check of its own, because keepalived leaves out "intake" (docs/restart.md).
+    ...(servingWorkers === undefined
+      ? []
+      : [{ name: "workers", ok: servingWorkers > 0, reason: "no worker serves" }]),
     { name: "intake", ok: refusing === "", reason: refusing },
     { name: "draining", ok: !isDraining, reason: "the proxy is stopping" },
   ];

@@ -43,6 +43,15 @@ test("a cluster is ready if it has a ready backend and every port, lets clients 
   );
 });
 
+test("if no worker serves, /readyz fails even without the check for a full process", () => {
+  const facts = { clusters: [["ready"]], lost: [], isDraining: false, refusing: "" };
+  const ask = (servingWorkers: number): boolean =>
+    answerTo("readyz", "exclude=intake", readinessOf({ ...facts, servingWorkers })).ok;
+  assert.not(ask(0));
+  assert.ok(ask(1));
+  assert.not(readinessOf(facts).some(({ name }) => name === "workers"));
+});
+
 test("the journal is told every reason", () => {
   assert.is(complaintOf([good]), "");
   assert.is(
