@@ -13,7 +13,7 @@ import { boundsOf, isTooWide, type Judgement, judge, tolerance } from "./gate-ju
 import type { Proxy } from "./peer.ts";
 import { nghttpx } from "./peers/nghttpx.ts";
 import { watchkeeperAt } from "./peers/watchkeeper.ts";
-import { machineMs, ownMs, pinSelf, progress } from "./processes.ts";
+import { countOthers, pinSelf, progress } from "./processes.ts";
 import { median } from "./report.ts";
 import { type Rig, startRig } from "./rig.ts";
 import type { Scenario } from "./scenario.ts";
@@ -60,7 +60,7 @@ async function run(rig: Rig, { ours, peer }: Proxies, [scenario, key]: (typeof g
   const measure = async (proxy: Proxy): Promise<number> =>
     (await scenario.measure({ proxy, rig, isQuick: true }))[key] ?? Number.NaN;
   for (const proxy of [ours, peer, ours]) await measure(proxy);
-  const before = { at: performance.now(), others: machineMs() - ownMs() };
+  const otherCores = countOthers();
   const ratios: number[] = [];
   for (let pair = 0; pair < pairs; pair += 1) {
     const [first, second] = pair % 2 === 0 ? [ours, peer] : [peer, ours];
@@ -69,7 +69,7 @@ async function run(rig: Rig, { ours, peer }: Proxies, [scenario, key]: (typeof g
     ratios.push(own / other);
     progress(".");
   }
-  const othersCores = (machineMs() - ownMs() - before.others) / (performance.now() - before.at);
+  const othersCores = otherCores();
   return { ratios, othersCores };
 }
 

@@ -3,13 +3,15 @@ import { smallPath } from "./peer.ts";
 import { finish, loadCore } from "./processes.ts";
 import { find } from "./tools.ts";
 
+export type Amount = { readonly requests: number } | { readonly seconds: number };
+
 export type Load = {
   readonly port: number;
   readonly clients: number;
   readonly streams: number;
   readonly path?: string;
   readonly uploadFile?: string;
-} & ({ readonly requests: number } | { readonly seconds: number });
+} & Amount;
 
 export type Loaded = { readonly requests: number; readonly perSecond: number };
 

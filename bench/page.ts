@@ -13,7 +13,7 @@ import { parseArgs } from "node:util";
 import { chromium } from "playwright-core";
 import { recordFrames, type Span, traced } from "../test/support/page-trace.ts";
 import { openWatches } from "./many-watches.ts";
-import { machineMs, ownMs, pinSelf, progress, sleep } from "./processes.ts";
+import { countOthers, pinSelf, progress, sleep } from "./processes.ts";
 import { median } from "./report.ts";
 import { liveTools, requireTools } from "./tools.ts";
 
@@ -37,7 +37,7 @@ requireTools(liveTools);
 // Keeps the browser off the proxy's core, because it would delay the proxy there.
 pinSelf();
 const proxy = await openWatches({ watches: Number(values.watches), at: join(import.meta.dirname, "..") });
-const other = { at: performance.now(), ms: machineMs() - ownMs() };
+const otherCores = countOthers();
 
 /** Returns the longest delay of the proxy's event loop in each of the last `steps` steps of the history. */
 async function delays(steps: number): Promise<readonly number[]> {
@@ -122,7 +122,7 @@ for (const view of ["#/", "#/watches?group=client", "#/watches?q=pods"]) {
     `figure: event loop late in each 5 s: ${late.join(" ")}; without the page ${without.join(" ")}\n`,
   );
 }
-const others = (machineMs() - ownMs() - other.ms) / (performance.now() - other.at);
+const others = otherCores();
 process.stdout.write(
   `figure: ${values.watches} watches; processes that are not part of this benchmark used ${others.toFixed(1)} cores\n`,
 );

@@ -6,6 +6,7 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { processTree } from "../test/support/process-tree.ts";
 
 export const proxyCore = 0;
 export const loadCore = 1;
@@ -68,7 +69,7 @@ export function start(command: readonly string[], core: number, env: NodeJS.Proc
     said: () => said,
     isOver: () => child.exitCode !== null || child.signalCode !== null,
     async stop() {
-      orphanedMs += cpuMsOf(treeOf(child.pid ?? 0).slice(1));
+      orphanedMs += cpuMsOf(processTree(child.pid ?? 0).slice(1));
       child.kill("SIGKILL");
       await over;
     },
@@ -86,27 +87,24 @@ export async function finish(command: readonly string[], core: number, limitMs =
   return running.said();
 }
 
-/** Returns the ids of a process and its children, without those that have just ended. */
-function treeOf(pid: number): number[] {
-  if (!existsSync(`/proc/${pid}/stat`)) return [];
-  const tasks = readdirSync(`/proc/${pid}/task`);
-  const children = tasks.flatMap((task) =>
-    readFileSync(`/proc/${pid}/task/${task}/children`, "utf8").split(" ").filter(Boolean).map(Number),
-  );
-  return [pid, ...children.flatMap(treeOf)];
-}
-
 /** Returns the CPU time, in ms, that all processes of this machine have used so far, the benchmark's included. */
-export function machineMs(): number {
+function machineMs(): number {
   // The columns: cpu  user nice system idle iowait irq softirq steal ...
   const [, user, nice, system, , , irq, softirq, steal] = readFileSync("/proc/stat", "utf8").split(/ +/, 9);
   return [user, nice, system, irq, softirq, steal].reduce((sum, word) => sum + Number(word), 0) * 10;
 }
 
 /** Returns the CPU time, in ms, that this benchmark has used so far, including processes of it that have ended. */
-export function ownMs(): number {
+function ownMs(): number {
   const words = readFileSync("/proc/self/stat", "utf8").split(") ").at(-1)?.split(" ") ?? [];
   return cpuMs(process.pid) + (Number(words[13]) + Number(words[14])) * 10 + orphanedMs;
+}
+
+/** Starts to count. Returns a function that returns the number of cores that other processes have used since then. */
+export function countOthers(): () => number {
+  const at = performance.now();
+  const ms = machineMs() - ownMs();
+  return () => (machineMs() - ownMs() - ms) / (performance.now() - at);
 }
 
 /**
@@ -114,7 +112,7 @@ export function ownMs(): number {
  * 10 ms.
  */
 export function cpuMs(pid: number): number {
-  return cpuMsOf(treeOf(pid));
+  return cpuMsOf(processTree(pid));
 }
 
 function cpuMsOf(pids: readonly number[]): number {
@@ -138,7 +136,7 @@ export function mainThreadMs(pid: number): number {
  */
 export function threadsMs(pid: number): number {
   let ns = 0;
-  for (const each of treeOf(pid))
+  for (const each of processTree(pid))
     for (const task of readdirSync(`/proc/${each}/task`))
       ns += Number(readFileSync(`/proc/${each}/task/${task}/schedstat`, "utf8").split(" ")[0]);
   return ns / 1e6;
@@ -146,7 +144,7 @@ export function threadsMs(pid: number): number {
 
 /** Returns the resident memory, in kB, of a process and its children. */
 export function rssKb(pid: number): number {
-  return treeOf(pid).reduce((sum, each) => {
+  return processTree(pid).reduce((sum, each) => {
     const match = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${each}/status`, "utf8"));
     return sum + Number(match?.[1] ?? 0);
   }, 0);

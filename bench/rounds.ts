@@ -1,6 +1,6 @@
 /** Measures every peer once in each round, so that a slow minute of the machine affects all peers alike. */
 import type { Peer, Proxy } from "./peer.ts";
-import { machineMs, ownMs, progress } from "./processes.ts";
+import { countOthers, progress } from "./processes.ts";
 import type { Rig } from "./rig.ts";
 import type { Figures, Scenario } from "./scenario.ts";
 
@@ -36,7 +36,7 @@ export type Measured = {
  * Measures the peers of a scenario. If a peer fails, reports its name and omits the peer from the rest of the scenario.
  */
 export async function runRounds(order: Order): Promise<Measured> {
-  const before = { at: performance.now(), others: machineMs() - ownMs() };
+  const otherCores = countOthers();
   const { scenario, peers, rounds } = order;
   const isKept = scenario.proxies === "kept";
   const kept = isKept ? await launchAll(order) : new Map<Peer, Proxy>();
@@ -49,7 +49,7 @@ export async function runRounds(order: Order): Promise<Measured> {
     able = [...measured.keys()];
   }
   for (const proxy of kept.values()) await proxy.stop();
-  const othersCores = (machineMs() - ownMs() - before.others) / (performance.now() - before.at);
+  const othersCores = otherCores();
   return { figures: results, othersCores };
 }
 

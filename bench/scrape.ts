@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { openWatches } from "./many-watches.ts";
-import { machineMs, mainThreadMs, ownMs, pinSelf, progress, sleep } from "./processes.ts";
+import { countOthers, mainThreadMs, pinSelf, progress, sleep } from "./processes.ts";
 import { median } from "./report.ts";
 import { liveTools, requireTools } from "./tools.ts";
 
@@ -80,7 +80,7 @@ async function look(path: string): Promise<void> {
   await answer.text();
 }
 
-const other = { at: performance.now(), ms: machineMs() - ownMs() };
+const otherCores = countOthers();
 const costs = new Map<string, Cost[]>();
 for (let time = 0; time < Number(values.times); time += 1) {
   const record = async (name: string, run: () => Promise<unknown>): Promise<void> => {
@@ -93,7 +93,7 @@ for (let time = 0; time < Number(values.times); time += 1) {
   await sleep(pauseMs);
 }
 progress("\n");
-const others = (machineMs() - ownMs() - other.ms) / (performance.now() - other.at);
+const others = otherCores();
 await proxy.stop();
 let isMet = true;
 const range = (all: readonly number[]): string =>

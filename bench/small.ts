@@ -2,7 +2,7 @@
  * Sends small requests as fast as possible, from C clients with S concurrent streams each. The scenarios small-CxS use
  * it.
  */
-import { h2load, type Loaded } from "./h2load.ts";
+import { type Amount, h2load, type Loaded } from "./h2load.ts";
 import type { Proxy } from "./peer.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -43,7 +43,7 @@ export function smallRequests(clients: number, streams: number): Scenario {
 export async function smallCost(proxies: readonly Proxy[], load: SmallLoad): Promise<SmallFigures> {
   const clients = load.clients / proxies.length;
   const cpuMs = (): number => sum(proxies.map((proxy) => proxy.cpuMs()));
-  const run = (amount: { readonly requests: number } | { readonly seconds: number }): Promise<Loaded[]> =>
+  const run = (amount: Amount): Promise<Loaded[]> =>
     Promise.all(proxies.map(({ port }) => h2load({ port, clients, streams: load.streams, ...amount })));
   const before = cpuMs();
   const greetings = await run({ requests: clients });

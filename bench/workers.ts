@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { watchkeeperAt } from "./peers/watchkeeper.ts";
-import { machineMs, ownMs, pinSelf, progress } from "./processes.ts";
+import { countOthers, pinSelf, progress } from "./processes.ts";
 import { median } from "./report.ts";
 import { startRig } from "./rig.ts";
 import { type SmallFigures, smallCost } from "./small.ts";
@@ -28,7 +28,7 @@ const here = join(import.meta.dirname, "..");
 const one = watchkeeperAt("watchkeeper", here);
 const workers = watchkeeperAt("watchkeeper-workers", here, { workers: 2 });
 const rig = await startRig();
-const start = { at: performance.now(), others: machineMs() - ownMs() };
+const otherCores = countOthers();
 const variants = {
   "one process": [await rig.launch(one, "static")],
   "two processes": [await rig.launch(one, "static"), await rig.launch(one, "static")],
@@ -55,7 +55,7 @@ for (const load of loads) {
     );
   }
 }
-const othersCores = (machineMs() - ownMs() - start.others) / (performance.now() - start.at);
+const othersCores = otherCores();
 process.stdout.write(`figure: others used ${othersCores.toFixed(1)} cores meanwhile\n`);
 for (const proxy of Object.values(variants).flat()) await proxy.stop();
 await rig.stop();

@@ -5,11 +5,12 @@
  * whether a suite can fail at all. `none` uses no proxy: whatever a suite then reports is an error of the suite itself.
  * WATCHKEEPER_REAL_WORKERS sets the proxy's number of workers in every suite.
  */
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { connect } from "node:tls";
 import { fileURLToPath } from "node:url";
 import { freePort } from "../../support/free-port.ts";
+import { processTree } from "../../support/process-tree.ts";
 import { serverName } from "./apiserver.ts";
 import { Child, type Start } from "./child.ts";
 import type { Pair, Pki } from "./pki.ts";
@@ -160,10 +161,7 @@ export class Proxy {
 
   /** The proxy's process and its children, such as workers; empty if there is no proxy. */
   get pids(): readonly number[] {
-    if (this.#child === undefined) return [];
-    const tasks = readdirSync(`/proc/${this.pid}/task`);
-    const children = tasks.map((task) => readFileSync(`/proc/${this.pid}/task/${task}/children`, "utf8"));
-    return [this.pid, ...children.join(" ").split(" ").filter(Boolean).map(Number)];
+    return this.#child === undefined ? [] : processTree(this.#child.pid);
   }
 
   /** The proxy's log file, with one JSON object a line; "" if there is no proxy. */
