@@ -45,7 +45,6 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       pending: { size: 0 },
       limits: { own: [], refused: new Map() },
       shields: { refused: 0 },
-      balance: { spreadClients: 0 },
       migrations: {
         moves: new Map(),
         moveDurations: new Map(),

@@ -34,9 +34,4 @@ export const loadMetrics: readonly Metric[] = [
         utilization === undefined ? [] : [[[name], utilization]],
       ),
   },
-  {
-    name: "spread_clients",
-    help: "Clients whose reads are divided among the backends, because they cause much load",
-    cluster: ({ path }) => path.balance.spreadClients,
-  },
 ];

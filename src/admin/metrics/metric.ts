@@ -83,7 +83,6 @@ export type LiveCluster = {
     readonly pending: Pick<DataPath["pending"], "size">;
     readonly limits: Pick<DataPath["limits"], "own" | "refused">;
     readonly shields: Pick<DataPath["shields"], "refused">;
-    readonly balance: Pick<DataPath["balance"], "spreadClients">;
     readonly migrations: Pick<
       DataPath["migrations"],
       "moves" | "moveDurations" | "ends" | "refreshes" | "sentinels" | "waiting" | "stalls"

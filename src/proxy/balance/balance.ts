@@ -14,8 +14,6 @@ import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { balanceLimits } from "./limits.ts";
 import { type ClientLoad, planMoves, Rests, sharesByZone } from "./plan-moves.ts";
-import { addLoad } from "./plan-spread.ts";
-import { mayBeSpread, Spreads } from "./spreads.ts";
 
 export type BalanceParts = {
   readonly clock: Clock;
@@ -33,8 +31,6 @@ export type BalanceShares = {
    * pause.
    */
   readonly mayGet: (backend: string) => boolean;
-  /** True if the backend's shield limits its concurrent lists (limits/shields.ts). */
-  readonly isShielded: (backend: string) => boolean;
   readonly isNear: (backend: string) => boolean;
   /** Called with the part of a backend's load that short requests cause, converted to a number of open streams. */
   readonly measured: (backend: string, activity: number) => void;
@@ -50,10 +46,7 @@ type ClientStreams = {
 /** What a walk over all clients has found. It is built in slices, because there may be 50,000 clients. */
 type Walked = {
   readonly loads: ClientLoad<ClientStreams>[];
-  /** The clients whose reads are divided, or may have to be. */
-  readonly heavy: ClientLoad<ClientStreams>[];
-  /** By backend: the sum of `loads`, and the part of it that short requests cause. */
-  readonly sums: Map<string, number>;
+  /** By backend: the part of `loads` that short requests cause. */
   readonly activities: Map<string, number>;
 };
 
@@ -64,17 +57,11 @@ export class Balance extends Interval {
   /** True if the latest check moved clients. */
   #isMoving = false;
   readonly #rests = new Rests<Client>();
-  readonly #spreads = new Spreads();
   #endWalk = (): void => {};
 
   constructor(parts: BalanceParts) {
     super(parts.clock, balanceLimits.balanceMs, () => this.#look());
     this.#parts = parts;
-  }
-
-  /** The number of clients whose reads are divided among the backends. */
-  get spreadClients(): number {
-    return this.#spreads.size;
   }
 
   override stop(): void {
@@ -88,7 +75,6 @@ export class Balance extends Interval {
     const { clock, exchanges } = this.#parts;
     this.#endWalk();
     for (const client of exchanges.takeBusy()) streamsOf(clients, client);
-    for (const client of this.#spreads.clients) streamsOf(clients, client);
     this.#endWalk = inSlices(
       clock,
       exchanges.live,
@@ -100,50 +86,29 @@ export class Balance extends Interval {
   #finishAll(clients: Iterable<ClientStreams>): void {
     const shares = this.#parts.shares.of();
     this.#rests.among([...shares.keys()]);
-    const walked: Walked = { loads: [], heavy: [], sums: new Map(), activities: new Map() };
+    const walked: Walked = { loads: [], activities: new Map() };
     const finish = (one: ClientStreams): void => {
       this.#finish(one, shares);
       const load = this.#loadOf(one);
       walked.loads.push(load);
-      if (mayBeSpread(load)) walked.heavy.push(load);
-      addLoad(walked.sums, load);
-      addLoad(walked.activities, { backend: load.backend, load: load.load - one.streams });
+      const { activities } = walked;
+      activities.set(load.backend, (activities.get(load.backend) ?? 0) + load.load - one.streams);
     };
     this.#endWalk = inSlices(this.#parts.clock, clients, finish, () => this.#plan(walked, shares));
   }
 
-  #plan(walked: Walked, shares: ReadonlyMap<string, number>): void {
-    const { loads, activities } = walked;
+  #plan({ loads, activities }: Walked, shares: ReadonlyMap<string, number>): void {
     const { mayGet, isNear, measured } = this.#parts.shares;
-    const reads = this.#planReads(walked, shares);
-    for (const one of reads) addLoad(activities, one);
     for (const name of shares.keys()) measured(name, activities.get(name) ?? 0);
     if (shares.size < 2 || !Array.from(shares.keys()).every((name) => mayGet(name))) return;
     const gained = allowanceOf(loads.length, balanceLimits.balanceMs);
     // Limits the allowance, so that it cannot be saved up for a burst.
     this.#allowance = Math.min(this.#allowance + gained, Math.max(1, gained));
     const slack = this.#isMoving ? balanceLimits.restSlack : balanceLimits.rebalanceSlack;
-    const all = reads.length === 0 ? loads : [...loads, ...reads];
-    const moves = planMoves(all, sharesByZone(all, shares, isNear), Math.floor(this.#allowance), slack);
+    const moves = planMoves(loads, sharesByZone(loads, shares, isNear), Math.floor(this.#allowance), slack);
     if (this.#allowance >= 1) this.#isMoving = moves.length > 0;
     this.#allowance -= moves.length;
     for (const { client: one, to } of moves) this.#move(one, to);
-  }
-
-  /** Divides the reads of clients with much load. Returns the load of the divided reads. */
-  #planReads(
-    { heavy, sums }: Walked,
-    shares: ReadonlyMap<string, number>,
-  ): readonly ClientLoad<ClientStreams>[] {
-    const { mayGet, isShielded, isNear } = this.#parts.shares;
-    const takers = new Map(Array.from(shares).filter(([name]) => mayGet(name) && !isShielded(name)));
-    const now = this.#parts.clock.now();
-    const [taker = ""] = takers.keys();
-    const withReads = new Map(sums);
-    addLoad(withReads, { backend: taker, load: this.#spreads.loadAt(now) });
-    const summed = Array.from(withReads, ([backend, load]) => ({ backend, load }));
-    const byZone = sharesByZone(summed, takers, isNear);
-    return this.#spreads.plan({ heavy, sums, ready: shares.size, shares: byZone, now });
   }
 
   /**
@@ -165,7 +130,7 @@ export class Balance extends Interval {
       client: { client, ...rest },
       backend: client.rebound ?? client.backend ?? "",
       load: rounded(rest.streams + activity),
-      isMovable: rest.isMovable && mayMove(client) && !this.#rests.isResting(client, now),
+      isMovable: rest.isMovable && client.rebound === undefined && !this.#rests.isResting(client, now),
     };
   }
 
@@ -201,14 +166,6 @@ function addTo(clients: Map<Client, ClientStreams>, { context, watch, isEnded }:
   own.streams += 1;
   own.isMovable &&= watch?.mayHedge === true;
   if (watch !== undefined) own.watches.push(watch);
-}
-
-/**
- * True if the client may be moved: it is not being moved already, and its reads do not gather (context/read-spread.ts).
- * Gathering reads would move with the client, although their load is counted separately.
- */
-function mayMove({ rebound, spread }: Client): boolean {
-  return rebound === undefined && spread?.isGathering !== true;
 }
 
 /** Rounds a load to two digits, so that `planMoves` compares few different loads. */

@@ -27,18 +27,4 @@ export const balanceLimits = {
    * (test/real/skew/costs.ts) in CPU time: 30 to 50 µs a second for an open watch, 10 µs for 1 KiB of a list.
    */
   streamBytes: 4 * KiB,
-  /**
-   * The reads of a client are spread if its load is more than this share of an even load. Otherwise, the client alone
-   * could exceed `rebalanceSlack` wherever it is bound.
-   */
-  spreadShare: 0.12,
-  /**
-   * Minimum load of a client whose reads are spread, in open streams: 4 MiB/s, which take 4 % of a processor. A smaller
-   * load does no harm, even if few other clients cause load.
-   */
-  spreadLoad: 1024,
-  /** Reads stay spread until the client's load falls below this part of the load above which reads are spread. */
-  gatherShare: 0.5,
-  /** Ms for which a client's lists still demand a minimum version after its spread reads went back to one backend. */
-  gatherMs: 30_000,
 } as const;

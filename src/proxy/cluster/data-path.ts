@@ -562,7 +562,6 @@ export class DataPath {
     return {
       of: () => this.#readyShares(),
       mayGet: (name) => this.#shares.isWarm(name) && !this.#shares.isPaused(name),
-      isShielded: (name) => this.shields.statusOf(name).cap > 0,
       isNear: (name) => this.#shares.isNear(name),
       measured: (name, activity) => this.loads.of(name)?.measured(activity),
     };

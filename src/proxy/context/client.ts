@@ -4,7 +4,6 @@ import type { Caller } from "../../ledger/caller.ts";
 import { type Asserted, type Identity, unidentified } from "../identity/asserted-identity.ts";
 import type { Bearer, CredentialMemo } from "../identity/trust.ts";
 import type { Ends } from "../net/proxy-protocol.ts";
-import { ReadSpread } from "./read-spread.ts";
 import { WorkMeter } from "./work-meter.ts";
 
 export type ClientOptions = {
@@ -73,9 +72,8 @@ export class Client {
   readonly #connection = { isOpen: true };
   #backend: string | undefined = undefined;
   #rebound: string | undefined = undefined;
-  /** The work that the client causes at `backend`. Reads that are divided among all backends do not count. */
+  /** The work that the client causes at `backend`. */
   readonly work = new WorkMeter();
-  #spread: ReadSpread | undefined = undefined;
   readonly credential: CredentialMemo = { value: "", bearer: undefined };
   readonly target: TargetMemo = { method: "", path: "", info: undefined };
   #watchFields: readonly Field[] = noFields;
@@ -157,21 +155,6 @@ export class Client {
 
   rebind(backend: string | undefined): void {
     this.#rebound = backend;
-  }
-
-  /** Divides the client's reads among the backends; undefined: all requests go to `backend`. */
-  get spread(): ReadSpread | undefined {
-    return this.#spread;
-  }
-
-  spreadReads(now: number): void {
-    this.#spread ??= new ReadSpread(now);
-  }
-
-  /** Removes the spread: all reads go to `backend` again, and their work counts as work there. */
-  gatherReads(): void {
-    if (this.#spread !== undefined) this.work.absorb(this.#spread.meter);
-    this.#spread = undefined;
   }
 
   /** Binds the client to `to` if it is still bound to `from`. */

@@ -22,10 +22,4 @@ export class WorkMeter {
     }
     return this.#perSecond;
   }
-
-  /** Adds what another meter has measured, so that the average does not drop when this meter takes over that work. */
-  absorb(other: WorkMeter): void {
-    this.#work += other.#work;
-    this.#perSecond += other.#perSecond;
-  }
 }

@@ -4,8 +4,7 @@
  * cache contains.
  *
  * In mode `Observe` the guard reports each such response. In mode `Enforce` the guard makes such lists and watches
- * demand at least the version that the client has received. A backend with an older cache then waits or refuses. If a
- * client's reads are divided among the backends (spread-reads.ts), they demand this version in mode `Observe`, too.
+ * demand at least the version that the client has received. A backend with an older cache then waits or refuses.
  * Responses whose version cannot be read are ignored. After several refusals, the client's requests are forwarded
  * unchanged.
  */
@@ -149,8 +148,6 @@ export class GuardedRead {
   /** The `:path` that is sent to the backend: the client's own, or the same with a minimum version. */
   readonly target: string;
   readonly isDemanded: boolean;
-  /** The client's own `:path`, if the request may be sent without the demanded version; otherwise undefined. */
-  readonly ownTarget: string | undefined;
   readonly #isList: boolean;
   #answeredBy = "";
   /** Searches a list for its version. Undefined before the response, and again once the version was found. */
@@ -162,9 +159,7 @@ export class GuardedRead {
     this.#connection = client.connection;
     this.#before = seenVersion.seenBy(client.connection);
     this.#isList = info.kind === "plain";
-    const mayDemand = guard.isEnforcing || client.spread !== undefined;
-    this.isDemanded = mayDemand && seenVersion.version !== "" && takesAnyState(info, target);
-    this.ownTarget = this.isDemanded && !guard.isEnforcing ? target : undefined;
+    this.isDemanded = guard.isEnforcing && seenVersion.version !== "" && takesAnyState(info, target);
     this.target = this.isDemanded ? flooredTarget(target, seenVersion.version) : target;
   }
 

@@ -118,7 +118,7 @@ export class ActiveRequests {
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
     if (exchange.context.kind === "plain") this.#took(exchange, end, now);
-    this.#work(exchange, now);
+    this.#work(exchange);
     this.#charge(exchange, end);
     this.#forget(exchange);
     if (exchange.queuedBytes > 0) this.#keepUnread(exchange);
@@ -134,12 +134,9 @@ export class ActiveRequests {
    * Adds the work of a finished request to its client's sum. The bytes of the response were added when they were sent
    * (exchange.ts).
    */
-  #work({ context, attempts }: Exchange, now: number): void {
-    // The client's next list must contain this write, although the minimum version that its lists demand may be older.
-    // So for a while, its lists from caches are not divided (observe/spread-reads.ts).
-    if (!isSafe(context) && now - context.at > requestLimits.longWriteMs) context.client.spread?.mixes(now);
+  #work({ context }: Exchange): void {
     const bytes = isSafe(context) ? requestLimits.requestWorkBytes : requestLimits.writeWorkBytes;
-    if (attempts.meterOf(context.client).add(bytes) < requestLimits.busyBytes) return;
+    if (context.client.work.add(bytes) < requestLimits.busyBytes) return;
     if (this.#busy.size < requestLimits.busyClients) this.#busy.add(context.client);
   }
 

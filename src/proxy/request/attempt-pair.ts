@@ -2,11 +2,8 @@
 
 import type { Field } from "../../h2/core/field.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
-import type { Client } from "../context/client.ts";
-import type { WorkMeter } from "../context/work-meter.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import type { Loads } from "../upstream/pick.ts";
 import { Retries } from "../upstream/retry-policy.ts";
 import type { ExchangeRequest } from "./exchange-request.ts";
 import { HeldBody, type HeldResponse } from "./held-response.ts";
@@ -26,8 +23,6 @@ export class AttemptPair extends Retries {
   #hasLeft = false;
   readonly #observers: ExchangeRequest["observers"];
   readonly #info: ExchangeRequest["info"];
-  readonly #spread: ExchangeRequest["spread"];
-  #chosen: string | undefined;
   /** True if the observers (load/request-observer.ts) count the request as one that is under way at `#backend`. */
   #isCounted = false;
   /**
@@ -37,47 +32,13 @@ export class AttemptPair extends Retries {
 
   constructor(
     owner: AttemptOwner,
-    {
-      avoided,
-      observers,
-      info,
-      trace,
-      spread,
-    }: Pick<ExchangeRequest, "avoided" | "observers" | "info" | "trace" | "spread">,
+    { avoided, observers, info, trace }: Pick<ExchangeRequest, "avoided" | "observers" | "info" | "trace">,
   ) {
     super(avoided);
     this.#owner = owner;
     this.#observers = observers;
     this.#info = info;
-    this.#spread = spread;
     this.trace = trace;
-  }
-
-  /**
-   * Returns the backend for a read of a client whose reads are divided among several backends. Each call returns the
-   * same backend. Undefined: the request goes to the client's own backend, for example after a failed attempt, or if
-   * the chosen backend has asked for a pause.
-   */
-  chosen({ isPaused }: Pick<Loads, "isPaused">): string | undefined {
-    if (this.#divider === undefined) return undefined;
-    this.#chosen ??= this.#divider.next();
-    return this.#chosen === undefined || isPaused(this.#chosen) ? undefined : this.#chosen;
-  }
-
-  get #divider(): ExchangeRequest["spread"] {
-    return this.tried.length === 0 ? this.#spread : undefined;
-  }
-
-  /**
-   * Binds the client to the request's backend. A read that is divided among several backends does not bind the client.
-   */
-  bind(client: Client, backend: string): void {
-    if (this.#divider === undefined) client.bind(backend);
-  }
-
-  /** Returns the meter that counts the request's work. */
-  meterOf(client: Client): WorkMeter {
-    return this.#divider?.meter ?? client.work;
   }
 
   /** Makes `backend` the request's backend, at which the observers count the request. A hedge is not counted. */

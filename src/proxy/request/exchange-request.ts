@@ -11,7 +11,6 @@ import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission } from "../admission/admission.ts";
-import type { ReadSpread } from "../context/read-spread.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Credential, Trust } from "../identity/trust.ts";
 import type { RequestGate } from "../limits/request-gate.ts";
@@ -49,11 +48,6 @@ export type ExchangeServices = {
 /** Reads the relayed response: its final head, and then its body. */
 export type ResponseReader = {
   /**
-   * The client's own `:path`; set if the proxy has added a minimum version that may be dropped again. If a backend with
-   * older data refuses the request with a 504, the request is sent again with this path.
-   */
-  readonly ownTarget?: string | undefined;
-  /**
    * Returns true if the backend's data is older than data that the client has already received. The client is then
    * bound to another backend.
    */
@@ -66,10 +60,6 @@ export type ExchangeRequest = {
   readonly down: StreamWriter;
   readonly credential: Credential;
   readonly info: RequestInfo;
-  /**
-   * Chooses the backend of a read that is divided among several backends; undefined: the client's own backend is asked.
-   */
-  readonly spread?: ReadSpread | undefined;
   /** Backends that are asked only if no other backend can be asked. */
   readonly avoided: readonly string[];
   readonly observers: RequestObserver;

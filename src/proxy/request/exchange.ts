@@ -38,7 +38,6 @@ import type { Credential } from "../identity/trust.ts";
 import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
-import { dropDemand } from "../observe/spread-reads.ts";
 import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
 import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retry-policy.ts";
@@ -69,7 +68,6 @@ const noWait = (): void => {};
 
 export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOwner {
   readonly #parts: ExchangeParts;
-  /** A repeated request may have another path (`dropDemand`). */
   context: RequestContext;
   readonly down: StreamWriter;
   /**
@@ -286,14 +284,14 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#gate?.mayAsk(backend, this) === false) return;
     // If an API is missing at the backend to which the client is bound, only the requests of this API go to another
     // backend, and the client stays bound (k/k 59848).
-    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) this.attempts.bind(client, backend);
+    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
 
   #nextBackend(): string | Failure {
     const { backends, pools } = this.#parts;
-    const backend = this.attempts.chosen(pools) ?? this.context.client.backend;
+    const backend = this.context.client.backend;
     const gate = this.#gate;
     if (gate === undefined) return this.attempts.nextBackend(backends.views, pools, backend);
     return this.attempts.nextBackend(gate.choice(backends.views, backend), pools, gate.boundTo(backend));
@@ -374,7 +372,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   sent(count: number): void {
     this.#sentBytes += count;
-    this.attempts.meterOf(this.context.client).add(count);
+    this.context.client.work.add(count);
     if (this.#tally !== undefined) this.#tally.bytes += count;
     const granted = (this.#watch ?? this.#relayed)?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
@@ -577,14 +575,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return true;
   }
 
-  /**
-   * Returns true if the request now goes to another backend: this one is shutting down, or its cache is older than the
-   * version that the request demands. In the second case, the request no longer demands the version.
-   */
+  /** Returns true if the request now goes to another backend, because this one is shutting down. */
   #leaves(attempt: Attempt, refusal: readonly Field[]): boolean {
-    const { context } = this;
-    this.context = dropDemand(context, this.#reader, refusal);
-    if (this.context !== context) return true;
     const { backends, hedges } = this.#parts;
     const isGoing = attempt.isConnectionRetiring || backends.stateOf(attempt.backend) === "draining";
     return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;

@@ -41,7 +41,6 @@ import type { Shields } from "../limits/shields.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
 import type { BodyCopy, LedgerTap } from "../observe/ledger-tap.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
-import { spreadOf } from "../observe/spread-reads.ts";
 import type { ClassifiedRequest, GuardedRead, StaleReadGuard } from "../observe/stale-read-guard.ts";
 import type { Tracer } from "../observe/tracer.ts";
 import { writeTapFor } from "../observe/write-tap.ts";
@@ -107,7 +106,6 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       down: side,
       credential,
       info,
-      spread: spreadOf(classified, guardedRead, at),
       avoided: avoidedBy(parts, info, asked),
       observers: parts.observers,
       asked,

@@ -89,9 +89,4 @@ export const requestLimits = {
    * client causes the imbalance.
    */
   busyClients: 1000,
-  /**
-   * For a while after a write, its client's lists from caches are not divided among backends (observe/spread-reads.ts).
-   * If the write takes more than this many ms, this time begins again at the write's end.
-   */
-  longWriteMs: 5000,
 } as const;

@@ -167,8 +167,8 @@ export const ends: readonly Defect[] = [
     "a client is bound to the backend that serves what its own does not serve",
     {
       file: "proxy/request/exchange.ts",
-      find: "if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) this.attempts.bind(client, backend);",
-      replace: "this.attempts.bind(client, backend);",
+      find: "if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);",
+      replace: "client.bind(backend);",
     },
     ["flows/missing-apis", "the client stays where it was"],
   ),

@@ -275,49 +275,4 @@ export const operator: readonly Defect[] = [
     },
     ["proxy/observe/overhead", "the time at the backend does not count"],
   ),
-  defect(
-    "a divided read binds the client",
-    {
-      file: "proxy/request/attempt-pair.ts",
-      find: "if (this.#divider === undefined) client.bind(backend);",
-      replace: "client.bind(backend);",
-    },
-    ["flows/spread-reads", "is divided among all backends, and stays bound to its own"],
-  ),
-  defect(
-    "a list from a cache is divided right after a write",
-    {
-      file: "proxy/observe/spread-reads.ts",
-      find: "spread.unmixedMs(now) < spreadReadLimits.unmixedMs ? undefined : spread",
-      replace: "spread",
-    },
-    ["flows/spread-reads", "after a write, lists from a cache go to the client's own backend"],
-  ),
-  defect(
-    "a divided list from a cache demands no version",
-    {
-      file: "proxy/observe/stale-read-guard.ts",
-      find: "guard.isEnforcing || client.spread !== undefined;",
-      replace: "guard.isEnforcing;",
-    },
-    ["flows/spread-reads", "a list from a cache demands the version that the client has received"],
-  ),
-  defect(
-    "a divided list that its backend refuses as too new is refused to the client",
-    {
-      file: "proxy/observe/spread-reads.ts",
-      find: "return { ...context, target: path, fields: fieldsFor(context, path) };",
-      replace: "return context;",
-    },
-    ["flows/spread-reads", "a list that every cache refuses is sent as the client has sent it"],
-  ),
-  defect(
-    "a client moves while its reads gather",
-    {
-      file: "proxy/balance/balance.ts",
-      find: "rebound === undefined && spread?.isGathering !== true",
-      replace: "rebound === undefined",
-    },
-    ["flows/spread-reads", "its reads gather"],
-  ),
 ];

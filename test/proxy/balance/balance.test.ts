@@ -128,7 +128,6 @@ test("50,000 watches of as many clients are looked through in slices, and 1 % of
     shares: {
       of: () => new Map(["a", "b"].map((name) => [name, 1])),
       mayGet: () => true,
-      isShielded: () => false,
       isNear: () => true,
       measured: () => {},
     },

@@ -5,7 +5,6 @@
 import { allowanceOf } from "../../../src/proxy/balance/balance.ts";
 import { balanceLimits } from "../../../src/proxy/balance/limits.ts";
 import { type Move, planMoves, Rests } from "../../../src/proxy/balance/plan-moves.ts";
-import { addLoad, partsOf } from "../../../src/proxy/balance/plan-spread.ts";
 import { Capacity } from "../../../src/proxy/load/capacity.ts";
 import { loadLimits } from "../../../src/proxy/load/limits.ts";
 import { type Random, seeded } from "../../support/random.ts";
@@ -24,8 +23,7 @@ const noise = (random: Random): number => 0.9 + random.below(20) / 100;
 
 /**
  * The clients and backends of one seed. Backend "a" can serve a quarter as much as each other backend, the same as
- * each, or something in between. All clients begin at one backend. In some seeds there is one more client, whose reads
- * are divided. Ten seconds after a backend's load has risen, its
+ * each, or something in between. All clients begin at one backend. Ten seconds after a backend's load has risen, its
  * reads become slower.
  */
 class Balancing {
@@ -33,9 +31,6 @@ class Balancing {
   readonly #clients: readonly Measured[];
   readonly #backends;
   readonly #rests = new Rests<Client>();
-  /** The load of a client whose reads are divided; 0: there is none. */
-  readonly #hot: number;
-  #parts: ReadonlyMap<string, number> = new Map([["c", 1]]);
   #areLoadsKnown = false;
   #isMoving = false;
   #allowance = 0;
@@ -51,11 +46,7 @@ class Balancing {
       const client = { load, backend: "c" };
       return { client, backend: "c", load, isMovable: true };
     });
-    const bound = this.#clients.reduce((all, { load }) => all + load, 0);
-    // A generator of its own, so that the clients of a seed stay the same.
-    const hot = seeded(seed + 1_000_000);
-    this.#hot = hot.chance(0.3) ? Math.round(bound * (0.1 + hot.below(90) / 100)) : 0;
-    const sum = bound + this.#hot;
+    const sum = this.#clients.reduce((all, { load }) => all + load, 0);
     // The capacity of each backend, chosen so that the share `used` of the total capacity is in use.
     const served = (name: string): number => ((name === "a" ? speed : 1) * sum) / (used * (2 + speed));
     this.#backends = names.map((name) => ({
@@ -87,8 +78,7 @@ class Balancing {
     if (!this.#areLoadsKnown)
       for (const one of this.#backends) {
         const own = this.#clients.filter(({ client }) => client.backend === one.name);
-        const divided = this.#hot * (this.#parts.get(one.name) ?? 0);
-        one.load = own.reduce((all, { client }) => all + client.load, divided);
+        one.load = own.reduce((all, { client }) => all + client.load, 0);
       }
     this.#areLoadsKnown = true;
     for (const one of this.#backends) {
@@ -116,9 +106,8 @@ class Balancing {
       one.load = Math.max(1, Math.round(one.client.load * noise(this.#random)));
       one.isMovable = !this.#rests.isResting(one.client, now);
     }
-    const reads = this.#divide(shares);
     const moves: readonly Move<Client>[] = planMoves(
-      [...this.#clients, ...reads],
+      this.#clients,
       shares,
       Math.floor(this.#allowance),
       slack,
@@ -131,23 +120,6 @@ class Balancing {
       this.#areLoadsKnown = false;
     }
     return moves.length;
-  }
-
-  /** Divides the reads of the client with much load, and returns the load that they cause at each backend. */
-  #divide(shares: ReadonlyMap<string, number>): readonly Measured[] {
-    if (this.#hot === 0) return [];
-    const load = this.#hot * noise(this.#random);
-    const loads = new Map<string, number>();
-    for (const one of this.#clients) addLoad(loads, one);
-    this.#parts = partsOf(load, loads, shares);
-    this.#areLoadsKnown = false;
-    const client = { load, backend: "" };
-    return Array.from(this.#parts, ([backend, part]) => ({
-      client,
-      backend,
-      load: load * part,
-      isMovable: false,
-    }));
   }
 }
 
