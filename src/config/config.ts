@@ -30,8 +30,6 @@ import {
   type WrittenHost,
   type WrittenListener,
 } from "./schema.ts";
-
-import { replacements } from "./v1alpha1.ts";
 import { fieldOf, readYaml } from "./yaml-document.ts";
 
 /** The configuration with absolute paths, durations in milliseconds, and defaults. */
@@ -163,8 +161,6 @@ export function parseConfig(text: string, file: string): Config | readonly Probl
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
   const document = readYaml(text, file);
   if (isProblems(document)) return document;
-  const old = replacements(document, file);
-  if (old.length > 0) return old;
   const { written, problems, invalid } = checkSchema(document);
   if (written === undefined) return problems;
   const breaches = checkRules(written, invalid).map(({ pointer, message }) => ({

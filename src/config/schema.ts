@@ -7,7 +7,6 @@ import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: 
 import { isHost, isNetwork, parseAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { type Breach, didYouMean, nearestOf, type Problem, quote } from "./problem.ts";
-import { replacementsOf } from "./v1alpha1.ts";
 import { fieldOf, pointerTo, type YamlDocument } from "./yaml-document.ts";
 
 /** The configuration in the structure of the file, with durations still as text. */
@@ -260,12 +259,9 @@ export function checkSchema(document: YamlDocument): Checked {
   // In a file of another kind, every key would be unknown, so only the wrong kind is reported.
   const foreign = errors.filter((error) => isAboutKind(error) && !isOnlyMissing(error, value));
   const shown = foreign.length > 0 ? foreign : errors.filter((error) => !isRepeated(error, errors));
-  const old = replacementsOf(new Set(shown.filter(isUnknownKey).map(keyPointerOf)), document);
-  const replaced = new Set(old.map(({ pointer }) => pointer));
-  const others = shown.filter((error) => !isUnknownKey(error) || !replaced.has(keyPointerOf(error)));
   return {
     written: foreign.length === 0 && mayBeRead(value) ? value : undefined,
-    problems: [...old, ...others.map((error) => problemOf(error, document))],
+    problems: shown.map((error) => problemOf(error, document)),
     invalid: errors.map(pointerOf),
   };
 }

@@ -2,31 +2,14 @@
  * Parses YAML 1.2 or JSON into plain values with positions. Never throws, and takes little time for any text, because
  * the proxy parses a changed configuration on the thread that serves clients.
  */
-import {
-  type Document,
-  isAlias,
-  isMap,
-  isScalar,
-  isSeq,
-  LineCounter,
-  type Node,
-  type Pair,
-  parseDocument,
-  type Scalar,
-  stringify,
-  type YAMLMap,
-} from "yaml";
+import { isAlias, isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, stringify } from "yaml";
 import { escapeInvisible } from "../base/json.ts";
 import { configLimits } from "./limits.ts";
 import { type Problem, quote } from "./problem.ts";
 
-export { isMap, isScalar, isSeq, type Node, type Pair, type Scalar, type YAMLMap };
-
 export type YamlDocument = {
   /** Objects in this value have no prototype, so that `__proto__` is an unknown key like any other (A58). */
   readonly value: unknown;
-  readonly text: string;
-  readonly tree: Document;
   /** Returns the position of the value at a JSON pointer; if there is none, of the closest value around it. */
   positionOf(pointer: string): string;
   /** Returns the position of the key at a JSON pointer; if there is none, of the closest value around it. */
@@ -53,8 +36,6 @@ export function readYaml(text: string, file: string): YamlDocument | readonly Pr
   if (walk.problems.length > 0) return walk.problems;
   return {
     value,
-    text,
-    tree: parsed,
     positionOf: (pointer) => positionAt(nearest(walk.valueAt, pointer)),
     keyPositionOf: (pointer) => positionAt(walk.keyAt.get(pointer) ?? nearest(walk.valueAt, pointer)),
   };

@@ -105,8 +105,7 @@ function textOf(value: unknown): string {
 const head = `# The configuration, key by key
 
 This page is generated from \`config/schema/watchkeeper.v1alpha2.json\` by \`node test/config/reference-page.test.ts --write\`. Editors can validate configurations with this schema file. \`watchkeeper config\` prints a commented
-sample configuration. \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error. watchkeeper refuses a configuration of the older version v1alpha1, and names the
-replacement for each key; \`watchkeeper config --convert FILE\` prints a v1alpha1 configuration as v1alpha2.
+sample configuration. \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error.
 
 Paths of files are relative to the folder of the configuration file. Durations are written as \`500ms\`, \`2s\`, \`5m\` or \`1h\`. If the column *default* says \`required\`, the key must be set wherever the object that contains it is set.
 [restart.md](restart.md#a-changed-configuration) lists the changes that need a restart.

@@ -266,6 +266,10 @@ test("a file of another kind gets one line about that, not one for each of its k
   assert.equal(check("apiVersion: v1\nkind: WatchkeeperConfiguration\nspec: {}\n"), [
     'a.yaml:1:13: apiVersion must be "watchkeeper.dev/v1alpha2", is "v1"',
   ]);
+  const older = head.replace("v1alpha2", "v1alpha1");
+  assert.equal(check(`${older}upstream: {name: x}\nlisteners: []\n`), [
+    'a.yaml:1:13: apiVersion must be "watchkeeper.dev/v1alpha2", is "watchkeeper.dev/v1alpha1"',
+  ]);
   assert.equal(check("spec: {}\n"), ["a.yaml:1:1: apiVersion is missing", "a.yaml:1:1: kind is missing"]);
   assert.equal(check("- a\n"), ['a.yaml:1:1: must be a map of fields, is ["a"]']);
 });

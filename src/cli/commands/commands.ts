@@ -255,11 +255,7 @@ export const commands = {
   config: {
     summary: "print a commented configuration to start from",
     words: "",
-    options: [
-      option("--convert FILE", "print the v1alpha1 configuration FILE as v1alpha2", "a sample is printed"),
-    ],
-    exits: "1: the converted configuration is not valid",
-    examples: ["watchkeeper config --convert watchkeeper.yaml > converted.yaml"],
+    options: [],
   },
   pki: {
     summary: "create certificates, or a certificate signing request",

@@ -100,15 +100,7 @@ const noneOfOurs: readonly string[] = [
   "%YAML 3.0\n---\na: 1\n",
 ];
 
-/** Configurations of an old version, which are refused with the names of the replacements. */
-const old: readonly string[] = [
-  'listeners: [{name: a, address: "127.0.0.1:1", mode: http}]\nupstream:\n  sharing: none\n  lanes: {warm: 2}\n',
-  "upstream: {name: x, proxyProtocol: off, discovery: {from: dns, name: h}}\nadmin: {operations: off}\n",
-  "upstreams:\n- sharing: lanes\n  lanes:\n    streams: 1\n  proxyProtocol: v1\nwatches: {bookmarks: always}\n",
-];
-
 export const configSeeds: readonly string[] = [
-  ...old.map((text) => head.replace("v1alpha2", "v1alpha1") + text),
   ...wholes.map((text) => head + text),
   ...broken.map((text) => head + text),
   ...noneOfOurs,

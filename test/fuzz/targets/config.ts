@@ -24,7 +24,6 @@ export const config: Target = {
     "config/references",
     "config/cluster",
     "config/cluster-rules",
-    "config/v1alpha1",
     "config/passthrough",
     "config/problem",
     "base/duration",
