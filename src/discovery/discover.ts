@@ -1,16 +1,14 @@
 import { lookup } from "node:dns/promises";
-import { isIpAddress } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
 import { Failure, failureFrom } from "../base/failure.ts";
 import { watchFiles } from "../base/file-watcher.ts";
-import { isRecord } from "../base/json.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
 import type { DiscoveryConfig } from "../config/cluster.ts";
 import { type Discovered, foundAt, foundInFile } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
 import { transportOf } from "./kubernetes-child.ts";
-import { addressesInLeases, addressesInSlices, peerAddress } from "./kubernetes-objects.ts";
+import { addressesInLeases, addressesInSlice, ownSlice, peerAddress } from "./kubernetes-objects.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
@@ -26,13 +24,18 @@ export function sourceOf(config: DiscoveryConfig, { clock, access }: SourceParts
   return kubernetesSource(config.type, transportOf(config.kubeconfigFile, access, "discovery"), access);
 }
 
-const lists = {
+const leases = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases";
+const ofApiservers = "labelSelector=apiserver.kubernetes.io%2Fidentity%3Dkube-apiserver";
+
+const objects = {
   EndpointSlice: {
-    path: "/apis/discovery.k8s.io/v1/namespaces/default/endpointslices?labelSelector=kubernetes.io%2Fservice-name%3Dkubernetes&limit=500",
+    path: `/apis/discovery.k8s.io/v1/namespaces/default/endpointslices/${ownSlice}`,
+    read: addressesInSlice,
     none: "no endpoint of default/kubernetes is ready",
   },
   Lease: {
-    path: "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases?labelSelector=apiserver.kubernetes.io%2Fidentity%3Dkube-apiserver&limit=500",
+    path: `${leases}?${ofApiservers}&limit=${limits.discoveredBackends}`,
+    read: addressesInLeases,
     none: `no Lease carries ${peerAddress}`,
   },
 };
@@ -43,28 +46,25 @@ export function kubernetesSource(
   transport: Transport,
   access: () => Access,
 ): Source {
-  const request = { path: lists[from].path, timeoutMs: discoveryLimits.discoveryAskMs };
+  const request = { path: objects[from].path, timeoutMs: discoveryLimits.discoveryAskMs };
   const abort = (): void => transport.abort();
   return {
     from,
     expires: true,
     ask: () => {
       const servers = [...access().servers.slice(0, discoveryLimits.discoveryServers - 1), transport.own];
-      return firstAnswer(transport, servers, request, (list) => foundIn(list, from));
+      return firstAnswer(transport, servers, request, (answer) => foundIn(answer, from));
     },
     giveUp: abort,
     stop: abort,
   };
 }
 
-/** @throws {Error} if `list` is no list or has no usable address */
-function foundIn(list: unknown, from: "EndpointSlice" | "Lease"): readonly Discovered[] {
-  const items = isRecord(list) ? list["items"] : undefined;
-  if (!Array.isArray(items)) throw new Error("the response is not a list");
-  const addresses: ReturnType<typeof addressesInSlices> =
-    from === "EndpointSlice" ? addressesInSlices(items) : addressesInLeases(items, wallClock.wall());
-  if (addresses.length === 0 || !addresses.every(({ host }) => isIpAddress(host)))
-    throw new Error(`knows no apiserver: ${lists[from].none}`);
+/** @throws {Error} if `answer` is not the expected object, or has no usable address */
+function foundIn(answer: unknown, from: "EndpointSlice" | "Lease"): readonly Discovered[] {
+  const { read, none } = objects[from];
+  const addresses: ReturnType<typeof addressesInSlice> = read(answer, wallClock.wall());
+  if (addresses.length === 0) throw new Error(`knows no apiserver: ${none}`);
   return addresses.map(({ host, port, zone }) => foundAt(host, port, zone));
 }
 

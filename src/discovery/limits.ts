@@ -1,6 +1,5 @@
 /** Limits of discovery, each with its reason (see src/base/limits.ts). */
 const KiB = 1024;
-const MiB = 1024 * KiB;
 
 export const discoveryLimits = {
   /**
@@ -22,8 +21,11 @@ export const discoveryLimits = {
   discoveryAskMs: 3000,
   /** Maximum number of apiservers that one lookup asks, one after the other. */
   discoveryServers: 3,
-  /** Maximum number of bytes of a response. 500 EndpointSlices take 1 MB, and JSON.parse takes 40 ms for 4 MB. */
-  discoveryBytes: 4 * MiB,
+  /**
+   * Maximum number of bytes of a response. 64 identity Leases take 0.1 MB, and the TokenReview of a user in 2,000 groups
+   * as much. JSON.parse takes 70 ms for 256 KiB of nested lists.
+   */
+  discoveryBytes: 256 * KiB,
   /**
    * Maximum milliseconds for one TokenReview or SubjectAccessReview, all attempts included. The CLI's own timeout is
    * long enough for one review of each kind.

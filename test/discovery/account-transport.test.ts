@@ -52,12 +52,12 @@ async function told(options: Options = {}): Promise<string> {
   return outcome instanceof Failure ? outcome.message : outcome.map(({ name }) => name).join();
 }
 
-test("the in-cluster service is asked for slices or for leases, with the pod's token", async () => {
+test("the in-cluster service is asked for its own slice or for leases, with the pod's token", async () => {
   const { url, asked } = await startApiserver();
   serviceIs(url);
   assert.is(await told(), "10.0.0.1:6443");
   assert.is(await told({ from: "Lease" }), "10.0.0.2:6443");
-  assert.match(asked[0] ?? "", "/namespaces/default/endpointslices?");
+  assert.match(asked[0] ?? "", /\/namespaces\/default\/endpointslices\/kubernetes$/);
   assert.match(asked[1] ?? "", "/namespaces/kube-system/leases?");
 });
 

@@ -58,22 +58,27 @@ test("Kubernetes is asked by a child, which is not there before it is asked", ()
   source.stop();
 });
 
-test("what is no list of addresses of apiservers is no answer", async () => {
+test("an object without an apiserver's address is a Failure that says so", async () => {
   const told = async (answer: unknown): Promise<string> => {
     const transport = { own: "https://a", ask: () => Promise.resolve({ answer }), abort() {} };
     const outcome = await kubernetesSource("EndpointSlice", transport, parts.access).ask();
     return outcome instanceof Failure ? outcome.message : JSON.stringify(checkFound(outcome));
   };
+  const metadata = { name: "kubernetes" };
   const slice = (address: unknown, port: unknown): object => ({
-    items: [{ endpoints: [{ addresses: [address] }], ports: [{ port }] }],
+    metadata,
+    endpoints: [{ addresses: [address] }],
+    ports: [{ port }],
   });
   assert.match(await told(slice("10.0.0.1", 1)), '"name":"10.0.0.1:1"');
-  for (const wrong of [null, {}, { items: {} }])
-    assert.is(await told(wrong), "https://a: the response is not a list");
-  assert.match(await told({ items: [null] }), /^https:\/\/a: /);
-  for (const wrong of [slice("a.test", 1), slice(7, 1), { items: [] }])
+  assert.is(await told([]), "https://a: the response is not an object");
+  for (const wrong of [null, {}, { items: [] }])
+    assert.is(await told(wrong), "https://a: the response is not the EndpointSlice kubernetes");
+  for (const wrong of [{ metadata }, { metadata, endpoints: [{ addresses: null }], ports: null }])
     assert.is(await told(wrong), "https://a: knows no apiserver: no endpoint of default/kubernetes is ready");
-  assert.match(await told(slice("10.0.0.1", "1")), "is not a backend's address");
+  for (const wrong of [slice("a.test", 1), slice(7, 1), slice(["10.0.0.1"], 1)])
+    assert.is(await told(wrong), "https://a: endpoints[0].addresses[0] is not an IP address");
+  assert.is(await told(slice("10.0.0.1", "1")), "https://a: the port is not a number from 1 to 65535");
 });
 
 test.run();

@@ -1,59 +1,109 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { addressesInLeases, addressesInSlices, peerAddress } from "../../src/discovery/kubernetes-objects.ts";
+import { limits } from "../../src/base/limits.ts";
+import { addressesInLeases, addressesInSlice, peerAddress } from "../../src/discovery/kubernetes-objects.ts";
 
 const test = suite("discovery/kubernetes-objects");
 
-test("every ready address of the slices is an apiserver, at the port named https", () => {
-  const places = addressesInSlices([
-    {
-      endpoints: [
-        { addresses: ["10.0.0.1", "10.0.0.2"], conditions: { ready: true } },
-        { addresses: ["10.0.0.3"], conditions: { ready: false } },
-        { addresses: ["10.0.0.4"], conditions: {} },
-        { addresses: ["10.0.0.5"] },
-      ],
-      ports: [
-        { name: "other", port: 1 },
-        { name: "https", port: 6443 },
-      ],
-    },
-    { endpoints: [{ addresses: ["fd00::1"] }], ports: [{ port: 443 }] },
-    { endpoints: [{ addresses: ["10.0.0.6"] }] },
-    {},
-  ]);
+const metadata = { name: "kubernetes" };
+const most = limits.discoveredBackends;
+
+test("every ready address of the slice is an apiserver, at the port named https", () => {
+  const places = addressesInSlice({
+    metadata,
+    endpoints: [
+      { addresses: ["10.0.0.1", "10.0.0.2"], conditions: { ready: true } },
+      { addresses: ["10.0.0.3"], conditions: { ready: false } },
+      { addresses: ["10.0.0.4"], conditions: {} },
+      { addresses: ["fd00::5"] },
+    ],
+    ports: [
+      { name: "other", port: 1 },
+      { name: "https", port: 6443 },
+    ],
+  });
   assert.equal(
     places.map(({ host, port }) => `${host} ${port}`),
-    ["10.0.0.1 6443", "10.0.0.2 6443", "10.0.0.4 6443", "10.0.0.5 6443", "fd00::1 443"],
+    ["10.0.0.1 6443", "10.0.0.2 6443", "10.0.0.4 6443", "fd00::5 6443"],
   );
+  const unnamed = addressesInSlice({ metadata, endpoints: [{ addresses: ["::1"] }], ports: [{ port: 443 }] });
+  assert.equal(unnamed, [{ host: "::1", port: 443 }]);
 });
 
-function lease(address: string, spec: object = {}) {
-  return { metadata: { annotations: { [peerAddress]: address } }, spec };
+test("a slice of another name, or with more addresses than backends are allowed, is refused whole", () => {
+  const ports = [{ port: 1 }];
+  const endpoints = [{ addresses: ["10.0.0.1"] }];
+  const other = { metadata: { name: "kubernetes-x" }, endpoints, ports };
+  assert.throws(() => addressesInSlice(other), "is not the EndpointSlice kubernetes");
+  const slice = (count: number): object => ({
+    metadata,
+    endpoints: Array.from({ length: count / 5 }, (_, at) => ({
+      addresses: Array.from({ length: 5 }, (_one, nth) => `10.0.${at % 250}.${nth}`),
+    })),
+    ports,
+  });
+  assert.is(addressesInSlice(slice(most - (most % 5))).length, most - (most % 5));
+  assert.throws(() => addressesInSlice(slice(most + 5)), `more than ${most} apiservers`);
+  const crowd = slice(55_000);
+  const startedAt = performance.now();
+  assert.throws(() => addressesInSlice(crowd), `endpoints: more than ${most} apiservers`);
+  assert.ok(performance.now() - startedAt < 100);
+});
+
+let nth = 0;
+
+function lease(address: unknown, spec: unknown = {}) {
+  nth += 1;
+  const letter = String.fromCharCode("a".charCodeAt(0) + (nth % 26));
+  return {
+    metadata: { name: `apiserver-${letter.repeat(26)}`, annotations: { [peerAddress]: address } },
+    spec,
+  };
 }
+
+const hostsIn = (items: readonly unknown[], now = 0): readonly string[] =>
+  addressesInLeases({ metadata: {}, items }, now).map(({ host }) => host);
 
 test("a Lease says where its apiserver is, until it has run out", () => {
   const now = Date.parse("2026-11-20T12:00:00Z");
-  const places = addressesInLeases(
+  const hosts = hostsIn(
     [
       lease("10.0.0.1:6443", { leaseDurationSeconds: 3600, renewTime: "2026-11-20T11:59:50.123456Z" }),
       lease("10.0.0.2:6443", { leaseDurationSeconds: 3600, renewTime: "2026-11-20T10:59:59Z" }),
-      lease("[fd00::3]:6443", { leaseDurationSeconds: 3600, renewTime: new Date(now) }),
+      lease("[fd00::3]:6443", { leaseDurationSeconds: 3600, renewTime: 7 }),
       lease("10.0.0.4:6443"),
     ],
     now,
   );
-  assert.equal(
-    places.map(({ host }) => host),
-    ["10.0.0.1", "fd00::3", "10.0.0.4"],
-  );
+  assert.equal(hosts, ["10.0.0.1", "fd00::3", "10.0.0.4"]);
 });
 
-test("a Lease without an address, or with something else there, says nothing", () => {
-  assert.equal(
-    addressesInLeases([{}, { metadata: {} }, lease("cp-1"), lease("fd00::1:6443"), lease(":1")], 0),
-    [],
-  );
+test("a Lease without a host's address is skipped, so that it does not stop discovery", () => {
+  const useless = ["cp-1", "fd00::1:6443", ":1", "10.0.0.1:0", "10.0.0.1:70000", "224.0.0.1:1", "127.1:1", 7];
+  const without = [{}, { metadata: {} }, { metadata: null, spec: null }, ...useless.map((one) => lease(one))];
+  assert.equal(hostsIn([...without, lease("10.0.0.9:6443")]), ["10.0.0.9"]);
+});
+
+test("a Lease whose name is not that of an identity Lease is skipped", () => {
+  const named = (name: unknown): object => ({
+    ...lease("10.0.0.1:1"),
+    metadata: { ...lease("10.0.0.1:1").metadata, name },
+  });
+  const names = [
+    "kube-scheduler",
+    "apiserver-1",
+    `apiserver-${"a".repeat(27)}`,
+    `x-apiserver-${"a".repeat(26)}`,
+    7,
+  ];
+  assert.equal(hostsIn(names.map(named)), []);
+});
+
+test("more Leases than backends are allowed are refused before any is read", () => {
+  const full = Array.from({ length: most }, () => lease("10.0.0.1:1"));
+  assert.is(hostsIn(full).length, most);
+  assert.throws(() => hostsIn([...full, null]), `Leases: more than ${most} apiservers`);
+  assert.throws(() => addressesInLeases({ metadata: { continue: "x" }, items: [] }, 0), "Leases: more than");
 });
 
 test.run();

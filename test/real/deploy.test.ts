@@ -126,8 +126,8 @@ real("its account may look for apiservers, and nothing else", async () => {
     const args = ["--kubeconfig", cluster.kubeconfig(cluster.admin.url), "auth", "can-i", ...what, as];
     return (await call(pathOf("kubectl"), args)).out.trim();
   };
-  assert.is(await may("list", "endpointslices.discovery.k8s.io", "-n", "default"), "yes");
-  assert.is(await may("list", "endpointslices.discovery.k8s.io", "-n", "kube-system"), "no");
+  assert.is(await may("get", "endpointslices.discovery.k8s.io/kubernetes", "-n", "default"), "yes");
+  assert.is(await may("list", "endpointslices.discovery.k8s.io", "-n", "default"), "no");
   assert.is(await may("list", "secrets", "-n", "watchkeeper"), "no");
 });
 

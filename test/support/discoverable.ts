@@ -5,30 +5,25 @@ import { testPki } from "./pki.ts";
 
 const servers: Server[] = [];
 
-/** The response to a request for the list of EndpointSlices: one ready apiserver at 10.0.0.1:6443. */
-const slices = {
-  kind: "EndpointSliceList",
+/** The EndpointSlice default/kubernetes: one ready apiserver at 10.0.0.1:6443. */
+export const goodSlice = {
+  kind: "EndpointSlice",
   apiVersion: "discovery.k8s.io/v1",
-  metadata: {},
-  items: [
-    {
-      metadata: { name: "kubernetes" },
-      addressType: "IPv4",
-      endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true } }],
-      ports: [{ name: "https", port: 6443, protocol: "TCP" }],
-    },
-  ],
+  metadata: { name: "kubernetes" },
+  addressType: "IPv4",
+  endpoints: [{ addresses: ["10.0.0.1"], conditions: { ready: true }, zone: "a" }],
+  ports: [{ name: "https", port: 6443, protocol: "TCP" }],
 };
 
 /** The response to a request for the list of Leases: one live apiserver at 10.0.0.2:6443. */
-const leases = {
+export const goodLeases = {
   kind: "LeaseList",
   apiVersion: "coordination.k8s.io/v1",
   metadata: {},
   items: [
     {
       metadata: {
-        name: "apiserver-x",
+        name: "apiserver-abcdefghijklmnopqrstuvwxyz",
         annotations: { "kubernetes.io/peer-advertise-address": "10.0.0.2:6443" },
       },
       spec: { leaseDurationSeconds: 3600, renewTime: "2999-01-01T00:00:00.000000Z" },
@@ -49,9 +44,9 @@ export async function startApiserver(isMute = false): Promise<Played> {
     asked.push(request.url ?? "");
     if (isMute) return;
     const isKnown = request.headers.authorization === "Bearer good";
-    const list = request.url?.includes("endpointslices") === true ? slices : leases;
+    const object = request.url?.includes("endpointslices") === true ? goodSlice : goodLeases;
     response.writeHead(isKnown ? 200 : 403, { "content-type": "application/json" });
-    response.end(JSON.stringify(isKnown ? list : { kind: "Status", code: 403 }));
+    response.end(JSON.stringify(isKnown ? object : { kind: "Status", code: 403 }));
   });
   servers.push(server);
   await new Promise<void>((resolve) => {

@@ -34,23 +34,28 @@ export function accessReview(user: User, verb: "get" | "post", path: string): Re
 }
 
 /**
- * Returns the user of a TokenReview; undefined if the token is not authenticated, or is not for any of these audiences.
+ * Returns the user of a TokenReview; undefined if the token is not authenticated, or is not for any of these audiences,
+ * or if a field of the user has a wrong type.
  */
 export function userIn(answer: unknown, audiences: readonly string[]): User | undefined {
   const status = fieldsOf(fieldsOf(answer)["status"]);
   if (status["authenticated"] !== true) return undefined;
   // An empty `status.audiences` means that the apiserver does not check audiences (k8s.io/api, authentication/v1).
-  const named = textsIn(status["audiences"]);
+  const named = textsIn(status["audiences"]) ?? [];
   if (audiences.length > 0 && !audiences.some((one) => named.includes(one))) return undefined;
-  const { username, uid, groups, extra } = fieldsOf(status["user"]);
-  if (typeof username !== "string" || username === "") return undefined;
-  const extras = Object.entries(fieldsOf(extra)).map(([key, values]) => [key, textsIn(values)] as const);
-  return {
-    username,
-    uid: typeof uid === "string" ? uid : "",
-    groups: textsIn(groups),
-    extra: Object.fromEntries(extras),
-  };
+  return userFrom(fieldsOf(status["user"]));
+}
+
+function userFrom({ username, uid = "", ...rest }: Readonly<Record<string, unknown>>): User | undefined {
+  const groups = textsIn(rest["groups"]);
+  const extra = new Map<string, readonly string[]>();
+  for (const [key, values] of Object.entries(fieldsOf(rest["extra"]))) {
+    const texts = textsIn(values);
+    if (texts === undefined) return undefined;
+    extra.set(key, texts);
+  }
+  if (typeof username !== "string" || username === "" || typeof uid !== "string") return undefined;
+  return groups && { username, uid, groups, extra: Object.fromEntries(extra) };
 }
 
 export type Access = { readonly isAllowed: boolean; readonly reason: string };
@@ -64,6 +69,8 @@ function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
   return typeof value === "object" && value !== null ? { ...value } : {};
 }
 
-function textsIn(value: unknown): string[] {
-  return Array.isArray(value) ? value.filter((one) => typeof one === "string") : [];
+/** Returns the texts of a list, which may be missing; undefined if the value is anything else. */
+function textsIn(value: unknown): readonly string[] | undefined {
+  if (value === undefined || value === null) return [];
+  return Array.isArray(value) && value.every((one) => typeof one === "string") ? value : undefined;
 }

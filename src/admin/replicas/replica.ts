@@ -41,22 +41,14 @@ export function factsIn(answer: unknown): ReplicaFacts | undefined {
   const { clusters, activeIncidents } = answer;
   if (!/^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/.test(id)) return undefined;
   if (!/^[\w.+-]{1,64}$/.test(version) || !/^[\dT:.Z-]{20,30}$/.test(startedAt)) return undefined;
-  const names: readonly unknown[] = Array.isArray(clusters) ? clusters : [];
-  return {
-    id,
-    name: replicaName(textAt(answer, "name")),
-    version,
-    startedAt,
-    clusters: names
-      .filter((name) => typeof name === "string")
-      .filter(isClusterName)
-      .slice(0, mostClusters),
-    activeIncidents: isCount(activeIncidents) ? activeIncidents : 0,
-  };
+  if (!Array.isArray(clusters) || clusters.length > mostClusters || !clusters.every(isClusterName))
+    return undefined;
+  if (!isCount(activeIncidents)) return undefined;
+  return { id, name: replicaName(textAt(answer, "name")), version, startedAt, clusters, activeIncidents };
 }
 
-function isClusterName(text: string): boolean {
-  return /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(text);
+function isClusterName(value: unknown): value is string {
+  return typeof value === "string" && /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(value);
 }
 
 function isCount(value: unknown): value is number {

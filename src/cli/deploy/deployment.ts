@@ -82,7 +82,7 @@ kind: ServiceAccount
 metadata:
 ${metadata(namespace)}
 ---
-# Allows listing the apiservers' addresses, and nothing else.
+# Allows reading the apiservers' addresses, and nothing else.
 apiVersion: rbac.authorization.k8s.io/v1
 kind: Role
 metadata:
@@ -92,7 +92,8 @@ metadata:
 rules:
   - apiGroups: [discovery.k8s.io]
     resources: [endpointslices]
-    verbs: [list]
+    resourceNames: [kubernetes] # the one that the apiservers write
+    verbs: [get]
 ---
 apiVersion: rbac.authorization.k8s.io/v1
 kind: RoleBinding

@@ -10,7 +10,7 @@ test("what a replica says of itself is read as it was said", () => {
   assert.equal(factsIn(JSON.parse(JSON.stringify(replicaAnswer(facts)))), facts);
 });
 
-test("another server's answer is none, and what is too long or strange in an answer is dropped", () => {
+test("another server's answer, or one with a strange field, is refused whole", () => {
   const good = { ...replicaAnswer(factsOf(1)) };
   for (const bad of [
     undefined,
@@ -24,19 +24,15 @@ test("another server's answer is none, and what is too long or strange in an ans
     { ...good, version: "<script>" },
     { ...good, version: 1 },
     { ...good, startedAt: "yesterday" },
+    { ...good, clusters: "x" },
+    { ...good, clusters: ["ok", 7] },
+    { ...good, clusters: ["UPPER"] },
+    { ...good, clusters: Array.from({ length: 65 }, () => "c") },
+    { ...good, activeIncidents: -1 },
+    { ...good, activeIncidents: "1e9" },
   ])
     assert.is(factsIn(bad), undefined, JSON.stringify(bad));
-  const odd = factsIn({
-    ...good,
-    name: "a b",
-    clusters: ["ok", 7, "UPPER", "x".repeat(100), ...Array.from({ length: 100 }, () => "c")],
-    activeIncidents: -1,
-  });
-  assert.is(odd?.name, "");
-  assert.is(odd?.clusters.length, 64);
-  assert.is(odd?.clusters[0], "ok");
-  assert.is(odd?.activeIncidents, 0);
-  assert.equal(factsIn({ ...good, clusters: "x", activeIncidents: "1e9" })?.clusters, []);
+  assert.is(factsIn({ ...good, name: "a b" })?.name, "");
 });
 
 test("a name is that of a host, and never an address with a port or a path", () => {

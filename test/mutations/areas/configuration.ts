@@ -30,4 +30,41 @@ export const configuration: readonly Defect[] = [
       "on a shared port, a process accepts clients when a backend is ready",
     ],
   ),
+  defect(
+    "discovery takes an address that is no text",
+    {
+      file: "discovery/kubernetes-objects.ts",
+      find: 'typeof host === "string" && isIpAddress(host)',
+      replace: "isIpAddress(host as string)",
+    },
+    ["discovery/answers", "discovery by EndpointSlice"],
+  ),
+  defect(
+    "discovery takes a slice that a client created",
+    { file: "discovery/kubernetes-objects.ts", find: '["name"] !== ownSlice)', replace: '["name"] === "")' },
+    ["discovery/kubernetes-objects", "a slice of another name"],
+  ),
+  defect(
+    "discovery takes a Lease of any name",
+    { file: "discovery/kubernetes-objects.ts", find: "!leaseName.test(name) ||", replace: "" },
+    ["discovery/kubernetes-objects", "whose name is not that of an identity Lease"],
+  ),
+  defect(
+    "discovery reads every Lease before it counts them",
+    {
+      file: "discovery/kubernetes-objects.ts",
+      find: "items.length > limits.discoveredBackends ||",
+      replace: "",
+    },
+    ["discovery/kubernetes-objects", "are refused before any is read"],
+  ),
+  defect(
+    "a user loses the groups of a review that are no text",
+    {
+      file: "admin/authorization/reviews.ts",
+      find: 'Array.isArray(value) && value.every((one) => typeof one === "string") ? value : undefined',
+      replace: 'Array.isArray(value) ? value.filter((one) => typeof one === "string") : []',
+    },
+    ["discovery/answers", "names the whole user, or none"],
+  ),
 ];

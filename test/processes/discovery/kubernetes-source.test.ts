@@ -24,7 +24,7 @@ function played(name: string, code: string): Source {
   const file = join(directory, `${name}.mjs`);
   const listOf = `const listOf = (host, port) => {
     const annotations = { "kubernetes.io/peer-advertise-address": host + ":" + port };
-    return { items: [{ metadata: { annotations } }] };
+    return { items: [{ metadata: { name: "apiserver-" + "a".repeat(26), annotations } }] };
   };`;
   writeFileSync(file, `process.on("disconnect", () => process.exit());\n${listOf}\n${code}`);
   return sourceWith(file);
