@@ -68,6 +68,10 @@ function pinnedNode() {
   }
 }
 
+if (!existsSync(entry)) {
+  process.stderr.write("This package contains no program: it was packed without `npm run pack`\n");
+  process.exit(2);
+}
 const words = [...flags, fileURLToPath(entry), ...process.argv.slice(2)];
 if (isNewEnough(process.versions.node)) {
   // execve keeps the process ID, the parent and the open descriptors.

@@ -59,7 +59,7 @@ export const rules: readonly Rule[] = [
     },
   ],
   [
-    /^npm pack$|^npm install --global /,
+    /^npm run pack$|^npm install --global /,
     {
       run: "nowhere",
       because: "takes a minute",

@@ -39,5 +39,5 @@ for template in default email; do
   [ -e "/$own/$template.tmpl" ] || install -D -m 644 -t "/$own" "$cache"/alertmanager-*/"$template.tmpl" || true
 done
 
-[ -x node_modules/.bin/node ] || npm ci --no-audit --no-fund
+[ -x node_modules/.bin/node ] || npm ci
 npm exec --no -- node test/real/build.ts "$@"

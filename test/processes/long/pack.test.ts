@@ -1,5 +1,5 @@
 /**
- * Installs the result of `npm pack` globally into an empty prefix, as a user would, and starts it with an older Node if
+ * Installs the result of `npm run pack` globally into an empty prefix, as a user would, and starts it with an older Node if
  * this machine has one. Starts the result of `npm run executable` where no Node can be found.
  */
 import { spawnSync } from "node:child_process";
@@ -55,7 +55,7 @@ function tryOut(command: string, env: NodeJS.ProcessEnv): void {
 
 test("the packed package runs from a global install in an empty prefix", () => {
   const env = { ...process.env, PATH: ownPath };
-  const packed = run("npm", ["pack", "--pack-destination", directory, "--json"], env);
+  const packed = run("npm", ["run", "-s", "pack", "--", "--pack-destination", directory, "--json"], env);
   assert.is(packed.code, 0, packed.err);
   const [{ filename, files }] = JSON.parse(packed.out) as [{ filename: string; files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
