@@ -173,7 +173,7 @@ class Watchkeeper implements Running {
     });
     this.#intake = intake;
     this.#listeners = listeners;
-    this.#peers = new PeerSockets({ clock, journal, listeners, passthroughs: () => clusters.passthroughs });
+    this.#peers = new PeerSockets({ clock, journal, listeners });
     this.#intervals = [
       new Interval(clock, slabLookMs, shrinkRoom),
       new Interval(clock, slabLookMs, shrinkOutput),
@@ -410,10 +410,7 @@ class Watchkeeper implements Running {
       upgrades: () => this.#tunnelCount,
       workers: this.#around.parent,
       opening: () => this.#listeners.openingCount,
-      peers: {
-        passListeners: () => this.#peers.passListeners(isHandedOver),
-        passConnections: () => this.#peers.passConnections(),
-      },
+      passListeners: () => this.#peers.passListeners(isHandedOver),
       close: () => this.#listeners.close(),
       goAway: () => this.#listeners.drain(),
       cut: () => this.#cut(),
@@ -428,7 +425,7 @@ class Watchkeeper implements Running {
     for (const interval of this.#intervals) interval.stop();
     this.#servers?.stop();
     this.#records?.stop();
-    void this.#peers.close();
+    this.#peers.close();
     this.#around.parent?.kill();
     this.#clusters.stop();
     this.#listeners.cut();

@@ -189,8 +189,8 @@ type Events = {
   "successor.ready": { pid: number };
   "successor.failed": { reason: string };
   /** This process passed open sockets to another watchkeeper process on this machine, or received them from one. */
-  "peer_sockets.passed": { listeners: number; connections: number };
-  "peer_sockets.received": { listeners: number; connections: number };
+  "peer_sockets.passed": { listeners: number };
+  "peer_sockets.received": { listeners: number };
   /**
    * The process cannot listen in `directory` for sockets that other processes pass to it. If the reason is that the
    * directory is unsafe, the process does not pass its own sockets to others either.

@@ -1,13 +1,4 @@
-import {
-  chmodSync,
-  existsSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-} from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from "node:fs";
 import http2 from "node:http2";
 import { connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
@@ -123,41 +114,10 @@ function listeningSockets(): number {
   return rows.filter((row) => row.includes(` ${local} `) && row.trim().split(/\s+/)[3] === "0A").length;
 }
 
-function sum(entries: readonly Entry[], kind: "peer_sockets.passed" | "peer_sockets.received") {
+function sum(entries: readonly Entry[], kind: "peer_sockets.passed" | "peer_sockets.received"): number {
   const all = entries.flatMap((entry) => (entry.kind === kind ? [entry] : []));
-  return {
-    listeners: all.reduce((count, { listeners }) => count + listeners, 0),
-    connections: all.reduce((count, { connections }) => count + connections, 0),
-  };
+  return all.reduce((count, { listeners }) => count + listeners, 0);
 }
-
-test("a Passthrough connection goes on in another process when its own process ends, with any number of ends", async () => {
-  const clients = Array.from({ length: 5 }, () => through());
-  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
-  const second = await another();
-  await within(20_000, "the stop", first.running.stop(never));
-  assert.equal(sum(first.entries, "peer_sockets.passed").connections, 5);
-  const drained = first.entries.find((entry) => entry.kind === "drain.ended");
-  assert.is(drained?.kind === "drain.ended" && drained.cut, 0);
-  const reasons = first.entries.flatMap((entry) =>
-    entry.kind === "passthrough.ended" ? [entry.reason] : [],
-  );
-  assert.equal(
-    reasons,
-    Array.from({ length: 5 }, () => "passed_on"),
-  );
-  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
-  await until("the end of the channel", () => sum(second.entries, "peer_sockets.received").connections === 5);
-  const third = await another();
-  await within(20_000, "the second stop", second.running.stop(never));
-  await until("the end of the channel", () => sum(third.entries, "peer_sockets.received").connections === 5);
-  for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
-  assert.is(
-    clients.some(({ isClosed }) => isClosed()),
-    false,
-  );
-  for (const client of clients) client.close();
-});
 
 test("a listening socket is passed to the process that stays, and from there to the next one: there are never more", async () => {
   let old: Another = { running: first.running, entries: first.entries };
@@ -165,7 +125,7 @@ test("a listening socket is passed to the process that stays, and from there to 
   assert.is(listeningSockets(), 2);
   for (let upgrade = 0; upgrade < 4; upgrade += 1) {
     await within(20_000, "the stop", old.running.stop(never));
-    assert.is(sum(old.entries, "peer_sockets.passed").listeners >= 1, true);
+    assert.is(sum(old.entries, "peer_sockets.passed") >= 1, true);
     assert.is(listeningSockets(), 2);
     // Both sockets get connections, and the remaining process must answer all of them.
     const clients = Array.from({ length: 12 }, () => through());
@@ -187,9 +147,8 @@ test("a client that has just connected and sent nothing yet is served, although 
   await new Promise((resolve) => setTimeout(resolve, 200));
   const client = through(raw);
   assert.match(await within(20_000, "an answer", client.get()), answer);
-  await within(20_000, "the stop", stopped);
-  assert.match(await within(20_000, "another answer", client.get()), answer);
   client.close();
+  await within(20_000, "the stop", stopped);
 });
 
 test("without another process, a stop is what it was, and leaves no socket in the directory", async () => {
@@ -210,7 +169,7 @@ test("a process that does not answer gets nothing, and delays the stop by a seco
   await within(20_000, "the stop", first.running.stop(never));
   assert.ok(Date.now() - began < answerMs + 3_000, `${Date.now() - began} ms`);
   await until("the end of the connection", client.isClosed);
-  assert.equal(sum(first.entries, "peer_sockets.passed"), { listeners: 0, connections: 0 });
+  assert.is(sum(first.entries, "peer_sockets.passed"), 0);
   hung.close();
 });
 
@@ -225,7 +184,7 @@ test("the socket of a process that was killed is removed, and the next process i
   await another();
   assert.is(existsSync(dead), false);
   await within(20_000, "the stop", first.running.stop(never));
-  assert.is(sum(first.entries, "peer_sockets.passed").listeners, 3);
+  assert.is(sum(first.entries, "peer_sockets.passed"), 3);
 });
 
 test("a listener accepts from at most so many sockets of others, and from none that has another address", async () => {
@@ -242,59 +201,26 @@ test("a listener accepts from at most so many sockets of others, and from none t
   other.close();
   await new Promise((resolve) => setTimeout(resolve, 200));
   channel.close();
-  await until("the end", () => sum(first.entries, "peer_sockets.received").listeners > 0);
-  assert.is(sum(first.entries, "peer_sockets.received").listeners, mostPassedSockets);
+  await until("the end", () => sum(first.entries, "peer_sockets.received") > 0);
+  assert.is(sum(first.entries, "peer_sockets.received"), mostPassedSockets);
   const clients = Array.from({ length: 6 }, () => through());
   for (const client of clients) assert.match(await within(20_000, "an answer", client.get()), answer);
   for (const client of clients) client.close();
 });
 
-test("a process that is draining itself continues what another one passes to it, and its end ends the channel", async () => {
-  const second = await another();
-  const path = readdirSync(directory)
-    .map((name) => join(directory, name))
-    .toSorted((a, b) => statSync(a).mtimeMs - statSync(b).mtimeMs)[1];
-  let isEnded = false;
-  const channel = await connectChannel(path ?? "", { received: () => {}, ended: () => (isEnded = true) });
-  if (channel instanceof Failure) throw new Error(channel.message);
-  await first.running.stop(never);
-  const [client, down] = await tcpPair();
-  const [backend, up] = await tcpPair();
-  const busy = through();
-  assert.match(await within(20_000, "an answer", busy.get()), answer);
-  const stopped = second.running.stop(never);
-  await until("no listening socket", () => listeningSockets() === 0);
-  const names = { client: "127.0.0.1", listener: "through", serverName: "localhost" };
-  assert.ok(await channel.send({ kind: "client", cluster: "default", ...names, backend: "a" }, down));
-  assert.ok(await channel.send({ kind: "backend" }, up));
-  down.destroy();
-  up.destroy();
-  backend.write("hello");
-  assert.is(await within(5000, "a byte", read(client)), "hello");
-  await within(20_000, "the stop", stopped);
-  await until("the end of the channel", () => isEnded);
-  busy.close();
-  client.destroy();
-  backend.destroy();
-});
-
-test("a client whose backend's socket was not passed is never joined to another client's backend", async () => {
+test("a Passthrough connection that an older version passes is closed, so that its client reconnects", async () => {
   const path = join(directory, readdirSync(directory)[0] ?? "");
   const channel = await connectChannel(path, { received: () => {}, ended: () => {} });
   if (channel instanceof Failure) throw new Error(channel.message);
-  const [alone, aloneDown] = await tcpPair();
   const [client, down] = await tcpPair();
   const [backend, up] = await tcpPair();
   const names = { client: "127.0.0.1", listener: "through", serverName: "localhost", backend: "a" };
-  for (const one of [aloneDown, down])
-    assert.ok(await channel.send({ kind: "client", cluster: "default", ...names }, one));
+  assert.ok(await channel.send({ kind: "client", cluster: "default", ...names }, down));
   assert.ok(await channel.send({ kind: "backend" }, up));
-  for (const one of [aloneDown, down, up]) one.destroy();
-  const ends = [read(alone), read(client)];
-  backend.write("secret");
-  assert.equal(await within(5000, "both ends", Promise.all(ends)), ["closed", "secret"]);
+  for (const one of [down, up]) one.destroy();
+  const ends = [read(client), read(backend)];
+  assert.equal(await within(5000, "both ends", Promise.all(ends)), ["closed", "closed"]);
   channel.close();
-  for (const one of [alone, client, backend]) one.destroy();
 });
 
 /** Returns both ends of a TCP connection. The second one is still paused. */

@@ -15,7 +15,6 @@ import type { Tracer } from "../observe/tracer.ts";
 import { BufferLimiter } from "../overload/buffer-limiter.ts";
 import type { Sheddable } from "../overload/load-shedding.ts";
 import type { LiveRequests } from "../request/active-requests.ts";
-import type { Passthrough } from "../tunnel/passthrough.ts";
 import { Cluster } from "./cluster.ts";
 import type { OtherProcesses } from "./shared-verdict.ts";
 
@@ -77,11 +76,6 @@ export class Clusters {
     }
     clusters.#byName = all;
     return clusters;
-  }
-
-  /** The objects that forward Passthrough connections, one for each cluster in use, by the cluster's name. */
-  get passthroughs(): ReadonlyMap<string, Passthrough> {
-    return new Map(Array.from(this.#byName, ([name, { passthrough }]) => [name, passthrough]));
   }
 
   get present(): readonly Cluster[] {

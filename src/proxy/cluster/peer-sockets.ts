@@ -1,18 +1,17 @@
 /**
- * Passes sockets between the watchkeeper processes of a machine that share a port (`reusePort`), through Unix sockets
- * in a directory (`drain.handoverDirectory`):
+ * Passes listening sockets between the watchkeeper processes of a machine that share a port (`reusePort`), through Unix
+ * sockets in a directory (`drain.handoverDirectory`):
  *
- *     a process ends    ── offer ──▶ another one: its listening sockets, then its Passthrough connections
+ *     a process ends    ── offer ──▶ another one: its listening sockets
  *     a process starts  ── start ──▶ another one, which returns the listening sockets of an ended process
  *
- * So the clients that wait in the accept queue of an ending process are not reset, and Passthrough connections stay
- * open. The proxy could not end a Passthrough connection gracefully: its TLS ends at a backend, so the proxy cannot
- * send a GOAWAY on it. The other process keeps a listening socket that it was passed only until a new process takes it
- * over, so the number of such sockets does not grow with each upgrade.
+ * So the clients that wait in the accept queue of an ending process are not reset. The other process keeps a listening
+ * socket that it was passed only until a new process takes it over, so the number of such sockets does not grow with
+ * each upgrade.
  */
 import { randomBytes } from "node:crypto";
 import { readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import type { Server, Socket } from "node:net";
+import type { Server } from "node:net";
 import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
@@ -29,10 +28,7 @@ import {
   type Message,
   mostChannels,
   type PassedHandle,
-  socketOf,
 } from "../net/handle-channel.ts";
-import { abort } from "../net/socket-end.ts";
-import type { PassedConnection, Passthrough } from "../tunnel/passthrough.ts";
 
 /** Milliseconds within which another process must answer. A process that is stopped or overloaded gets no sockets. */
 export const answerMs = 1000;
@@ -48,8 +44,6 @@ export type PeerSocketsParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   readonly listeners: Listeners;
-  /** Returns the objects that forward Passthrough connections, by cluster. */
-  readonly passthroughs: () => ReadonlyMap<string, Passthrough>;
 };
 
 export class PeerSockets {
@@ -57,11 +51,8 @@ export class PeerSockets {
   #directory: string | undefined;
   #served: { readonly server: HandleServer; readonly path: string; readonly directory: string } | undefined;
   #isStopped = false;
-  /**
-   * The search for a process that takes over this process's sockets; undefined: the search has not begun. Resolves to a
-   * channel to that process, or to undefined if no process takes the sockets.
-   */
-  #successor: Promise<HandleChannel | undefined> | undefined;
+  /** The channel to the process that has taken over this process's listening sockets; undefined: there is none. */
+  #successor: HandleChannel | undefined;
 
   constructor(parts: PeerSocketsParts) {
     this.#parts = parts;
@@ -118,10 +109,10 @@ export class PeerSockets {
    * Stops, and takes no more sockets, not even from processes that already have a channel. Tells the process that has
    * taken over this process's sockets that no more sockets follow.
    */
-  async close(): Promise<void> {
+  close(): void {
     this.stop();
     this.#served?.server.end();
-    (await this.#successor)?.close();
+    this.#successor?.close();
   }
 
   /**
@@ -159,40 +150,16 @@ export class PeerSockets {
    * processes are passed on.
    */
   async passListeners(isHandedOver: boolean): Promise<void> {
-    const channel = await this.#offer();
+    const channel =
+      this.#directory === undefined ? undefined : (await this.#findPeer(this.#directory))?.channel;
+    this.#successor = channel;
     if (channel === undefined) return;
     let listeners = 0;
     // oxlint-disable-next-line no-await-in-loop
     for (const [listener, { servers }] of this.#parts.listeners.byName)
       for (const server of [...(isHandedOver ? [] : servers.own), ...servers.passed])
         if (await this.#send(channel, { kind: "listener", listener }, server)) listeners += 1;
-    if (listeners > 0) this.#parts.journal.write({ kind: "peer_sockets.passed", listeners, connections: 0 });
-  }
-
-  /** Passes on the Passthrough connections (their TLS ends at a backend) that have no bytes in flight. */
-  async passConnections(): Promise<void> {
-    const channel = await this.#offer();
-    if (channel === undefined) return;
-    const send = async (cluster: string, connection: PassedConnection): Promise<boolean> => {
-      const { down, up, ...names } = connection;
-      const isSent = await this.#send(channel, { kind: "client", cluster, ...names }, down);
-      return isSent && this.#send(channel, { kind: "backend" }, up);
-    };
-    let connections = 0;
-    // oxlint-disable-next-line no-await-in-loop
-    for (const [cluster, passthrough] of this.#parts.passthroughs())
-      connections += await passthrough.passOn((one) => send(cluster, one));
-    if (connections > 0)
-      this.#parts.journal.write({ kind: "peer_sockets.passed", listeners: 0, connections });
-  }
-
-  #offer(): Promise<HandleChannel | undefined> {
-    this.#successor ??= this.#findSuccessor();
-    return this.#successor;
-  }
-
-  async #findSuccessor(): Promise<HandleChannel | undefined> {
-    return this.#directory === undefined ? undefined : (await this.#findPeer(this.#directory))?.channel;
+    if (listeners > 0) this.#parts.journal.write({ kind: "peer_sockets.passed", listeners });
   }
 
   /**
@@ -215,7 +182,7 @@ export class PeerSockets {
    * Passes one socket to the other process. Resolves to true if the socket was sent. If that takes too long, closes the
    * channel, so that the drain does not wait.
    */
-  async #send(channel: HandleChannel, message: Message, passed: Socket | Server): Promise<boolean> {
+  async #send(channel: HandleChannel, message: Message, passed: Server): Promise<boolean> {
     const sent = channel.send(message, passed);
     if (!(await this.#within(sent.then(() => true)))) channel.close();
     return sent;
@@ -229,8 +196,6 @@ export class PeerSockets {
   }
 }
 
-type PassedClient = { readonly message: Message; readonly handle: PassedHandle };
-
 /**
  * Handles a channel that another process has opened. If that process drains, takes over its sockets. If that process
  * has just started, gives it the listening sockets that this process got from an ended process.
@@ -238,11 +203,8 @@ type PassedClient = { readonly message: Message; readonly handle: PassedHandle }
 class Receiver implements ChannelOwner {
   readonly #channel: HandleChannel;
   readonly #parts: PeerSocketsParts;
-  /** The client's side of a Passthrough connection, kept until the backend's side arrives; undefined: none is kept. */
-  #client: PassedClient | undefined;
   #returned: ReadonlyMap<string, readonly Server[]> = new Map();
   #listeners = 0;
-  #connections = 0;
 
   constructor(channel: HandleChannel, parts: PeerSocketsParts) {
     this.#channel = channel;
@@ -256,48 +218,18 @@ class Receiver implements ChannelOwner {
       else if (kind === "start") void this.#return();
       else if (kind === "serving") this.#release();
     } else if (kind === "listener") void this.#listen(String(message["listener"]), handle);
-    else if (kind === "client") this.#await({ message, handle });
-    else if (kind === "backend" && this.#client !== undefined) this.#join(this.#client, handle);
     else handle.close();
   }
 
-  /**
-   * Keeps the client's side of a Passthrough connection until the backend's side arrives; undefined: keeps none.
-   * Closes the side that was kept before, if any: its connection ended in the other process before both sides were
-   * sent.
-   */
-  #await(client: PassedClient | undefined): void {
-    this.#client?.handle.close();
-    this.#client = client;
-  }
-
   ended(): void {
-    this.#await(undefined);
-    const [listeners, connections] = [this.#listeners, this.#connections];
-    if (listeners + connections > 0)
-      this.#parts.journal.write({ kind: "peer_sockets.received", listeners, connections });
+    const listeners = this.#listeners;
+    if (listeners > 0) this.#parts.journal.write({ kind: "peer_sockets.received", listeners });
   }
 
   async #listen(name: string, handle: PassedHandle): Promise<void> {
     const listener = this.#parts.listeners.byName.get(name);
     if (listener === undefined) handle.close();
     else if (await listener.acceptFrom(handle)) this.#listeners += 1;
-  }
-
-  #join({ message, handle }: PassedClient, up: PassedHandle): void {
-    this.#client = undefined;
-    const wordOf = (key: string): string => String(message[key] ?? "");
-    const listener = this.#parts.listeners.byName.get(wordOf("listener"));
-    const connection = {
-      client: wordOf("client"),
-      listener: wordOf("listener"),
-      serverName: wordOf("serverName"),
-      backend: wordOf("backend"),
-      down: socketOf(handle),
-      up: socketOf(up),
-    };
-    if (listener?.takeOver(connection, wordOf("cluster")) === true) this.#connections += 1;
-    else for (const socket of [connection.down, connection.up]) abort(socket);
   }
 
   /**

@@ -4,7 +4,6 @@
  *     readiness fails ── shutdownDelay ──▶ no new sockets ──▶ GOAWAY, two steps ──▶ plain requests finish
  *                                                     └──▶ watches end between events, in the first half of `timeout`
  *                                                     └──▶ exec, port-forward, logs -f: until they end themselves
- *                                                     └──▶ Passthrough connections: passed on, if another process takes them
  *     all over, or timeout ──▶ what is left is cut
  *
  * If the service manager keeps the port open and starts the next process only after this one has ended, clients that
@@ -31,12 +30,8 @@ export type DrainParts = {
   readonly upgrades: () => number;
   /** Returns the number of clients that have connected, but have neither a session nor a tunnel yet. */
   readonly opening: () => number;
-  /** Hands this process's sockets over to another process, if one takes them. */
-  readonly peers: {
-    readonly passListeners: () => Promise<void>;
-    /** Hands over the Passthrough connections (their TLS ends at a backend) that have no bytes in flight. */
-    readonly passConnections: () => Promise<void>;
-  };
+  /** Passes this process's listening sockets to another process, if one takes them. */
+  readonly passListeners: () => Promise<void>;
   readonly close: () => void;
   readonly goAway: () => void;
   readonly cut: () => void;
@@ -96,7 +91,7 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   journal.write({ kind: "drain.started" });
   await pause(clock, times.shutdownDelayMs, hurry);
   if (isPortKept) await untilLongRequestsEnd(parts, times.timeoutMs - lastMs, hurry);
-  await parts.peers.passListeners();
+  await parts.passListeners();
   parts.close();
   parts.goAway();
   const { workers } = parts;
@@ -113,7 +108,6 @@ export async function drain(parts: DrainParts, times: DrainTimes, hurry: AbortSi
   };
   // oxlint-disable-next-line no-await-in-loop
   while (clock.now() < deadline && !hurry.aborted && (await isBusy())) {
-    await parts.peers.passConnections();
     await drainSchedule.look(clock);
     await pause(clock, endCheckMs, hurry);
   }

@@ -23,7 +23,7 @@ import { closeAfterFlush } from "../net/socket-end.ts";
 import { shakeHands } from "../tls/handshake.ts";
 import type { HandshakeQueue } from "../tls/handshake-queue.ts";
 import type { Host, Hosts } from "../tls/sni-hosts.ts";
-import type { PassedConnection, Passthrough } from "../tunnel/passthrough.ts";
+import type { Passthrough } from "../tunnel/passthrough.ts";
 import { routeBySni } from "../tunnel/passthrough-router.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
@@ -47,7 +47,7 @@ export const mostPassedSockets = 4;
 export type Gate = DownstreamParts & {
   readonly h1: (socket: net.Socket, client: Client) => H1Client;
   /** Forwards the bytes of connections whose TLS ends at a backend. */
-  readonly passthrough: Pick<Passthrough, "pass" | "takeOver">;
+  readonly passthrough: Pick<Passthrough, "pass">;
 };
 
 export type ListenParts = {
@@ -294,22 +294,6 @@ export class Listener {
     this.#parts.clock.after(cutGraceMs, () => {
       for (const socket of this.#sockets) socket.destroySoon();
     });
-  }
-
-  /**
-   * Serves a Passthrough connection that another process has passed on. Returns false if the connection was closed
-   * instead.
-   */
-  takeOver(passed: PassedConnection, cluster: string): boolean {
-    const { down, up, client } = passed;
-    const gate = this.#parts.gates.get(cluster);
-    const accepted = gate && this.#enter(down);
-    if (gate === undefined || accepted === undefined) return false;
-    // The limit for each client address never refuses this connection, because another process has already accepted it.
-    // Below the limit, the connection counts as one of its address.
-    if (this.#sources.take(client)) accepted.source = client;
-    setKeepalive(up, this.#parts.keepalive());
-    return gate.passthrough.takeOver(passed);
   }
 
   /** Passes a socket on to a worker. Until the worker has the socket, it counts as a client socket of this process. */

@@ -6,7 +6,7 @@
  * A message is one line of JSON. A socket travels with the line that announces it.
  */
 import { chmodSync } from "node:fs";
-import net from "node:net";
+import type net from "node:net";
 import os from "node:os";
 import { getSystemErrorName } from "node:util";
 import { Failure, failureFrom } from "../../base/failure.ts";
@@ -238,33 +238,4 @@ function messageIn(value: JsonRecord): Message {
       typeof entry[1] === "string" || typeof entry[1] === "number",
   );
   return Object.fromEntries(entries);
-}
-
-/** Returns a socket for a handle that another process has passed. It is paused. */
-export function socketOf(handle: PassedHandle): net.Socket {
-  // Node's documentation of `net.Socket` omits the options `handle` and `pauseOnCreate`.
-  const options: object = { handle, allowHalfOpen: true, pauseOnCreate: true };
-  return new net.Socket(options);
-}
-
-/**
- * Stops reading a socket whose bytes are all forwarded, so that it can be passed on. Returns a function that continues
- * to read; undefined: the socket is ending, or holds bytes. This uses a private field of Node: `pause()` would let Node
- * read one more chunk.
- */
-export function stopReading(socket: net.Socket): (() => void) | undefined {
-  const handle: unknown = Reflect.get(socket, "_handle");
-  const isQuiet = socket.readableLength === 0 && socket.writableLength === 0;
-  if (!isQuiet || socket.readableEnded || socket.writableEnded || socket.destroyed || !isReader(handle))
-    return undefined;
-  handle.readStop();
-  return () => {
-    if (!socket.destroyed) handle.readStart();
-  };
-}
-
-function isReader(
-  handle: unknown,
-): handle is { readonly readStop: () => void; readonly readStart: () => void } {
-  return typeof handle === "object" && handle !== null && "readStop" in handle && "readStart" in handle;
 }

@@ -45,16 +45,7 @@ type JoinedConnection = {
   at: number;
 };
 
-export type ClientNames = { readonly client: string; readonly listener: string; readonly serverName: string };
-
-/**
- * A connection that one process hands over to another: its sockets, and what the other process needs to continue it.
- */
-export type PassedConnection = ClientNames & {
-  readonly down: Socket;
-  readonly up: Socket;
-  readonly backend: string;
-};
+type ClientNames = { readonly client: string; readonly listener: string; readonly serverName: string };
 
 export class Passthrough {
   readonly #parts: PassthroughParts;
@@ -119,37 +110,6 @@ export class Passthrough {
     for (const stop of this.#leaving.values()) stop();
     this.#leaving.clear();
     for (const { relay } of Array.from(this.#live)) relay.cut("draining");
-  }
-
-  /**
-   * Hands over to another process, with `send`, all connections that have no unforwarded bytes. Returns how many were
-   * handed over.
-   */
-  async passOn(send: (connection: PassedConnection) => Promise<boolean>): Promise<number> {
-    let count = 0;
-    for (const { relay, backend, names } of Array.from(this.#live)) {
-      // Hands over one connection after the other, because each takes two messages on the channel that must not be
-      // separated.
-      // oxlint-disable-next-line no-await-in-loop
-      const isPassed = await relay.passOn((down, up) => send({ ...names, backend, down, up }));
-      if (isPassed) count += 1;
-    }
-    return count;
-  }
-
-  /**
-   * Continues a connection that another process has handed over to this one. Returns false if its backend is unknown or
-   * dead here.
-   */
-  takeOver({ down, up, backend, ...names }: PassedConnection): boolean {
-    // A connection ends when its backend's state changes to dead. If the backend is dead already, this change would not
-    // come, and nothing would end the connection.
-    if (!this.#parts.backends.views.some(({ name, state }) => name === backend && state !== "dead"))
-      return false;
-    up.on("error", () => {});
-    this.#count(up, backend);
-    this.#join(down, { socket: up, backend }, names);
-    return true;
   }
 
   /** Takes over a socket whose ClientHello was read. An internal error is journaled. */

@@ -4,7 +4,6 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { stopReading } from "../net/handle-channel.ts";
 import { abort, closeAfterFlush } from "../net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
@@ -18,7 +17,6 @@ export const relayEnds = [
   "backend_removed",
   "connection_stuck",
   "draining",
-  "passed_on",
 ] as const;
 export type RelayEnd = (typeof relayEnds)[number];
 
@@ -55,26 +53,6 @@ export class TcpRelay {
     abort(this.#up);
     abort(this.#down);
     this.#end(reason);
-  }
-
-  /**
-   * Hands both sockets over to another process with `send`, if all received bytes have been forwarded and neither half
-   * has ended. Returns false if the relay goes on in this process.
-   */
-  async passOn(send: (down: Socket, up: Socket) => Promise<boolean>): Promise<boolean> {
-    if (this.#isOver) return false;
-    const readers = [stopReading(this.#down), stopReading(this.#up)];
-    const arePassed = readers.every((one) => one !== undefined) && (await send(this.#down, this.#up));
-    if (!arePassed) {
-      for (const goOn of readers) goOn?.();
-      return false;
-    }
-    this.#end("passed_on");
-    // Closes only this process's descriptors. The connection stays open, because the other process has descriptors of
-    // its own.
-    this.#down.destroy();
-    this.#up.destroy();
-    return true;
   }
 
   /**

@@ -29,26 +29,14 @@ test.after.each(() => {
   rmSync(directory, { recursive: true, force: true });
 });
 
-/**
- * Starts the peer sockets of a process. `passOn`: passes on the process's passthrough connections. `byName`: its
- * listeners.
- */
-function peerSockets(
-  passOn?: (send: (one: object) => Promise<boolean>) => Promise<number>,
-  byName: ReadonlyMap<string, object> = new Map(),
-) {
+/** Starts the peer sockets of a process. `byName`: its listeners. */
+function peerSockets(byName: ReadonlyMap<string, object> = new Map()) {
   const journal = new Journal(wallClock);
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
-  const passthroughs = new Map(passOn === undefined ? [] : [["main", { passOn }]]);
-  const parts = {
-    clock: wallClock,
-    journal,
-    listeners: { byName },
-    passthroughs: () => passthroughs,
-  };
+  const parts = { clock: wallClock, journal, listeners: { byName } };
   const sockets = new PeerSockets(parts as unknown as PeerSocketsParts);
-  ends.push(() => void sockets.close());
+  ends.push(() => sockets.close());
   return { sockets, entries };
 }
 
@@ -70,44 +58,22 @@ test("a process that stops reading in the middle does not hold up the drain", as
       socket.write('{"kind":"accepted"}\n');
     });
   });
-  const socket = await connected();
-  let sent = 0;
-  const { sockets } = peerSockets(async (send) => {
-    // Sends more messages than the kernel buffers, which is some hundred.
-    for (let at = 0; at < 2000; at += 1) {
-      // oxlint-disable-next-line no-await-in-loop
-      if (
-        !(await send({
-          client: "1.2.3.4",
-          listener: "l",
-          serverName: "",
-          backend: "a",
-          down: socket,
-          up: socket,
-        }))
-      )
-        break;
-      sent += 1;
-    }
-    return sent;
-  });
+  // More messages than the kernel buffers, which is some hundred.
+  const server = await listening();
+  const { sockets, entries } = peerSockets(holding(Array.from({ length: 2000 }, () => server)));
   sockets.serve(directory);
   const began = Date.now();
-  await within(10_000, "the end", sockets.passConnections());
-  assert.ok(sent < 2000 && Date.now() - began < answerMs + 3000, `${sent} in ${Date.now() - began} ms`);
+  await within(10_000, "the end", sockets.passListeners(false));
+  const passed = entries.reduce(
+    (sum, one) => sum + (one.kind === "peer_sockets.passed" ? one.listeners : 0),
+    0,
+  );
+  assert.ok(passed < 2000 && Date.now() - began < answerMs + 3000, `${passed} in ${Date.now() - began} ms`);
 });
 
-async function connected(): Promise<Socket> {
-  const server = createServer((socket) => void ends.push(() => socket.destroy()));
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const address = server.address();
-  const socket = connect(typeof address === "object" && address !== null ? address.port : 0, "127.0.0.1");
-  await new Promise((resolve) => socket.once("connect", resolve));
-  ends.push(() => {
-    socket.destroy();
-    server.close();
-  });
-  return socket;
+/** Returns the listener of a process that has opened these sockets. */
+function holding(own: readonly Server[]): ReadonlyMap<string, object> {
+  return new Map([["kube", { servers: { own, passed: [] } }]]);
 }
 
 test("each process that starts gets one of several sockets, and the rest is accepted from until another one starts", async () => {
@@ -119,7 +85,7 @@ test("each process that starts gets one of several sockets, and the rest is acce
     for (const server of servers) passed.splice(passed.indexOf(server), 1);
   };
   const kube = { servers: { own: [], passed }, release };
-  peerSockets(undefined, new Map([["kube", kube]])).sockets.serve(directory);
+  peerSockets(new Map([["kube", kube]])).sockets.serve(directory);
   for (const port of ports) {
     const taken = new Descriptors();
     // Each process starts only after the one before it.
@@ -155,14 +121,16 @@ async function until(isSo: () => boolean): Promise<void> {
 test("a process that hangs does not hide one that answers", async () => {
   await played("0000000000000000.sock", () => {});
   peerSockets().sockets.serve(directory);
-  const { sockets } = peerSockets(async (send) =>
-    Number(await send({ down: await connected(), up: await connected() })),
-  );
+  const { sockets, entries } = peerSockets(holding([await listening()]));
   const began = Date.now();
   sockets.serve(directory);
   sockets.stop();
-  await sockets.passConnections();
+  await sockets.passListeners(false);
   assert.ok(Date.now() - began < answerMs, `${Date.now() - began} ms`);
+  assert.equal(
+    entries.map(({ kind }) => kind),
+    ["peer_sockets.passed"],
+  );
 });
 
 test("sockets of other programs are neither asked nor removed, and nothing in the directory makes a start or a stop fail", async () => {

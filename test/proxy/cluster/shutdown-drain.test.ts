@@ -22,7 +22,7 @@ function parts(path: PlayedPath, client: PlayedClient, said: string[]) {
     queuedBytes: () => path.buffered.bytes,
     upgrades: () => 0,
     opening: () => 0,
-    peers: { passListeners: () => Promise.resolve(), passConnections: () => Promise.resolve() },
+    passListeners: () => Promise.resolve(),
     close: () => said.push("close"),
     goAway: () => {
       said.push("goAway");

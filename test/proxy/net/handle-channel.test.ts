@@ -14,8 +14,6 @@ import {
   mostChannels,
   mostLineBytes,
   type PassedHandle,
-  socketOf,
-  stopReading,
 } from "../../../src/proxy/net/handle-channel.ts";
 import { within } from "../../support/within.ts";
 
@@ -68,35 +66,6 @@ async function joined(): Promise<{
   return { client, accepted: await promise, server };
 }
 
-test("a passed socket goes on: no byte is lost, and its first owner's close does not end it", async () => {
-  const { near, received, close } = await pair();
-  const { client, accepted, server } = await joined();
-  let heard = "";
-  let isClosed = false;
-  client.on("data", (chunk: Buffer) => void (heard += chunk.toString()));
-  client.on("close", () => (isClosed = true));
-  accepted.on("data", (chunk: Buffer) => accepted.write(`first ${chunk.toString()} `));
-  client.write("one");
-  await until("the answer", () => heard === "first one ");
-  await until("a quiet socket", () => accepted.writableLength === 0);
-  assert.ok(stopReading(accepted) !== undefined);
-  client.write("two");
-  assert.ok(await near.send({ kind: "client" }, accepted));
-  accepted.destroy();
-  await until("the socket", () => received.length === 1);
-  assert.equal(received[0]?.message, { kind: "client" });
-  const passed = socketOf(received[0]?.handle as PassedHandle);
-  assert.is(passed.remotePort, client.localPort);
-  passed.on("data", (chunk: Buffer) => passed.write(`second ${chunk.toString()} `));
-  passed.resume();
-  await until("the second answer", () => heard === "first one second two ");
-  assert.is(isClosed, false);
-  client.destroy();
-  passed.destroy();
-  server.close();
-  close();
-});
-
 test("a passed listening socket keeps the clients that no process has accepted", async () => {
   const { near, received, close } = await pair();
   const server = createServer();
@@ -133,24 +102,6 @@ test("messages without a socket arrive in order among those with one", async () 
   accepted.destroy();
   server.close();
   close();
-});
-
-test("a socket that holds bytes or is ending is not passed", async () => {
-  const { client, accepted, server } = await joined();
-  accepted.pause();
-  accepted.cork();
-  accepted.write("not sent yet");
-  assert.is(stopReading(accepted), undefined);
-  accepted.uncork();
-  await until("an empty socket", () => accepted.writableLength === 0);
-  const goOn = stopReading(accepted);
-  assert.type(goOn, "function");
-  goOn?.();
-  accepted.end();
-  assert.is(stopReading(accepted), undefined);
-  client.destroy();
-  accepted.destroy();
-  server.close();
 });
 
 test("only this user can connect; a channel that ends tells both sides; then nothing is sent", async () => {

@@ -1,4 +1,3 @@
-import { Socket } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
@@ -356,18 +355,6 @@ test("a stop cuts what is left", async () => {
     ["draining", "draining", "draining"],
   );
   assert.is(scene.passthrough.openCount, 0);
-});
-
-test("a connection of another process is not taken over if its backend is dead here, because nothing would end it", async () => {
-  scene = await startPassthrough(["a", "b"]);
-  scene.judge("a", "dead");
-  const names = { client: "127.0.0.1", listener: "nodes", serverName: "" };
-  const [down, up] = [new Socket(), new Socket()];
-  assert.is(scene.passthrough.takeOver({ ...names, backend: "a", down, up }), false);
-  assert.is(scene.passthrough.takeOver({ ...names, backend: "gone", down, up }), false);
-  assert.is(scene.passthrough.takeOver({ ...names, backend: "b", down, up }), true);
-  down.destroy();
-  up.destroy();
 });
 
 test.run();

@@ -142,49 +142,6 @@ function apiOf({ text }: Log): string {
   return `http://${opened.at(-1)?.[1]}/api/v1`;
 }
 
-test("with a directory for sockets, Passthrough connections go on in the successor, with their watches and tunnels", async () => {
-  const backend = await startBackend();
-  const { authority } = await testPki();
-  const port = await freePort();
-  const file = await writeConfig(backend, port);
-  const text = readFileSync(file, "utf8")
-    .replace(/tls: \{certFile.*\}\}\]/, "mode: Passthrough}]")
-    .replace("timeout: 4s", `timeout: 4s, handoverDirectory: "${mkdtempSync(join(directory, "sockets-"))}"`);
-  writeFileSync(file, text);
-  const log = start([process.execPath, "bin/watchkeeper.js", "run", "--config", file, "--pid-file", pidFile]);
-  await said(log, "listener.opened", 3);
-  await pause(200);
-  const load = new Load(`https://localhost:${port}`, authority.certificate);
-  const pids: number[] = [];
-  try {
-    load.get(20);
-    load.watch(4, 4, "/api/v1/pods?watch=1");
-    await load.tunnel("/api/v1/namespaces/x/pods/y/exec");
-    for (const round of [1, 2]) {
-      await pause(500);
-      pids.push(servingPid());
-      process.kill(servingPid(), "SIGUSR2");
-      await said(log, "successor.ready", round);
-      await said(log, "drain.ended", round);
-    }
-    await pause(500);
-    assert.equal(load.faults, []);
-    const { answered, ...faults } = load.felt;
-    assert.equal(faults, { rewatched: 0, refused: 0, failed: 0, reset: 0, relisted: 0, cut: 0 });
-    assert.ok(answered > 20, `${answered} answers`);
-  } finally {
-    load.stop();
-    process.kill(servingPid(), "SIGKILL");
-  }
-  await within(
-    20_000,
-    "the end of the first two",
-    (async () => {
-      while (pids.some(isAlive)) await pause(20);
-    })(),
-  );
-});
-
 test("a rolling restart: no refusal, no reset, no relist, and tunnels stay to the drain's end (F17)", () =>
   restartTwice([]));
 
