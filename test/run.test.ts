@@ -77,6 +77,19 @@ test("a file in which nothing ran, or which says nothing at all, fails", async (
   assert.match(said, "0 passed, 4 failed");
 });
 
+test("a file that ends the process which it shares with others fails, and the files after it run", async () => {
+  const passing = textOf("");
+  const { code, said } = await run({
+    first: passing,
+    killed: textOf('test("ends", () => { process.kill(process.pid, "SIGKILL"); });'),
+    last: passing,
+  });
+  assert.is(code, 1);
+  assert.match(said, "✗ test/killed.test.ts");
+  assert.match(said, "✓ test/first.test.ts");
+  assert.match(said, "✓ test/last.test.ts");
+});
+
 test("what uvu leaves out of its sum is a failure, with 0 as well", () => {
   const said = "  Total:     3\n  Passed:    1\n  Skipped:   0\n";
   assert.equal(outcomeOf("a", said, 0), { file: "a", passed: 1, failed: 2, skipped: 0 });

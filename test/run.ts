@@ -1,6 +1,6 @@
 /**
- * Runs each test file in a process of its own, several at a time, each with a time limit. uvu alone does none of this:
- * one file that hangs or leaks memory would take the others with it.
+ * Runs the test files in several processes at a time, each file with a time limit. A file that needs a process of its
+ * own gets one (`needsOwnProcess`); up to `mostTogether` others share one, which saves half of their CPU time.
  *
  * node test/run.ts [--only a,b] [--except a,b] [--again] [word ...]
  *
@@ -11,11 +11,12 @@
  * a defect.
  */
 import { spawn } from "node:child_process";
-import { globSync, mkdtempSync, rmSync, statSync } from "node:fs";
+import { globSync, mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { type Outcome, outcomeOf, tells } from "./support/outcome.ts";
+import { began, ended, needsOwnProcess, type Outcome, outcomeOf, tells } from "./support/outcome.ts";
 
 /**
  * If more files than this have failed, --again runs none of them again: so many failures are not caused by a busy
@@ -101,6 +102,77 @@ function placeOf(file: string): number {
   return at < 0 ? slowFolders.length : at;
 }
 
+/** How many files at most run in one process. A process that dies costs the others of its files a new one. */
+const mostTogether = 24;
+const together = new URL("./support/together.ts", import.meta.url).pathname;
+
+/**
+ * Runs files in one process, one after the other, and reports each. Returns the outcomes of those that ran: a file that
+ * ends its process, or that must be killed, fails, and the files after it did not run.
+ */
+function runTogether(files: readonly string[]): Promise<Outcome[]> {
+  return new Promise((resolve) => {
+    const child = spawn(process.execPath, ["--expose-gc", "--import", tells, together, ...files], {
+      stdio: ["ignore", "pipe", "pipe"],
+      env: { ...process.env, FORCE_COLOR: "0", NODE_COMPILE_CACHE: compiled },
+    });
+    const outcomes: Outcome[] = [];
+    let output = "";
+    let started = Date.now();
+    let timer: NodeJS.Timeout | undefined;
+    const end = (code: number | null): void => {
+      const file = files[outcomes.length] ?? "";
+      const outcome = outcomeOf(file, output, code);
+      report(outcome, output, Date.now() - started);
+      outcomes.push(outcome);
+      output = "";
+    };
+    const limit = (): void => {
+      clearTimeout(timer);
+      started = Date.now();
+      timer = setTimeout(() => {
+        output += `\nkilled after ${Math.round((Date.now() - started) / 1000)} s\n`;
+        child.kill("SIGKILL");
+      }, killAfterMs.fast);
+    };
+    limit();
+    createInterface({ input: child.stdout }).on("line", (line) => {
+      if (line.startsWith(`${began} `)) limit();
+      else if (line.startsWith(`${ended} `)) end(Number(line.split(" ").at(-1)));
+      else output += `${line}\n`;
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      output += chunk.toString();
+    });
+    child.on("close", (code) => {
+      clearTimeout(timer);
+      if (outcomes.length < files.length) end(code === 0 ? 1 : code);
+      resolve(outcomes);
+    });
+  });
+}
+
+/** Takes the next file and, if it needs no process of its own, those after it that need none either. */
+function take(files: string[]): string[] {
+  const taken = files.splice(0, 1);
+  while (taken.every(isSharing) && isSharing(files[0]) && taken.length < mostTogether)
+    taken.push(...files.splice(0, 1));
+  return taken;
+}
+
+function isSharing(file: string | undefined): boolean {
+  if (file === undefined || slowFolders.some((folder) => file.startsWith(folder))) return false;
+  return !needsOwnProcess(readFileSync(file, "utf8"));
+}
+
+async function runNext(files: string[]): Promise<Outcome[]> {
+  const taken = take(files);
+  if (taken.length === 1) return [await runFile(taken[0] ?? "")];
+  const outcomes = await runTogether(taken);
+  files.unshift(...taken.slice(outcomes.length));
+  return outcomes;
+}
+
 function runFile(file: string): Promise<Outcome> {
   const slow = slowFolders.some((folder) => file.startsWith(folder));
   const limitMs = killAfterMs[file.includes("/long/") ? "long" : slow ? "slow" : "fast"];
@@ -162,8 +234,7 @@ const atOnce = hasReal ? availableParallelism() : availableParallelism() + 1;
 const outcomes: Outcome[] = [];
 await Promise.all(
   Array.from({ length: atOnce }, async () => {
-    for (let file = waiting.shift(); file !== undefined; file = waiting.shift())
-      outcomes.push(await runFile(file));
+    while (waiting.length > 0) outcomes.push(...(await runNext(waiting)));
   }),
 );
 const doubtful = values.again ? outcomes.filter(({ failed }) => failed > 0) : [];
