@@ -25,11 +25,19 @@ export function isProblems(outcome: unknown): outcome is readonly Problem[] {
   return Array.isArray(outcome);
 }
 
-/** Returns a value as text for messages: short, on one line, and without passwords in URLs. */
+/** Returns any value as text for messages: short, on one line, and without passwords in URLs. Never throws. */
 export function quote(value: unknown): string {
-  const text = JSON.stringify(value);
-  const safe = text.replaceAll(/\/\/[^/"]*@/g, "//***@");
+  const safe = jsonOf(value).replaceAll(/\/\/[^/"]*@/g, "//***@");
   return safe.length > 80 ? `${safe.slice(0, 77)}...` : safe;
+}
+
+function jsonOf(value: unknown): string {
+  if (value === undefined) return "undefined";
+  try {
+    return JSON.stringify(value);
+  } catch {
+    return `a value of type ${typeof value}`; // It contains itself, or is a BigInt.
+  }
 }
 
 /** Returns text such as ` (did you mean "weight"?)`; "" if no candidate is similar to `written`. */

@@ -32,4 +32,12 @@ test("a quoted value is short, on one line and without a password", () => {
   assert.is(quote("x".repeat(1000)).length, 80);
 });
 
+test("a value that JSON cannot express is quoted by its type", () => {
+  const cycle: unknown[] = [];
+  cycle.push(cycle);
+  assert.is(quote(cycle), "a value of type object");
+  assert.is(quote(undefined), "undefined");
+  assert.is(quote(Object.assign(Object.create(null), { a: 1 })), '{"a":1}');
+});
+
 test.run();

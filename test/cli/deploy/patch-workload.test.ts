@@ -2,6 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parseAllDocuments } from "yaml";
 import { Failure } from "../../../src/base/failure.ts";
+import { limits } from "../../../src/base/limits.ts";
 import { addSidecar, type Patched } from "../../../src/cli/deploy/patch-workload.ts";
 
 const test = suite("cli/deploy/patch-workload");
@@ -178,7 +179,7 @@ test("what would not work is said, with the workload's name", () => {
   const a = { name: "a" };
   const account = "/var/run/secrets/kubernetes.io/serviceaccount";
   const rows: [object, RegExp][] = [
-    [{ hostNetwork: true, containers: [a] }, /^app\.yaml: Pod "p": hostNetwork: true/],
+    [{ hostNetwork: true, containers: [a] }, /^app\.yaml:1:61: Pod "p": hostNetwork: true/],
     [{ containers: [] }, /has no containers/],
     [
       { containers: [{ ...a, env: [{ name: "KUBERNETES_SERVICE_HOST", value: "x" }] }] },
@@ -211,6 +212,58 @@ test("other kinds, a List, and what is no YAML are clear errors", () => {
 test("an alias is not followed: what it stands for is used elsewhere as well", () => {
   const text = "kind: Pod\nx: &env [{name: A}]\nspec:\n  containers:\n  - name: a\n    env: *env\n";
   assert.match(refusal(text), /the alias "\*env" where the sidecar is added/);
+});
+
+test("a value of a wrong kind at any place of a workload is an error with its position, and never an exception", () => {
+  const odd = (
+    "null|1|text|[]|{}|[null]|[1]|[[]]|{a: 1}|!!binary AAAA|!foo x|&a [*a]|*nowhere|{<<: {name: a}}|" +
+    "[{name: null}]|[{name: [x]}]|[{? [x] : y}]|&l [{name: a}]"
+  ).split("|");
+  const named = ["initContainers", "volumes"].map(
+    (key) => `kind: Pod\nspec: {containers: [{name: a}], ${key}: X}`,
+  );
+  const inner = ["env", "volumeMounts", "ports"].map(
+    (key) => `kind: Pod\nspec: {containers: [{name: a, ${key}: X}]}`,
+  );
+  const places = [
+    "X",
+    "kind: X",
+    "kind: Pod\nmetadata: X\nspec: {containers: [{name: a}]}",
+    "kind: Pod\nmetadata: {name: X}\nspec: {containers: [{name: a}]}",
+    "kind: Pod\nspec: X",
+    "kind: CronJob\nspec: X",
+    "kind: Deployment\nspec: {template: X}",
+    "kind: Deployment\nspec: {template: {spec: X}}",
+    "kind: Pod\nspec: {containers: X}",
+    "kind: Pod\nspec: {containers: [{name: X}]}",
+    ...named,
+    ...inner,
+  ];
+  for (const text of places.flatMap((place) => odd.map((value) => place.replace("X", value)))) {
+    const outcome = addSidecar(text, "app.yaml", addition);
+    if (outcome instanceof Failure)
+      assert.match(outcome.message, /^app\.yaml(:\d+:\d+: \S|: No document )/, text);
+    else assert.match(outcome.text, 'value: "7443"', text);
+  }
+  assert.is(
+    refusal("kind: Pod\nspec:\n  containers: [null]\n"),
+    'app.yaml:3:15: Pod "without a name": containers is not a list of maps',
+  );
+});
+
+test("an item of a list keeps the comment before it when it is replaced, and an empty list gets its items", () => {
+  const { text } = patched(
+    "kind: Pod\nspec:\n  containers:\n  - name: a\n    env: []\n  volumes:\n  # why\n  - name: watchkeeper-state\n",
+  );
+  assert.match(text, "    env:\n    - name: KUBERNETES_SERVICE_HOST\n");
+  assert.match(text, "  # why\n  - name: watchkeeper-state\n    emptyDir:");
+});
+
+test("a manifest that is too large is refused", () => {
+  assert.match(
+    refusal(`a: ${"x".repeat(limits.manifestBytes)}`),
+    /^app\.yaml: The file is larger than \d+ bytes/,
+  );
 });
 
 test("a workload that asked for no token is pointed out", () => {

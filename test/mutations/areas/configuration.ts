@@ -3,6 +3,15 @@ import { type Defect, defect } from "../defect.ts";
 
 export const configuration: readonly Defect[] = [
   defect(
+    "an entry of a pod's list that is no map gets a sidecar",
+    {
+      file: "cli/deploy/patch-workload.ts",
+      find: "Array.isArray(value) && value.every(isRecord)",
+      replace: "Array.isArray(value)",
+    },
+    ["cli/deploy/patch-workload", "a value of a wrong kind at any place of a workload"],
+  ),
+  defect(
     "a file of another version gets a line for each of its keys",
     { file: "config/schema.ts", find: "isAboutKind(error) && ", replace: "error === undefined && " },
     ["config/schema", "a file of another kind gets one line about that"],
