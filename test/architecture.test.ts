@@ -96,6 +96,7 @@ const io = [
   "src/program/version.ts",
   "src/main.ts",
   "src/base/read-text.ts",
+  "src/proxy/net/bind.ts",
   "src/proxy/net/descriptors.ts",
   "src/proxy/net/handle-channel.ts",
   "src/proxy/cluster/peer-sockets.ts",

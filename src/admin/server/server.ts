@@ -10,10 +10,11 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { ListenOptions, Socket } from "node:net";
-import { isBoundAt, textOf } from "../../base/address.ts";
+import type { Socket } from "node:net";
+import { textOf } from "../../base/address.ts";
 import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
+import { adopt, bind } from "../../proxy/net/bind.ts";
 import { descriptorOf } from "../../proxy/net/descriptors.ts";
 import { stopParsing } from "../../proxy/net/socket-end.ts";
 import type { Admitted, Authorization } from "../authorization/authorization.ts";
@@ -137,11 +138,12 @@ type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
   };
 
 async function open(options: Opening): Promise<Admin | Failure> {
-  const { journal, listener } = options;
+  const { journal, listener, inherited: fd } = options;
   const server = serverOf(options);
   keepNewest(server);
-  const failure = await listen(server, options);
-  if (failure !== undefined) return failure;
+  const isAdopted = fd !== undefined && (await adopt(server, { fd }, options));
+  const fault = isAdopted ? undefined : await bind(server, options);
+  if (fault !== undefined) return cannotListen(listener, textOf(options), fault);
   server.on("error", (error) => contained(journal, error));
   const address = addressOf(server);
   journal.write({ kind: "listener.opened", listener, address });
@@ -284,31 +286,6 @@ function pathOf({ url = "" }: IncomingMessage): string {
 function contained(journal: Journal, reason: unknown): void {
   const message = wordsOf(reason);
   journal.write({ kind: "internal.error", scope: "session", message: `Admin port: ${message}` });
-}
-
-async function listen(server: Server, options: Opening): Promise<Failure | undefined> {
-  const { inherited: fd } = options;
-  if (fd !== undefined && (await bind(server, { fd }, options)) === undefined) {
-    if (isBoundAt(server.address(), options)) return undefined;
-    server.close();
-  }
-  const { host, port } = options;
-  return bind(server, { host, port }, options);
-}
-
-function bind(
-  server: Server,
-  where: ListenOptions | { readonly fd: number },
-  { host, port, listener }: Opening,
-): Promise<Failure | undefined> {
-  return new Promise((resolve) => {
-    const refused = (error: Error): void => resolve(cannotListen(listener, textOf({ host, port }), error));
-    server.once("error", refused);
-    server.listen(where, () => {
-      server.off("error", refused);
-      resolve(undefined);
-    });
-  });
 }
 
 function addressOf(server: Server): string {

@@ -4,9 +4,9 @@
  */
 import assert from "node:assert/strict";
 import net from "node:net";
-import { isBoundAt, type Networks, networksOf, textOf, withoutMapping } from "../../base/address.ts";
+import { type Networks, networksOf, textOf, withoutMapping } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
-import { cannotListen, Failure, failureFrom } from "../../base/failure.ts";
+import { cannotListen, Failure } from "../../base/failure.ts";
 import { inSlices } from "../../base/slices.ts";
 import type { ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -14,6 +14,7 @@ import { keyOf, Sources } from "../admission/sources.ts";
 import { Client } from "../context/client.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
 import { type Identity, leavesAt } from "../identity/asserted-identity.ts";
+import { adopt, bind } from "../net/bind.ts";
 import { descriptorOf, type InheritedSocket } from "../net/descriptors.ts";
 import type { PassedHandle } from "../net/handle-channel.ts";
 import { type Decision, peek } from "../net/peek.ts";
@@ -155,7 +156,7 @@ export class Listener {
       pass === undefined ? this.accept(socket) : this.#passOn(socket, pass),
     );
     server.on("error", (error) => {
-      // An error before the server listens is returned by `listenAt` instead.
+      // An error before the server listens is returned by `bind` instead.
       if (server.listening) this.#contained(error);
     });
     return server;
@@ -170,10 +171,8 @@ export class Listener {
       this.#check();
       return textOf({ host, port });
     }
-    const failure = (await this.#adopt())
-      ? undefined
-      : await listenAt(this.#server, { host, port, reusePort });
-    if (failure !== undefined) return cannotListen(name, textOf({ host, port }), failure.cause);
+    const error = (await this.#adopt()) ? undefined : await bind(this.#server, { host, port, reusePort });
+    if (error !== undefined) return cannotListen(name, textOf({ host, port }), error);
     this.#stopChecks();
     this.#check();
     const bound = this.#server.address();
@@ -191,16 +190,10 @@ export class Listener {
     return socket !== undefined && this.#listenOn(this.#server, socket);
   }
 
-  /**
-   * Makes `server` listen on `socket`; returns false if that fails. Also returns false, and closes the socket, if the
-   * socket is not bound to this listener's address.
-   */
-  async #listenOn(server: net.Server, socket: InheritedSocket): Promise<boolean> {
+  /** Makes `server` listen on `socket`. Returns false, and closes the socket, if it is not bound to this address. */
+  #listenOn(server: net.Server, socket: InheritedSocket): Promise<boolean> {
     const where = typeof socket === "number" ? { fd: socket } : socket;
-    if ((await listenAt(server, where)) !== undefined) return false;
-    if (isBoundAt(server.address(), { host: this.#config.address.host, port: this.#port })) return true;
-    server.close();
-    return false;
+    return adopt(server, where, { host: this.#config.address.host, port: this.#port });
   }
 
   /**
@@ -480,20 +473,6 @@ export class Listener {
   #contained(error: Error): void {
     this.#parts.journal.write({ kind: "internal.error", scope: "session", message: error.message });
   }
-}
-
-function listenAt(
-  server: net.Server,
-  where: net.ListenOptions | { readonly fd: number } | PassedHandle,
-): Promise<Failure | undefined> {
-  return new Promise((resolve) => {
-    const refused = (error: Error): void => resolve(failureFrom(error, "proxy"));
-    server.once("error", refused);
-    server.listen(where, () => {
-      server.off("error", refused);
-      resolve(undefined);
-    });
-  });
 }
 
 /** The protocol of a new socket, detected from its first bytes without consuming them, within a deadline (A22). */

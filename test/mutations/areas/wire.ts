@@ -449,4 +449,14 @@ export const wire: readonly Defect[] = [
     },
     ["proxy/net/tls-writer", "the end comes after all bytes"],
   ),
+  defect(
+    "a kernel without IPv6 has no address without a host",
+    { file: "proxy/net/bind.ts", find: 'host === "::" && isWithoutIpv6(error)', replace: "port < 0" },
+    ["proxy/net/bind", "is bound over IPv4"],
+  ),
+  defect(
+    "a socket of IPv4 alone serves an address without a host",
+    { file: "proxy/net/bind.ts", find: "isIpv4Only && (await lacksIpv6())", replace: "isIpv4Only" },
+    ["proxy/net/bind", "is adopted for an address without a host only"],
+  ),
 ];
