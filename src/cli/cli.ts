@@ -2,6 +2,7 @@
 import { Failure } from "../base/failure.ts";
 import { ownVersion } from "../program/version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
+import { unsafeEnvironment } from "./commands/environment.ts";
 import { helpOf, overview } from "./commands/help.ts";
 import { given } from "./commands/options.ts";
 import { complain, failed } from "./commands/screen.ts";
@@ -44,12 +45,16 @@ function version(args: string[]): number {
   return 0;
 }
 
+/** The commands that connect to backends. They do not start in an environment that weakens TLS or HTTP. */
+const connecting: ReadonlySet<CommandName> = new Set(["run", "check", "try", "demo", "incident"]);
+
 function runCommand(name: CommandName, args: string[]): Promise<number> {
   if (args.includes("--help") || args.includes("-h")) {
     process.stdout.write(helpOf(name, commands[name]));
     return Promise.resolve(0);
   }
-  return runs[name](args);
+  const problem = connecting.has(name) ? unsafeEnvironment(process.env, process.execArgv) : undefined;
+  return problem === undefined ? runs[name](args) : Promise.resolve(complain(problem, 2));
 }
 
 function main([name = "", ...args]: string[]): Promise<number> {

@@ -31,7 +31,13 @@ export async function boundedRequest(
 ): Promise<BoundedResponse> {
   const { promise, resolve, reject } = Promise.withResolvers<BoundedResponse>();
   const { request: open } = options.protocol === "http:" ? http : https;
-  const request = open({ ...options, method: body === undefined ? "GET" : "POST" });
+  // Only the options can turn verification off, as `insecure-skip-tls-verify` in a kubeconfig does. Without
+  // `rejectUnauthorized`, the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would turn it off, too.
+  const request = open({
+    rejectUnauthorized: true,
+    ...options,
+    method: body === undefined ? "GET" : "POST",
+  });
   // Rejects the promise before it destroys the request, because a request that is destroyed after an upgrade, or after
   // the end of the response, reports no error.
   const fail = (reason: unknown): void => {

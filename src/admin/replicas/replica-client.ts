@@ -110,9 +110,6 @@ function optionsFor(
     ...plain,
     protocol: "https:",
     secureContext,
-    // Set explicitly, because the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would otherwise turn verification
-    // off.
-    rejectUnauthorized: true,
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,
     checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),

@@ -224,7 +224,9 @@ export class AdminClient {
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const url = new URL(path, this.#origin);
     const all = { ...options, headers: { ...options.headers, ...shown }, agent: false };
-    return url.protocol === "https:" ? httpsRequest(url, { ...all, ca }) : httpRequest(url, all);
+    return url.protocol === "https:"
+      ? httpsRequest(url, { ...all, ca, rejectUnauthorized: true })
+      : httpRequest(url, all);
   }
 
   async #textOf(response: IncomingMessage): Promise<string | Failure> {

@@ -43,6 +43,7 @@ export class DemoClient {
     const how: tls.ConnectionOptions & typeof where = {
       ...where,
       ca,
+      rejectUnauthorized: true,
       servername: serverName,
       ALPNProtocols: ["h2"],
     };

@@ -179,7 +179,13 @@ class NaiveBackend {
 
   #connect(): http2.ClientHttp2Session {
     const { host, port } = this.#backend;
-    const socket = connect({ host, port, ca: this.#options.ca, ALPNProtocols: ["h2"] });
+    const socket = connect({
+      host,
+      port,
+      ca: this.#options.ca,
+      rejectUnauthorized: true,
+      ALPNProtocols: ["h2"],
+    });
     const session = http2.connect(`https://${host}:${port}`, { createConnection: () => socket });
     this.#sessionClosers.set(session, () => {
       session.destroy();

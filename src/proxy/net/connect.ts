@@ -45,6 +45,7 @@ export function openSocket(
   const trusted = address.tls;
   const options: tls.ConnectionOptions = {
     secureContext: contextFor(ca, pair),
+    rejectUnauthorized: true,
     // An IP address cannot be sent as SNI (RFC 6066 §3), but the certificate is still checked against the address.
     servername: net.isIP(serverName) === 0 ? serverName : "",
     checkServerIdentity: (_name, certificate) =>

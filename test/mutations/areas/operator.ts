@@ -7,7 +7,31 @@ import { type Defect, defect } from "../defect.ts";
 const file = "admin/authorization/authorization.ts";
 const seen = (fails: string): readonly [string, string] => ["admin/authorization/authorization", fails];
 
+const verified = (name: string): readonly [string, string] => [
+  "flows/server-verification",
+  `${name}: a server of a foreign CA`,
+];
+
 export const operator: readonly Defect[] = [
+  defect(
+    "the environment decides whether backends are verified",
+    { file: "proxy/net/connect.ts", find: "    rejectUnauthorized: true,\n", replace: "" },
+    verified("upstream connection"),
+  ),
+  defect(
+    "the environment decides whether discovery, reviews and replicas verify their server",
+    { file: "discovery/bounded-request.ts", find: "    rejectUnauthorized: true,\n", replace: "" },
+    verified("replicas"),
+  ),
+  defect(
+    "a proxy starts although the environment turns off verification",
+    {
+      file: "cli/commands/environment.ts",
+      find: 'env["NODE_TLS_REJECT_UNAUTHORIZED"] === "0"',
+      replace: "false",
+    },
+    ["cli/commands/environment", "turns off TLS verification is refused"],
+  ),
   defect(
     "a reader gets steps that it already has",
     { file: "admin/history/history.ts", find: "Math.max(after + 1,", replace: "Math.max(after," },
