@@ -1,5 +1,5 @@
 # Lets Prometheus scrape the pods of this folder, with TLS and a token: sed -i -f secure-metrics.sed config.yaml watchkeeper*.yaml
-# config/monitoring/README.md names the files that each node needs first. A second run changes nothing.
+# deploy/monitoring/README.md names the files that each node needs first. A second run changes nothing.
 /^    watchkeeper.dev\/metrics: own-certificate$/d
 s|^    app.kubernetes.io/component: node-local$|&\
     watchkeeper.dev/metrics: own-certificate|

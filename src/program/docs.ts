@@ -2,3 +2,8 @@
 export function docsPage(path: string): string {
   return `https://watchkeeper.dev/docs/${path}`;
 }
+
+/** Returns the public URL of an alert's runbook. */
+export function runbookUrl(alert: string): string {
+  return docsPage(`runbooks/${alert}.md`);
+}

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { alerts } from "../../src/admin/monitoring/alerts.ts";
+import { alerts } from "../support/alert-rules.ts";
 import { freePort } from "../support/free-port.ts";
 import { programOf } from "../support/promtool.ts";
 
@@ -33,7 +33,7 @@ test.before(async () => {
   child = spawn(
     program,
     [
-      "--config.file=config/monitoring/alertmanager.yaml",
+      "--config.file=deploy/monitoring/alertmanager.yaml",
       `--storage.path=${folder}`,
       `--web.listen-address=${address}`,
       "--cluster.listen-address=",

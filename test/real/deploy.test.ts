@@ -2,6 +2,7 @@
  * The manifests in deploy/ are rendered as a user renders them and pass a dry run with full admission on a real
  * apiserver. The configurations in them work in front of real apiservers.
  */
+import { execFileSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -149,12 +150,15 @@ real(
 real(
   "the alerts are rules that the operator of Prometheus takes, and a field that it has not is refused",
   async () => {
-    const text = readFileSync("config/monitoring/prometheusrule.yaml", "utf8").replace(
-      "  name: watchkeeper\n",
-      "  name: watchkeeper\n  namespace: watchkeeper\n",
-    );
+    const text = execFileSync(
+      "sed",
+      ["-f", "deploy/monitoring/prometheusrule.sed", "deploy/monitoring/rules.yaml"],
+      {
+        encoding: "utf8",
+      },
+    ).replace("  name: watchkeeper\n", "  name: watchkeeper\n  namespace: watchkeeper\n");
     assert.equal(kindsOf(await dryRun(text)), ["PrometheusRule"]);
-    const pods = await dryRun(readFileSync("config/monitoring/podmonitor.yaml", "utf8"));
+    const pods = await dryRun(readFileSync("deploy/monitoring/podmonitor.yaml", "utf8"));
     const forToken = ["ClusterRoleBinding", "Secret", "ServiceAccount"];
     assert.equal(kindsOf(pods), ["PodMonitor", "PodMonitor", ...forToken].toSorted());
     const monitor = readFileSync("deploy/monitoring/servicemonitor.yaml", "utf8");

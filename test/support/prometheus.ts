@@ -7,7 +7,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { rulesFile } from "../../src/admin/monitoring/rules.ts";
+import { rulesFile } from "./alert-rules.ts";
 import { freePort } from "./free-port.ts";
 import { programOf } from "./promtool.ts";
 

@@ -3,9 +3,8 @@ import { execFile } from "node:child_process";
 import { accessSync, constants, globSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { delimiter, join, resolve } from "node:path";
-import { alerts } from "../../src/admin/monitoring/alerts.ts";
-import { rulesFile } from "../../src/admin/monitoring/rules.ts";
 import { cacheFolder } from "../real/rig/parts.ts";
+import { alerts, rulesFile } from "./alert-rules.ts";
 
 /**
  * Finds the program on the PATH, or in the folder to which test/real/prepare.sh downloads it. Returns undefined if it

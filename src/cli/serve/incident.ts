@@ -2,14 +2,14 @@
  * `watchkeeper incident NUMBER`: replays one of the five incidents with watchkeeper and with a naive proxy, and prints
  * what happens. The command uses embedded apiservers and real sockets, so it needs neither a cluster nor root.
  */
-import { alertOf, runbookOf } from "../../admin/monitoring/alerts.ts";
 import { Failure } from "../../base/failure.ts";
 import { embeddedSettings } from "../../demo/incidents/embedded-setting.ts";
 import { type IncidentNumber, incidents, isIncidentNumber } from "../../demo/incidents/incidents.ts";
 import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.ts";
 import { Scene } from "../../demo/incidents/scene.ts";
 import type { Settings } from "../../demo/incidents/setting.ts";
-import { docsPage } from "../../program/docs.ts";
+import { alertOf } from "../../incidents/kinds.ts";
+import { docsPage, runbookUrl } from "../../program/docs.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
@@ -65,7 +65,8 @@ function conclude(number: IncidentNumber, outcome: Outcome): number {
   const { kind } = incidents[number];
   say("");
   for (const line of tableOf(outcome)) say(line);
-  say(`\n  the alert      ${alertOf(kind)?.name ?? "none"} (${runbookOf(kind) ?? ""})`);
+  const alert = alertOf(kind);
+  say(`\n  the alert      ${alert === undefined ? "none" : `${alert} (${runbookUrl(alert)})`}`);
   say(`  the whole page ${docsPage(`incidents/${number}.md`)}`);
   for (const claim of outcome.broken) process.stderr.write(`Failed expectation: ${claim}\n`);
   return outcome.broken.length === 0 ? 0 : 1;

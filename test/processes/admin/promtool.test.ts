@@ -2,7 +2,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { withoutExemplars } from "../../../src/admin/metrics/open-metrics.ts";
-import { type Alert, alerts } from "../../../src/admin/monitoring/alerts.ts";
+import { type Alert, alerts, rulesPath } from "../../support/alert-rules.ts";
 import { idleScrape } from "../../support/metrics.ts";
 import {
   type Firing,
@@ -43,7 +43,7 @@ async function fire(...cases: readonly Case[]): Promise<void> {
 }
 
 it("promtool reads the rules", async () => {
-  assert.is(await wrongRules("config/monitoring/rules.yaml"), undefined);
+  assert.is(await wrongRules(rulesPath), undefined);
 });
 
 it("promtool finds nothing wrong with the metrics and their names", async () => {
@@ -141,7 +141,7 @@ it("no ready apiserver is one critical alert, and one instance that sees none is
   await fire(
     { series: down, atSeconds: 20 },
     { series: down, expected: [critical], atSeconds: 50 },
-    // Alertmanager inhibits the warnings: config/monitoring/alertmanager.yaml, test/real/alertmanager.test.ts.
+    // Alertmanager inhibits the warnings: deploy/monitoring/alertmanager.yaml, test/real/alertmanager.test.ts.
     { series: down, expected: [critical, unhealthy, ...backends] },
     { series: alone, expected: [unhealthy] },
   );

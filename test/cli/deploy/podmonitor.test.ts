@@ -9,7 +9,7 @@ import { hasUnprotectedMetrics } from "../../../src/config/admin.ts";
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 
-const test = suite("admin/monitoring/podmonitor");
+const test = suite("cli/deploy/podmonitor");
 
 const read = (file: string): string => readFileSync(file, "utf8");
 const objectsIn = (file: string): Map<string, ReturnType<typeof JSON.parse>> =>
@@ -21,7 +21,7 @@ const objectsIn = (file: string): Map<string, ReturnType<typeof JSON.parse>> =>
   );
 
 const nodeLocal = "deploy/node-local";
-const objects = objectsIn("config/monitoring/podmonitor.yaml");
+const objects = objectsIn("deploy/monitoring/podmonitor.yaml");
 const monitors = ["watchkeeper", "watchkeeper-own-certificate"].map((name) =>
   objects.get(`PodMonitor/${name}`),
 );
@@ -139,7 +139,7 @@ test("the static pod serves metrics with the apiserver's certificate, and all ot
   const [own, other] = monitors.map((one) => one.spec.podMetricsEndpoints[0]);
   const config = parse(shapes[0]?.config ?? "");
   assert.is(own.tlsConfig.serverName, config.clusters[0].tls.serverName);
-  const readme = read("config/monitoring/README.md");
+  const readme = read("deploy/monitoring/README.md");
   assert.match(readme, `watchkeeper pki init --dir metrics-pki --host ${other.tlsConfig.serverName}\``);
   assert.match(
     readme,

@@ -1,15 +1,13 @@
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { copyFileSync, existsSync, globSync, lstatSync, readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse } from "yaml";
-import { type Alert, alerts, runbookOf } from "../../../src/admin/monitoring/alerts.ts";
-import { rulesFile, runbookBase } from "../../../src/admin/monitoring/rules.ts";
-import { incidentKinds } from "../../../src/incidents/kinds.ts";
+import { alertOf, incidentKinds } from "../../../src/incidents/kinds.ts";
+import { type Alert, alerts, rules, rulesFile, rulesPath, runbookBase } from "../../support/alert-rules.ts";
 import { idleScrape } from "../../support/metrics.ts";
 
-const test = suite("admin/monitoring/alerts");
-
-type Rule = { readonly alert: string; readonly annotations: Readonly<Record<string, string>> };
+const test = suite("cli/deploy/alert-rules");
 
 function metricsIn({ expr }: Pick<Alert, "expr">): readonly string[] {
   return [...expr.matchAll(/\b(?:watchkeeper|nodejs|process)_\w+/g)].map(([name]) => name);
@@ -45,14 +43,42 @@ test("every label that a rule filters by is one of its metric's", () => {
 /** Incidents that every upgrade causes for some minutes while requests are still answered. */
 const expected = new Set(["backend-api-missing"]);
 
-test("every kind of incident but those of an upgrade has its alert", () => {
+test("every kind of incident but those of an upgrade names an alert of the rules", () => {
   for (const kind of Object.keys(incidentKinds)) {
-    if (expected.has(kind)) continue;
-    const alert = alerts.find(({ kinds }) => kinds.some((one) => one === kind));
-    if (alert === undefined) throw new Error(`No alert is about ${kind}`);
-    assert.is(runbookOf(kind), `${runbookBase}/${alert.name}.md`);
+    const name = alertOf(kind);
+    if (expected.has(kind)) assert.is(name, undefined, kind);
+    else
+      assert.ok(
+        alerts.some((alert) => alert.name === name),
+        `${kind}: ${name}`,
+      );
   }
-  assert.is(runbookOf("no-such-kind"), undefined);
+  assert.is(alertOf("no-such-kind"), undefined);
+  assert.is(alertOf("constructor"), undefined);
+});
+
+test("every kind of incident that a rule asks for is there", () => {
+  for (const { name, expr } of alerts)
+    for (const [, asked = ""] of expr.matchAll(/watchkeeper_incident_active\{kind=~?"([^"]*)"/g))
+      for (const kind of asked.split("|")) assert.ok(Object.hasOwn(incidentKinds, kind), `${name}: ${kind}`);
+});
+
+for (const name of ["rules.yaml", "dashboard.json"]) {
+  const [source, copy] = [`deploy/monitoring/${name}`, `deploy/helm/watchkeeper/files/${name}`];
+  if (process.argv.includes("--write")) copyFileSync(source, copy);
+
+  test(`the chart's ${name}, which Helm reads only from the chart's folder, is a copy: --write makes it so`, () => {
+    assert.is(readFileSync(copy, "utf8"), readFileSync(source, "utf8"));
+    assert.ok(lstatSync(copy).isFile(), "npm omits links from its packages");
+  });
+}
+
+test("prometheusrule.sed makes the rules an object of the Prometheus Operator", () => {
+  const text = execFileSync("sed", ["-f", "deploy/monitoring/prometheusrule.sed", rulesPath], {
+    encoding: "utf8",
+  });
+  const { kind, spec } = parse(text);
+  assert.equal([kind, spec], ["PrometheusRule", parse(rulesFile())]);
 });
 
 test("there are at most 15 alerts, and only a loss of service is critical", () => {
@@ -76,8 +102,7 @@ test("no alert is about one instance, and each waits before it fires", () => {
 });
 
 test("the text of an alert says what is affected, since when, what to do first, and what instances report", () => {
-  const rules: { readonly groups: readonly { readonly rules: readonly Rule[] }[] } = parse(rulesFile());
-  for (const { alert, annotations } of rules.groups.flatMap((group) => group.rules)) {
+  for (const { alert, annotations } of rules) {
     const { description = "", runbook_url = "" } = annotations;
     assert.match(description, /^Affected: .+\nSince: .+\nFirst: .+\nCommands .+\nReported by:/, alert);
     assert.match(description, `ALERTS_FOR_STATE{alertname=\\"${alert}\\"`);
@@ -92,7 +117,7 @@ test("no text of an alert leaves the kind of `watchkeeper explain` to the reader
 });
 
 test("every alert that an inhibit rule names is there", () => {
-  const file = readFileSync("config/monitoring/alertmanager.yaml", "utf8");
+  const file = readFileSync("deploy/monitoring/alertmanager.yaml", "utf8");
   const named = new Set(Array.from(file.matchAll(/Watchkeeper[A-Z]\w+/g), ([name]) => name));
   assert.ok(named.size >= 6);
   for (const name of named)
