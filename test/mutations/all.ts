@@ -9,6 +9,7 @@ import { histories } from "./areas/histories.ts";
 import { memory } from "./areas/memory.ts";
 import { moves } from "./areas/moves.ts";
 import { operator } from "./areas/operator.ts";
+import { proof } from "./areas/proof.ts";
 import { watchSession } from "./areas/watch-session.ts";
 import { watches } from "./areas/watches.ts";
 import { wire } from "./areas/wire.ts";
@@ -29,6 +30,7 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   health,
   admission,
   ends,
+  proof,
   configuration,
   operator,
   watch: [...watches, ...moves, ...watchSession, ...histories],

@@ -218,11 +218,9 @@ export class Admission {
     this.#next();
   }
 
-  /**
-   * Counts a 401. Any other status proves that the token is valid, so all waiting requests with this token are sent.
-   */
-  answered({ bearer, source, state }: Entry, status: number): void {
-    if (status === 401) return this.#rejections.add(source.key);
+  /** Counts a refused token. If the token is accepted, all waiting requests with it are sent. */
+  answered({ bearer, source, state }: Entry, isAccepted: boolean): void {
+    if (!isAccepted) return this.#rejections.add(source.key);
     if (bearer === undefined) return;
     // Only the first accepted response of a token is counted, because it sets all entries of the token to `over`.
     if (state !== "over") this.#rejections.accepted(source.key);

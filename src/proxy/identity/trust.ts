@@ -34,11 +34,34 @@ export const trustClasses = ["proven", "unproven", "private", "front-proxy", "im
 export type TrustClass = (typeof trustClasses)[number];
 
 /**
- * The form that the apiserver reads as a bearer token (k8s.io/apiserver, bearertoken.go). With any other value the
- * request is anonymous and often gets 403. Such a value must not become proven by a 403: its sender's requests cause
- * GOAWAYs, which would affect clients with proven tokens.
+ * A form that the apiserver always reads as a bearer token (k8s.io/apiserver, bearertoken.go). With some other values,
+ * such as `Bearer` and a no-break space, which Go trims, the request is anonymous and often gets 200 or 403. Such a
+ * value must not become proven: its sender's requests cause GOAWAYs, which would affect clients with proven tokens.
  */
-const bearerForm = /^bearer [^ ]/i;
+const bearerForm = /^bearer [!-~]/i;
+
+/** Apart from 2xx, the statuses that the apiserver sends only after it has authenticated the request. */
+const authenticated: readonly number[] = [403, 404, 409, 422];
+
+/**
+ * Returns true if the response shows that the apiserver has accepted the request's token, and false if it has refused
+ * it. Undefined: the response shows neither.
+ *
+ * The apiserver answers some requests before it authenticates them (k8s.io/apiserver, DefaultBuildHandlerChain): with
+ * 400 if `timeout` is invalid, with 204 a CORS preflight, with 429 or 503 while it shuts down, with 500 or 504 after an
+ * error. `answeredBy`: who has written the response. Another server may have chosen any status: the application behind
+ * a proxy subresource, the kubelet, an aggregated API's server, or a webhook that refuses a write. With its own 401,
+ * the apiserver also closes the connection (`isGoing`), which no other server can make it do.
+ */
+export function isTokenAccepted(
+  status: number,
+  answeredBy: "apiserver" | "webhook" | "other",
+  isGoing: boolean,
+): boolean | undefined {
+  if (status === 401) return answeredBy === "apiserver" || isGoing ? false : undefined;
+  const isAuthenticated = (status >= 200 && status < 300) || authenticated.includes(status);
+  return isAuthenticated && answeredBy !== "other" ? true : undefined;
+}
 
 /**
  * True if the field carries a bearer token: Authorization, or the field in which browsers send the token of a websocket
@@ -105,15 +128,16 @@ export class Trust {
   }
 
   /**
-   * Records a backend's response. Any status but 401 shows that the token is valid, so the token counts as proven for
-   * up to ten minutes.
+   * Records what a response has shown (`isTokenAccepted`), and returns it. An accepted token counts as proven for up to
+   * ten minutes.
    */
-  learn(credential: Credential, status: number): void {
-    if (credential === undefined) return;
+  learn(credential: Credential, isAccepted: boolean | undefined): boolean | undefined {
+    if (credential === undefined || isAccepted === undefined) return isAccepted;
     const known = this.#known(credential);
-    known.provenUntil = status === 401 ? 0 : this.#clock.now() + this.#provenMs(known);
+    known.provenUntil = isAccepted ? this.#clock.now() + this.#provenMs(known) : 0;
     // Only accepted tokens are stored, so that ten thousand invented tokens cannot displace a valid one (A43).
-    if (status !== 401 && !this.#bearers.has(known.key)) this.#bearers.set(known.key, known);
+    if (isAccepted && !this.#bearers.has(known.key)) this.#bearers.set(known.key, known);
+    return isAccepted;
   }
 
   /**

@@ -179,13 +179,24 @@ export class RequestGate {
   }
 
   /**
-   * Passes the status of the request's first response to the admission and to the shield. `ms`: time since the request
-   * was sent.
+   * Passes the request's first response to the admission and to the shield. `ms`: time since the request was sent.
+   * `isAccepted`: see `isTokenAccepted`.
    */
-  answered(status: number, ms: number): void {
-    if (this.#entry !== undefined) this.#parts.admission.answered(this.#entry, status);
+  answered(status: number, ms: number, isAccepted: boolean | undefined): void {
+    if (this.#entry !== undefined) this.#admitted(this.#entry, status, isAccepted);
     if (this.#place !== undefined) this.#parts.shields.answered(this.#place, status, ms);
     if (this.#request.info.kind !== "plain") this.#leaveLimits();
+  }
+
+  /**
+   * A successful watch, log or proxied request leaves the admission, even if it shows nothing about its token: it may
+   * last for hours, and would block other clients' new tokens.
+   */
+  #admitted(entry: Entry, status: number, isAccepted: boolean | undefined): void {
+    const { admission } = this.#parts;
+    if (isAccepted !== undefined) admission.answered(entry, isAccepted);
+    else if (entry.bearer !== undefined && status < 300 && this.#request.info.kind !== "plain")
+      admission.leave(entry);
   }
 
   end(): void {

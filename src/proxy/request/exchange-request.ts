@@ -5,13 +5,13 @@ import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { BackendProbers } from "../../health/prober.ts";
-import type { Origin } from "../../kube/api-origin.ts";
+import type { Origin, Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
 import type { Admission } from "../admission/admission.ts";
-import type { RequestContext } from "../context/request-context.ts";
+import { isRepeatable, type RequestContext } from "../context/request-context.ts";
 import type { Credential, Trust } from "../identity/trust.ts";
 import type { RequestGate } from "../limits/request-gate.ts";
 import type { RequestObserver } from "../load/request-observer.ts";
@@ -39,6 +39,7 @@ export type ExchangeServices = {
   readonly replays: ReplayLoopDetector;
   readonly overhead: Overhead;
   readonly avoidedApis: AvoidedApis;
+  readonly origins: Origins;
   readonly originChecks: {
     answered(api: RequestInfo, head: readonly Field[]): Origin;
     check(api: RequestInfo, origin: Origin, watch: WatchSession): void;
@@ -90,4 +91,25 @@ export function poolKeyOf(
     { trust: isApart ? "rejected" : of, kind: kind === "plain" ? "plain" : "long" },
     client,
   );
+}
+
+/** The paths that a load balancer in front of the apiserver may answer. */
+const healthPath = /^\/(?:health|live|ready)z/;
+
+/**
+ * Returns which server may have chosen the status of the request's response. "webhook": the apiserver, or a webhook that
+ * refuses the write after the apiserver has authenticated it. "other": perhaps another server, because the request is
+ * proxied, or its API may be aggregated. Also "other" for OPTIONS.
+ */
+export function answeredBy(
+  context: RequestContext,
+  { isResource, kind, verb, group, version }: RequestInfo,
+  origins: Pick<Origins, "of">,
+): "apiserver" | "webhook" | "other" {
+  if (kind === "long-running" || verb === "") return "other";
+  const isOwn = isResource
+    ? !origins.of({ group, version }).isForeign
+    : isRepeatable(context) && context.isOwn && !healthPath.test(context.target);
+  if (!isOwn) return "other";
+  return isRepeatable(context) ? "apiserver" : "webhook";
 }

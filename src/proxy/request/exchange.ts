@@ -34,7 +34,7 @@ import { answerOf, type WatchContext, withOrigin } from "../../watch/session/wat
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
 import { isRepeatable, isSafe, type RequestContext, shareFields } from "../context/request-context.ts";
 import { dropsOf } from "../identity/asserted-identity.ts";
-import type { Credential } from "../identity/trust.ts";
+import { type Credential, isTokenAccepted } from "../identity/trust.ts";
 import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
@@ -43,6 +43,7 @@ import type { PoolKey } from "../upstream/pool-key.ts";
 import { maySendAgain } from "../upstream/retry-policy.ts";
 import { AttemptPair } from "./attempt-pair.ts";
 import {
+  answeredBy,
   type ExchangeRequest,
   type ExchangeServices,
   poolKeyOf,
@@ -532,11 +533,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { avoidedApis, clock, hedges, overhead } = this.#parts;
     const now = clock.now();
     overhead.forwarded("response", now, this.context.auditId);
-    this.learnt(status);
+    const isAccepted = this.learnt(status, attempt.isConnectionRetiring);
     if (this.#isMissing) avoidedApis.answered(this.#info, this.backend, status);
     this.context.client.answered();
     hedges.answered(this.context, status, attempt, { rest, now });
-    this.#gate?.answered(status, attempt.answeredMs);
+    this.#gate?.answered(status, attempt.answeredMs, isAccepted);
     this.#copy?.answered(status);
     if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
     if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;
@@ -668,8 +669,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return watch;
   }
 
-  learnt(status: number): void {
-    this.#parts.trust.learn(this.#credential, status);
+  learnt(status: number, isGoing = false): boolean | undefined {
+    const by = answeredBy(this.context, this.#info, this.#parts.origins);
+    return this.#parts.trust.learn(this.#credential, isTokenAccepted(status, by, isGoing));
   }
 
   /**

@@ -9,7 +9,6 @@ import { limits as bounds } from "../../base/limits.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
-import type { Origins } from "../../kube/api-origin.ts";
 import {
   classify,
   isLogRead,
@@ -51,7 +50,6 @@ export type HandlerParts = ExchangeParts & {
   readonly exchanges: ActiveRequests;
   readonly caches: CacheTracker;
   readonly staleReadGuard: StaleReadGuard;
-  readonly origins: Origins;
   readonly ledgerTap: LedgerTap;
   readonly tracer: Tracer;
   readonly observers: RequestObserver;

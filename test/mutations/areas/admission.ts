@@ -25,8 +25,8 @@ export const admission: readonly Defect[] = [
     "a bearer that was accepted goes on holding its place",
     {
       file: "proxy/limits/request-gate.ts",
-      find: "if (this.#entry !== undefined) this.#parts.admission.answered(",
-      replace: "if (this.#entry !== undefined && status === 401) this.#parts.admission.answered(",
+      find: "if (this.#entry !== undefined) this.#admitted(",
+      replace: "if (this.#entry !== undefined && isAccepted === false) this.#admitted(",
     },
     ["proxy/admission/admission", "hold up no newcomer"],
   ),

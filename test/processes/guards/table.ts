@@ -170,7 +170,7 @@ export const guards: readonly Guard[] = [
     without: "invented bearers push out those that are good",
     removal: {
       file: "proxy/identity/trust.ts",
-      find: "if (status !== 401 && !this.#bearers.has(known.key))",
+      find: "if (isAccepted && !this.#bearers.has(known.key))",
       replace: "if (!this.#bearers.has(known.key))",
     },
     test: "test/proxy/identity/trust.test.ts",

@@ -41,7 +41,7 @@ test("a new bearer's first requests go at once, the others wait for its first an
     entries.map((entry) => entry?.state),
     ["open", "open", "held", "held"],
   );
-  if (entries[1] !== undefined) admission.answered(entries[1], 200);
+  if (entries[1] !== undefined) admission.answered(entries[1], true);
   clock.turn();
   assert.equal(heard, ["c placed", "d placed"]);
   assert.equal([admission.open, admission.waiting], [0, 0]);
@@ -106,15 +106,15 @@ test("5,000 bearers with ten requests each wait behind one address; the next one
 
 test("an address whose requests are answered 401 again and again is rejected: fewer of its requests wait; it is forgiven", () => {
   const { admission, enter, clock } = admitting();
-  const answer = (status: number, key: string): void => {
+  const refuse = (key: string): void => {
     const entry = enter("", "10.6.6.6", key);
     if (entry === undefined) return;
-    admission.answered(entry, status);
+    admission.answered(entry, false);
     admission.leave(entry);
   };
-  for (let count = 0; count < admissionLimits.rejections; count += 1) answer(401, `bad ${count}`);
+  for (let count = 0; count < admissionLimits.rejections; count += 1) refuse(`bad ${count}`);
   assert.not(admission.isRejected("10.6.6.6"));
-  answer(401, "another");
+  refuse("another");
   assert.ok(admission.isRejected("10.6.6.6"));
   assert.not(admission.isRejected("10.6.6.7"));
   let count = 0;
@@ -129,7 +129,7 @@ test("a flood that is answered 401, from however many addresses it comes, leaves
   for (let address = 0; address < 20; address += 1) {
     const entry = enter("", `10.6.6.${address}`, "bad");
     for (let count = 0; count <= admissionLimits.rejections; count += 1)
-      if (entry !== undefined) admission.answered(entry, 401);
+      if (entry !== undefined) admission.answered(entry, false);
     while (enter("", `10.6.6.${address}`) !== undefined) continue;
   }
   // Some requests of these addresses wait in the queue all the same: the first request of each address was queued
