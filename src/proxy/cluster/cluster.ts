@@ -5,7 +5,6 @@
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import type { ClusterConfig } from "../../config/cluster.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendView } from "../../health/backend.ts";
@@ -274,12 +273,6 @@ export class Cluster {
   /** Drops the evidence of a worker that has ended. */
   ended(process: number): void {
     for (const [backend, evidence] of this.shared?.ended(process) ?? []) this.path.learn(backend, evidence);
-  }
-
-  /** True if the cluster has this configuration. The name may differ. */
-  isFor(config: ClusterConfig): boolean {
-    const { name } = config;
-    return JSON.stringify(config) === JSON.stringify({ ...this.#config.cluster, name });
   }
 
   /** True if the cluster has this backend. `backend`: the name in journal and metrics. */

@@ -148,7 +148,8 @@ export class Clusters {
     { byName, changes, made }: NextClusters,
   ): Promise<Failure | undefined> {
     const { name } = config.cluster;
-    const known = this.#known(config);
+    // If the cluster of this name is being removed, `#take` cancels the removal.
+    const known = this.#byName.get(name) ?? this.#leaving.get(name)?.cluster;
     if (known !== undefined) {
       const change = await known.prepare(config);
       if (change instanceof Failure) return withLabel(change, known.label);
@@ -161,21 +162,6 @@ export class Clusters {
     byName.set(name, cluster);
     made.push(cluster);
     return loaded(cluster);
-  }
-
-  /**
-   * Returns the existing cluster that this configuration describes: the cluster of this name, a cluster that is being
-   * removed (`#take` then cancels the removal), or the only cluster under a new name. Undefined: the cluster is new.
-   */
-  #known(config: ConfigForCluster): Cluster | undefined {
-    const { name } = config.cluster;
-    return this.#byName.get(name) ?? this.#leaving.get(name)?.cluster ?? this.#renamed(config);
-  }
-
-  /** Returns the only cluster, if the configuration changes nothing but that cluster's name. */
-  #renamed({ cluster }: ConfigForCluster): Cluster | undefined {
-    const [only, ...others] = this.present;
-    return others.length === 0 && only?.isFor(cluster) === true ? only : undefined;
   }
 
   #take({ byName, changes, made }: NextClusters, graceMs: number): void {
