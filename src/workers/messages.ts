@@ -1,15 +1,14 @@
 /**
- * The messages between a parent and its workers. All processes run the same program, so a message needs no complete
- * validation. Only its kind and the types of the fields that the parent reads are checked, so that a faulty worker
- * cannot make the parent fail. A *verdict* is the parent's decision about the health state of a backend.
+ * The messages between a parent and its workers. All processes run the same program, so they trust each other's
+ * messages after the first one, "hello". A *verdict* is the parent's decision about the health state of a backend.
  */
-import { isRecord, type JsonRecord } from "../base/json.ts";
+import type { JsonRecord } from "../base/json.ts";
 import type { Config } from "../config/config.ts";
 import type { Discovered } from "../discovery/discovered.ts";
 import type { Entry } from "../events/journal.ts";
 import type { BackendFacts } from "../health/backend.ts";
 import type { Evidence } from "../health/evidence.ts";
-import { type Symptom, symptoms } from "../proxy/cluster/shared-verdict.ts";
+import type { Symptom } from "../proxy/cluster/shared-verdict.ts";
 import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
 import type { LedgerFact } from "../proxy/observe/ledger-tap.ts";
 import type { CountsByLimit } from "./limit-shares.ts";
@@ -97,60 +96,14 @@ export type WorkerLoad = {
   readonly limits: CountsByLimit;
 };
 
-type Check = (message: JsonRecord) => boolean;
-
-const isText = (value: unknown): boolean => typeof value === "string";
-const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
-const isKinded = (value: unknown): boolean => isRecord(value) && isText(value["kind"]);
-
-function isLimitCounts(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { passed, refused, inFlight } = value;
-  return [passed, refused, inFlight].every(isCount);
-}
-
-const toParent: Readonly<Record<ToParent["kind"], Check>> = {
-  hello: ({ version }) => version === protocolVersion,
-  ready: () => true,
-  failed: ({ message }) => isText(message),
-  leaving: () => true,
-  evidence: ({ backend, evidence }) => isText(backend) && isKinded(evidence),
-  unconnected: ({ backend }) => isText(backend),
-  probe: ({ backend, symptom }) => isText(backend) && symptoms.some((one) => one === symptom),
-  ledger: ({ cluster, fact }) => isText(cluster) && isRecord(fact) && isText(fact["of"]),
-  entries: ({ entries, dropped }) => Array.isArray(entries) && entries.every(isKinded) && isCount(dropped),
-  load: ({ sockets, h2, h1, received, requests, complaint, limits }) =>
-    [sockets, h2, h1, received, requests].every(isCount) &&
-    isText(complaint) &&
-    isRecord(limits) &&
-    Object.values(limits).every(isLimitCounts),
-  answer: ({ id }) => isCount(id),
-};
-
-const toWorker: Readonly<Record<ToWorker["kind"], Check>> = {
-  start: ({ config, labels }) => isRecord(config) && isRecord(labels),
-  config: ({ id, config, labels }) => isCount(id) && isRecord(config) && isRecord(labels),
-  found: ({ cluster, backends }) => isText(cluster) && Array.isArray(backends),
-  verdict: ({ backend, facts, evidence }) => isText(backend) && isRecord(facts) && isKinded(evidence),
-  limits: ({ state }) => isText(state),
-  shares: ({ shares, replicas }) => isRecord(shares) && isCount(replicas),
-  ask: ({ id, question }) => isCount(id) && isRecord(question),
-  drain: ({ times }) => isRecord(times),
-};
-
-function fits(table: Readonly<Record<string, Check>>, message: JsonRecord): boolean {
-  const { kind } = message;
-  return typeof kind === "string" && Object.hasOwn(table, kind) && table[kind]?.(message) === true;
-}
-
-/** True if the message is one that a worker sends to its parent. */
+/** True for any message: a worker whose program has other messages is refused at its "hello". */
 export function isToParent(message: JsonRecord): message is ToParent & JsonRecord {
-  return fits(toParent, message);
+  return typeof message["kind"] === "string";
 }
 
-/** True if the message is one that the parent sends to a worker. */
+/** True for any message, because a worker's parent has started it. */
 export function isToWorker(message: JsonRecord): message is ToWorker & JsonRecord {
-  return fits(toWorker, message);
+  return typeof message["kind"] === "string";
 }
 
 /** Fields of `BackendFacts` that hold clock readings. 0 and -1 stand for "never". */

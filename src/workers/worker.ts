@@ -11,6 +11,7 @@ import { Channel } from "./channel.ts";
 import { workerLimits } from "./limits.ts";
 import {
   isToParent,
+  protocolVersion,
   type Question,
   type Setup,
   type ToParent,
@@ -129,7 +130,8 @@ export class Worker {
     if (channel !== this.#channel) return true;
     // The first message, and no other, must be "hello" with this program's `protocolVersion`. Otherwise the channel is
     // closed, because the messages of another version could be misread.
-    if (this.#hasGreeted !== (message.kind !== "hello")) return false;
+    const isHello = message.kind === "hello" && message.version === protocolVersion;
+    if (this.#hasGreeted === isHello) return false;
     this.#hasGreeted = true;
     this.#act(message);
     this.#parts.received(message);

@@ -1,5 +1,4 @@
 /** What a worker adds to the rows of `/api/v1/backends`: its own requests, connections and measurements. */
-import { isRecord } from "../../base/json.ts";
 import type { BackendStatus } from "../metrics/metric.ts";
 
 export type OpenRequestCounts = {
@@ -39,21 +38,6 @@ export function partOf(
     openRequests,
     stalled,
   };
-}
-
-/** Returns the backends in a worker's answer, without those that have an invalid form. */
-export function partsIn(answer: unknown): readonly BackendPart[] {
-  return Array.isArray(answer) ? answer.filter(isPart) : [];
-}
-
-function isPart(value: unknown): value is BackendPart {
-  if (!isRecord(value)) return false;
-  const { name, connections, unreachableApis, load, shield, openRequests, stalled } = value;
-  return (
-    typeof name === "string" &&
-    [connections, unreachableApis, stalled].every(Array.isArray) &&
-    [load, shield, openRequests].every(isRecord)
-  );
 }
 
 /** Returns a backend as the main process (`own`) and its workers (`others`) together have measured it. */

@@ -4,7 +4,6 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { buckets } from "../../base/histogram.ts";
-import { isRecord } from "../../base/json.ts";
 import { inSlices } from "../../base/slices.ts";
 import { clientKinds } from "../../ledger/client-kind.ts";
 import type { ActiveRequests, RequestCount } from "../../proxy/request/active-requests.ts";
@@ -129,44 +128,4 @@ function openOf(all: Map<string, Open>, backend: string): Open {
   const known = all.get(backend) ?? { watches: 0, streams: clientKinds.map(() => 0) };
   all.set(backend, known);
   return known;
-}
-
-/** Returns what a worker has recorded; undefined if its answer is something else. */
-export function recordedFrom(answer: unknown): Recorded | undefined {
-  return isRecorded(answer) ? answer : undefined;
-}
-
-function isRecorded(answer: unknown): answer is Recorded {
-  if (!isRecord(answer)) return false;
-  const { counts, latencies, watchEvents, open, delays, loads } = answer;
-  const isOpen = (value: unknown): boolean =>
-    isRecord(value) && isNumber(value["watches"]) && areNumbers(value["streams"]);
-  return (
-    Array.isArray(counts) &&
-    counts.every(isCount) &&
-    isNumber(watchEvents) &&
-    arePairs(latencies, areNumbers) &&
-    arePairs(open, isOpen) &&
-    arePairs(delays, isNumber) &&
-    arePairs(loads, isNumber)
-  );
-}
-
-function isCount(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { code, count, backend } = value;
-  return isNumber(code) && isNumber(count) && typeof backend === "string";
-}
-
-const isNumber = (value: unknown): boolean => typeof value === "number";
-
-function areNumbers(value: unknown): boolean {
-  return Array.isArray(value) && value.every(isNumber);
-}
-
-function arePairs(value: unknown, isSecond: (second: unknown) => boolean): boolean {
-  return (
-    Array.isArray(value) &&
-    value.every((pair) => Array.isArray(pair) && typeof pair[0] === "string" && isSecond(pair[1]))
-  );
 }

@@ -1,6 +1,5 @@
 /** Serves lists of the JSON API in pages. Works in time slices, because 50,000 rows would delay other requests. */
 import type { Clock } from "../../base/clock.ts";
-import { isRecord } from "../../base/json.ts";
 import { inSlices } from "../../base/slices.ts";
 import { adminLimits } from "./limits.ts";
 
@@ -120,24 +119,6 @@ export function mergedPage(page: Page, others: (query: string) => Promise<readon
     return { kind, total, matching, offset, limit, items: items.slice(offset, offset + limit), groups };
   };
   return { ...page, read, readFirst };
-}
-
-/** Returns the answer of another process if it has the form of FirstRows; otherwise undefined. */
-export function firstRowsIn(answer: unknown): FirstRows | undefined {
-  return isFirstRows(answer) ? answer : undefined;
-}
-
-function isFirstRows(answer: unknown): answer is FirstRows {
-  if (!isRecord(answer)) return false;
-  const { total, matching, items, keys, groups } = answer;
-  return (
-    Number.isSafeInteger(total) &&
-    Number.isSafeInteger(matching) &&
-    Array.isArray(items) &&
-    Array.isArray(keys) &&
-    Array.isArray(groups) &&
-    groups.every(isRecord)
-  );
 }
 
 /** Returns which rows of a list a valid query selects, and in which direction they are sorted. */

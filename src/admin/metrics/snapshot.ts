@@ -1,6 +1,5 @@
 /** The metrics of one worker, as it sends them to its parent, and how the parent combines them with its own. */
 import { Histogram, type PlainHistogram } from "../../base/histogram.ts";
-import { isRecord } from "../../base/json.ts";
 import { labelled, type Row, type Sample, seriesKey } from "./exposition.ts";
 import type { Across, HistogramMetric, Metric } from "./metric.ts";
 
@@ -19,55 +18,6 @@ export type HistogramRow = Row<Histogram>;
 /** Returns the rule by which the metric's values from several processes are combined. */
 export function acrossOf(metric: Metric): Across {
   return metric.across ?? ("cluster" in metric ? "sum" : "own");
-}
-
-/** Returns a worker's answer if it is a valid snapshot, else undefined. Checks all fields that a scrape reads. */
-export function snapshotIn(answer: unknown): MetricsSnapshot | undefined {
-  return isSnapshot(answer) ? answer : undefined;
-}
-
-function isSnapshot(answer: unknown): answer is MetricsSnapshot {
-  if (!isRecord(answer)) return false;
-  const { samples, histograms, bounds } = answer;
-  return (
-    areRows(samples, (value) => typeof value === "number") &&
-    areRows(histograms, isPlain) &&
-    isRecord(bounds) &&
-    Object.values(bounds).every(areNumbers)
-  );
-}
-
-function areRows(rows: unknown, isValue: (value: unknown) => boolean): boolean {
-  const isRow = (row: unknown): boolean =>
-    Array.isArray(row) &&
-    Array.isArray(row[0]) &&
-    row[0].every((label) => typeof label === "string") &&
-    (row[2] === undefined || typeof row[2] === "string") &&
-    isValue(row[1]);
-  return isRecord(rows) && Object.values(rows).every((all) => Array.isArray(all) && all.every(isRow));
-}
-
-function areNumbers(value: unknown): boolean {
-  return Array.isArray(value) && value.every((one) => typeof one === "number");
-}
-
-function isPlain(value: unknown): boolean {
-  if (!isRecord(value)) return false;
-  const { counts, sum, exemplars } = value;
-  return (
-    areNumbers(counts) && typeof sum === "number" && Array.isArray(exemplars) && exemplars.every(isExemplar)
-  );
-}
-
-function isExemplar(value: unknown): boolean {
-  if (!Array.isArray(value)) return false;
-  const [bucket, auditId, ...numbers]: readonly unknown[] = value;
-  return (
-    Number.isSafeInteger(bucket) &&
-    typeof auditId === "string" &&
-    numbers.length === 2 &&
-    numbers.every((one) => typeof one === "number")
-  );
 }
 
 /**

@@ -1,14 +1,14 @@
 /**
- * Collects the answers of this process's workers for the admin page, the API and the metrics. Ignores answers that do
- * not have the expected form.
+ * Collects the answers of this process's workers (worker-answers.ts) for the admin page, the API and the metrics. The
+ * workers run the same program, so their answers are not checked.
  */
 import { isRecord } from "../../base/json.ts";
 import type { Question } from "../../workers/messages.ts";
-import { type BackendPart, partsIn } from "../api/backend-parts.ts";
-import { type Recorded, recordedFrom } from "../history/recorded.ts";
-import { type FirstRows, firstRowsIn, type JsonObject, mergedPage, type Page } from "../http/listing.ts";
+import type { BackendPart } from "../api/backend-parts.ts";
+import type { Recorded } from "../history/recorded.ts";
+import { type FirstRows, type JsonObject, mergedPage, type Page } from "../http/listing.ts";
 import type { WorkerMetrics } from "../metrics/registry.ts";
-import { type MetricsSnapshot, snapshotIn } from "../metrics/snapshot.ts";
+import type { MetricsSnapshot } from "../metrics/snapshot.ts";
 
 /** The part of src/workers/parent.ts that this file uses. */
 export type Workers = {
@@ -27,61 +27,56 @@ export type ProcessCosts = {
   readonly eventLoopDelayMs: number;
 };
 
+/** The form of the answers to each question. */
+type Answers = {
+  readonly snapshot: { readonly metrics: MetricsSnapshot; readonly monitor: ProcessCosts };
+  readonly process: object;
+  readonly recorded: Recorded;
+  readonly backends: readonly BackendPart[];
+  readonly page: FirstRows;
+};
+
 /** The lists whose rows exist only in the workers. */
 const listed: ReadonlySet<string> = new Set(["watches", "clients"]);
 
 export class WorkerTotals implements WorkerMetrics {
   readonly #workers: Workers;
-  /**
-   * The valid metrics in each worker's answer, with the answer as the key. Several scrapes read the same answer, but it
-   * is checked only once.
-   */
-  readonly #checked = new WeakMap<object, MetricsSnapshot>();
 
   constructor(workers: Workers) {
     this.#workers = workers;
   }
 
   readonly snapshots = (): readonly MetricsSnapshot[] =>
-    this.#workers.snapshots.map((answer) => this.#metricsIn(answer)).filter((one) => one !== undefined);
+    answersTo("snapshot", this.#workers.snapshots).map(({ metrics }) => metrics);
 
   readonly processes = async (): Promise<readonly object[]> =>
-    (await this.#workers.ask({ of: "process" })).filter(isMetricsJson);
+    answersTo("process", await this.#workers.ask({ of: "process" }));
 
   /** The sums of CPU time and memory over all workers, and the longest delay of any worker's event loop. */
   get monitored(): ProcessCosts {
     let sum: ProcessCosts = { cpuMs: 0, rssBytes: 0, eventLoopDelayMs: 0 };
-    for (const answer of this.#workers.snapshots) {
-      const monitor = isRecord(answer) ? answer["monitor"] : undefined;
+    for (const { monitor } of answersTo("snapshot", this.#workers.snapshots)) {
       sum = {
-        cpuMs: sum.cpuMs + numberAt(monitor, "cpuMs"),
-        rssBytes: sum.rssBytes + numberAt(monitor, "rssBytes"),
-        eventLoopDelayMs: Math.max(sum.eventLoopDelayMs, numberAt(monitor, "eventLoopDelayMs")),
+        cpuMs: sum.cpuMs + monitor.cpuMs,
+        rssBytes: sum.rssBytes + monitor.rssBytes,
+        eventLoopDelayMs: Math.max(sum.eventLoopDelayMs, monitor.eventLoopDelayMs),
       };
     }
     return sum;
   }
 
-  #metricsIn(answer: unknown): MetricsSnapshot | undefined {
-    if (!isRecord(answer)) return undefined;
-    const known = this.#checked.get(answer) ?? snapshotIn(answer["metrics"]);
-    if (known !== undefined) this.#checked.set(answer, known);
-    return known;
-  }
-
   /** Calls `run` with the last metrics of each worker that ends. */
   onEnded(run: (snapshot: MetricsSnapshot) => void): void {
     this.#workers.onEnded((answer) => {
-      const metrics = this.#metricsIn(answer);
-      if (metrics !== undefined) run(metrics);
+      for (const { metrics } of answersTo("snapshot", [answer])) run(metrics);
     });
   }
 
   readonly recorded = async (): Promise<readonly Recorded[]> =>
-    (await this.#workers.ask({ of: "recorded" })).map(recordedFrom).filter((one) => one !== undefined);
+    answersTo("recorded", await this.#workers.ask({ of: "recorded" }));
 
   readonly backendParts = async (): Promise<readonly BackendPart[]> =>
-    (await this.#workers.ask({ of: "backends" })).flatMap(partsIn);
+    answersTo("backends", await this.#workers.ask({ of: "backends" })).flat();
 
   /** Resolves with the watch that has this audit ID, as the API shows it; undefined: no worker has it. */
   async watch(id: string): Promise<JsonObject | undefined> {
@@ -97,27 +92,14 @@ export class WorkerTotals implements WorkerMetrics {
     const others =
       (list: string) =>
       async (query: string): Promise<readonly FirstRows[]> =>
-        (await this.#workers.ask({ of: "page", list, query }))
-          .map(firstRowsIn)
-          .filter((one) => one !== undefined);
+        answersTo("page", await this.#workers.ask({ of: "page", list, query }));
     return new Map(
       Array.from(own, ([name, page]) => [name, listed.has(name) ? mergedPage(page, others(name)) : page]),
     );
   }
 }
 
-function numberAt(parent: unknown, key: string): number {
-  const value = isRecord(parent) ? parent[key] : undefined;
-  return typeof value === "number" ? value : 0;
-}
-
-/** True if the answer has the form that prom-client's `getMetricsAsJSON` returns. */
-function isMetricsJson(answer: unknown): answer is object {
-  return Array.isArray(answer) && answer.every(isMetricJson);
-}
-
-function isMetricJson(one: unknown): boolean {
-  if (!isRecord(one)) return false;
-  const { name, values } = one;
-  return typeof name === "string" && Array.isArray(values) && values.every(isRecord);
+/** Returns the answers to a question. An answer is undefined if the worker has not answered yet. */
+function answersTo<Of extends keyof Answers>(_of: Of, answers: readonly unknown[]): readonly Answers[Of][] {
+  return answers.filter((answer): answer is Answers[Of] => answer !== undefined);
 }

@@ -17,8 +17,7 @@ import type { LedgerFact } from "../observe/ledger-tap.ts";
  * PINGs, but does not answer requests. large-packets: a connection in use is silent while another connection to the
  * backend answers PINGs, so the path may lose large packets.
  */
-export const symptoms = ["failed", "slow", "large-packets"] as const;
-export type Symptom = (typeof symptoms)[number];
+export type Symptom = "failed" | "slow" | "large-packets";
 
 /** What a worker reports to the process that judges the backends. */
 export type RemoteJudge = {

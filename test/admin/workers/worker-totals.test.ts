@@ -68,36 +68,6 @@ test("a query that is wrong is refused as ever", async () => {
   assert.equal(merged, whole);
 });
 
-test("answers that are nonsense count for nothing", async () => {
-  for (const nonsense of [
-    undefined,
-    null,
-    7,
-    "x",
-    [],
-    {},
-    [[]],
-    { metrics: {} },
-    { metrics: { samples: { a: 1 } } },
-  ]) {
-    const totals = totalsOf([nonsense], [nonsense]);
-    assert.equal(totals.snapshots(), []);
-    assert.equal(await totals.recorded(), []);
-    assert.equal(await totals.backendParts(), []);
-    assert.equal(totals.monitored, { cpuMs: 0, rssBytes: 0, eventLoopDelayMs: 0 });
-    const page = totals.pagesOf(new Map([["watches", pageOf([])]])).get("watches");
-    assert.equal(await page?.read(""), {
-      kind: "RowList",
-      total: 0,
-      matching: 0,
-      offset: 0,
-      limit: 100,
-      items: [],
-      groups: [],
-    });
-  }
-});
-
 test("time and memory of workers are added, and the longest delay counts", () => {
   const monitor = { cpuMs: 5, rssBytes: 100, eventLoopDelayMs: 3 };
   const totals = totalsOf([], [{ monitor }, { monitor: { ...monitor, eventLoopDelayMs: 9 } }, undefined]);
