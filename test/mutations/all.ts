@@ -10,6 +10,7 @@ import { memory } from "./areas/memory.ts";
 import { moves } from "./areas/moves.ts";
 import { operator } from "./areas/operator.ts";
 import { proof } from "./areas/proof.ts";
+import { responses } from "./areas/responses.ts";
 import { watchSession } from "./areas/watch-session.ts";
 import { watches } from "./areas/watches.ts";
 import { wire } from "./areas/wire.ts";
@@ -24,7 +25,7 @@ const identity: readonly Defect[] = guards.map(({ row, without, removal, test, f
 }));
 
 export const areas: Readonly<Record<string, readonly Defect[]>> = {
-  wire,
+  wire: [...wire, ...responses],
   memory,
   connections,
   health,

@@ -7,10 +7,20 @@ const KiB = 1024;
 const MiB = 1024 * KiB;
 
 export const h2Limits = {
-  /** Maximum number of compressed bytes of a header block (A5). A longer block ends the session. */
+  /**
+   * Maximum number of compressed bytes of a header block (A5). A client's longer block ends its session. A backend's
+   * longer block ends only its stream, because many clients share the session.
+   */
   headerBlockBytes: 144 * KiB,
-  /** Maximum number of CONTINUATION frames of a header block (A5). One more ends the session. */
+  /** Maximum number of CONTINUATION frames of a header block (A5). One more has the same effect as too many bytes. */
   continuationFrames: 8,
+  /**
+   * Maximum number of compressed bytes of a backend's header block that is dropped. A longer block ends the session. Go's
+   * HTTP client, by which an apiserver gets the responses of applications, accepts heads of up to 10 MiB.
+   */
+  longBlockBytes: 16 * MiB,
+  /** A CONTINUATION frame counts towards `longBlockBytes` as at least so many bytes, because each frame costs time. */
+  shortFrameBytes: KiB,
   /** Milliseconds that may pass from a header block's first byte to its last (A6). */
   headerBlockMs: 10_000,
   /** Size of an HPACK table in bytes: the default of RFC 7541. A larger table would only help an attacker (A9). */

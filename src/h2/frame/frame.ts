@@ -46,6 +46,12 @@ export type StreamFrames = {
     endStream: boolean,
     dependsOnSelf: boolean,
   ): void;
+  /**
+   * Called for each part of a header block that is too long to be kept, before `headers`. Returns the position in the
+   * part at which the next part begins; beyond its end: the next bytes are not needed. Undefined: such a block ends the
+   * session (A5).
+   */
+  readonly skipFields?: ((part: Buffer) => number) | undefined;
   reset(id: number, code: number): void;
   /** Called for a WINDOW_UPDATE frame. `id` 0: it is for the session. */
   windowUpdate(id: number, increment: number): void;

@@ -30,6 +30,10 @@ function protocolError(what: string): ProtocolError {
   return new ProtocolError(errorCode.PROTOCOL_ERROR, "session", what);
 }
 
+function calm(what: string): ProtocolError {
+  return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "session", what);
+}
+
 export class FrameReader {
   readonly #streams: StreamFrames;
   readonly #session: SessionFrames;
@@ -220,6 +224,11 @@ export class FrameReader {
     const block = this.#block;
     if (block.id === 0) throw protocolError("CONTINUATION without HEADERS");
     block.append(bytes, start, end);
+    if (block.isTooLong) {
+      const { skipFields } = this.#streams;
+      if (skipFields === undefined) throw calm("Header block in too many pieces or too large");
+      block.passOn(skipFields);
+    }
     if ((flags & flag.END_HEADERS) === 0) return;
     const whole = block.take();
     this.#streams.headers(id, whole, 0, whole.length, block.endStream, block.dependsOnSelf);
@@ -276,11 +285,19 @@ function withoutPadding(bytes: Buffer, start: number, end: number): number {
   return to;
 }
 
-/** Joins a HEADERS frame and its CONTINUATION frames. Throws if there are too many frames or too many bytes (A5). */
+/**
+ * Joins a HEADERS frame and its CONTINUATION frames. A block with too many frames or bytes (A5) is not kept whole, but
+ * passed on in parts. Throws if even such a block is too long.
+ */
 export class HeaderBlock {
   #id = 0;
   #parts: Buffer[] = [];
   #bytes = 0;
+  /** Number of bytes and frames of the whole block, each short frame counted as `shortFrameBytes`. */
+  #work = 0;
+  /** Number of the next bytes that are not needed. */
+  #unneeded = 0;
+  isTooLong = false;
   endStream = false;
   dependsOnSelf = false;
 
@@ -294,21 +311,34 @@ export class HeaderBlock {
     this.#id = id;
     this.#parts = [Buffer.from(bytes.subarray(start, end))];
     this.#bytes = end - start;
+    this.#work = 0;
+    this.#unneeded = 0;
+    this.isTooLong = false;
   }
 
   append(bytes: Buffer, start: number, end: number): void {
-    this.#parts.push(Buffer.from(bytes.subarray(start, end)));
-    this.#bytes += end - start;
-    if (this.#parts.length - 1 > h2Limits.continuationFrames || this.#bytes > h2Limits.headerBlockBytes) {
-      throw new ProtocolError(
-        errorCode.ENHANCE_YOUR_CALM,
-        "session",
-        "Header block in too many pieces or too large",
-      );
-    }
+    const from = Math.min(end, start + this.#unneeded);
+    this.#unneeded -= from - start;
+    this.#parts.push(Buffer.from(bytes.subarray(from, end)));
+    this.#bytes += end - from;
+    this.#work += Math.max(end - start, h2Limits.shortFrameBytes);
+    this.isTooLong ||=
+      this.#parts.length - 1 > h2Limits.continuationFrames || this.#bytes > h2Limits.headerBlockBytes;
+    if (this.#work > h2Limits.longBlockBytes) throw calm("Header block without an end");
+  }
+
+  /** Passes on what has arrived. `pass` returns the position up to which it needs no bytes any more. */
+  passOn(pass: (part: Buffer) => number): void {
+    const part = Buffer.concat(this.#parts, this.#bytes);
+    const from = pass(part);
+    this.#parts = [part.subarray(from)];
+    this.#bytes = Math.max(0, part.length - from);
+    this.#unneeded += Math.max(0, from - part.length);
   }
 
   take(): Buffer {
+    if (this.#unneeded > 0)
+      throw new ProtocolError(errorCode.COMPRESSION_ERROR, "session", "Block ends inside a string");
     const whole = Buffer.concat(this.#parts, this.#bytes);
     this.#parts = [];
     this.#id = 0;

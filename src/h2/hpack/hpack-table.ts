@@ -151,6 +151,10 @@ export class DynamicTable {
     this.#evictDownTo(limitBytes);
   }
 
+  clear(): void {
+    this.#evictDownTo(0);
+  }
+
   #evictDownTo(bytes: number): void {
     while (this.#bytes > bytes && this.#oldest < this.#next) {
       const slot = this.#oldest++ & (this.#ring.length - 1);

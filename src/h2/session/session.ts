@@ -226,7 +226,7 @@ export class Session implements SessionFrames {
   }
 
   priority(_id: number, dependsOnSelf: boolean): void {
-    if (dependsOnSelf)
+    if (dependsOnSelf && this.#role === "server")
       throw new ProtocolError(errorCode.PROTOCOL_ERROR, "session", "Stream depends on itself");
     this.#floods.charge("priority", 1, 10 * this.#streams.open.size);
   }

@@ -64,7 +64,7 @@ export class Stream implements StreamWriter {
   /** Number of body bytes that `content-length` still requires; -1: the message has no such field (A29). */
   #expected = -1;
   #isAnswered = false;
-  #isMalformed = false;
+  #fault: string | undefined;
   #hasAnswered = false;
   #interimHeads = 0;
   readonly #isHeadRequest: boolean;
@@ -124,9 +124,9 @@ export class Stream implements StreamWriter {
     return this.#isAnswered;
   }
 
-  /** Client role: true if the response violated the protocol and the stream was reset. */
-  get isMalformed(): boolean {
-    return this.#isMalformed;
+  /** Client role: the rule that the response violated, so that the stream was reset; undefined: none. */
+  get fault(): string | undefined {
+    return this.#fault;
   }
 
   /** Server role: true if the final response head has been sent. A later reset by the client is normal (A1). */
@@ -183,8 +183,8 @@ export class Stream implements StreamWriter {
     this.#sendWindow = widened(this.#sendWindow, increment, scope);
   }
 
-  refuse(code: number): void {
-    this.#isMalformed = true;
+  refuse({ code, message }: ProtocolError): void {
+    this.#fault = message;
     this.reset(code);
   }
 

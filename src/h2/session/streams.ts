@@ -3,6 +3,7 @@
  * violation of the session's rules is thrown to session.ts. hpack/hpack-decoder.ts cuts a header list above the limit,
  * such as an HPACK bomb; `#tooLong` then answers the request with 431.
  */
+import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Buffered } from "../core/buffered.ts";
 import type { Field } from "../core/field.ts";
@@ -49,6 +50,13 @@ function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
   return new ProtocolError(code, "session", what);
 }
 
+/** Returns the stream error for a header list above the limits of hpack/hpack-decoder.ts. */
+function oversize({ listBytes, listFields }: HpackDecoder): ProtocolError {
+  const limit = `${limits.headerListBytes} bytes and ${limits.headerFields} fields of up to ${limits.fieldBytes} bytes`;
+  const message = `header list of ${listBytes} bytes and ${listFields} fields: at most ${limit} are forwarded`;
+  return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "stream", message);
+}
+
 export class Streams implements StreamHost, StreamFrames {
   readonly writer: FrameWriter;
   readonly encoder: HpackEncoder;
@@ -80,6 +88,10 @@ export class Streams implements StreamHost, StreamFrames {
    * not served.
    */
   #acceptUpTo = Number.POSITIVE_INFINITY;
+  /**
+   * Client role: keeps the HPACK table equal to the backend's, so that a head that is too long ends only its stream.
+   */
+  readonly skipFields: ((part: Buffer) => number) | undefined;
 
   constructor(
     role: Role,
@@ -94,6 +106,7 @@ export class Streams implements StreamHost, StreamFrames {
     },
   ) {
     this.#isServer = role === "server";
+    if (!this.#isServer) this.skipFields = (part) => this.#decoder.skip(part);
     this.encoder = new HpackEncoder(parts.hasManyRequests ? rememberedFieldsOfMany : undefined);
     this.writer = parts.writer;
     this.outflow = new Outflow(parts.buffered);
@@ -237,7 +250,8 @@ export class Streams implements StreamHost, StreamFrames {
   ): void {
     this.#expectSettings();
     const fields = this.#decoder.decode(bytes, start, end);
-    if (dependsOnSelf) throw sessionError(errorCode.PROTOCOL_ERROR, "Stream depends on itself");
+    if (dependsOnSelf && this.#isServer)
+      throw sessionError(errorCode.PROTOCOL_ERROR, "Stream depends on itself");
     const stream = this.open.get(id);
     if (stream !== undefined) this.#moreHeaders(stream, fields, endStream);
     else if (this.#isServer) this.#openedByPeer(id, fields, endStream);
@@ -263,7 +277,9 @@ export class Streams implements StreamHost, StreamFrames {
   }
 
   windowUpdate(id: number, increment: number): void {
-    if (increment === 0) throw sessionError(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
+    // From a client, even a stream's increment of 0 ends the session, because only an attack sends it (A2).
+    if (increment === 0 && (this.#isServer || id === 0))
+      throw sessionError(errorCode.PROTOCOL_ERROR, "WINDOW_UPDATE of 0");
     this.#floods.charge("update", 1, h2Limits.framesPerStream * this.open.size);
     if (id === 0) return this.outflow.widen(increment);
     const stream = this.open.get(id);
@@ -272,6 +288,7 @@ export class Streams implements StreamHost, StreamFrames {
       return;
     }
     try {
+      if (increment === 0) throw malformed("WINDOW_UPDATE of 0");
       stream.widen(increment, "stream");
     } catch (error) {
       return this.#streamError(stream, error);
@@ -338,7 +355,7 @@ export class Streams implements StreamHost, StreamFrames {
 
   #moreHeaders(stream: Stream, fields: Field[], end: boolean): void {
     try {
-      if (this.#decoder.isOversize) throw malformed("header list too long");
+      if (this.#decoder.isOversize) throw oversize(this.#decoder);
       stream.step("receive-headers");
       if (this.#isServer || stream.isAnswered) stream.receiveTrailers(fields, end);
       else stream.receiveAnswer(fields, end);
@@ -356,10 +373,20 @@ export class Streams implements StreamHost, StreamFrames {
   #strayData(id: number, count: number, endStream: boolean): void {
     if (this.#isIdle(id)) throw sessionError(errorCode.PROTOCOL_ERROR, "DATA on an idle stream");
     this.granted(count);
-    if (!this.#isServer) return this.#strayBytes.take(count);
+    if (!this.#isServer) return this.#strayFromBackend(id, count);
     if (id > this.#acceptUpTo) return;
     const wasReset = endStream ? this.#resetIds?.delete(id) : this.#resetIds?.has(id);
     if (wasReset !== true) throw sessionError(errorCode.STREAM_CLOSED, "DATA on a closed stream");
+  }
+
+  /**
+   * Answers DATA for a closed stream with a stream error (RFC 9113 §6.1), unless the backend sent it before it got the
+   * proxy's reset. Frames and bytes use up a budget (A60).
+   */
+  #strayFromBackend(id: number, count: number): void {
+    if (this.#strayBytes.take(count)) return;
+    this.#floods.charge("connection", 1 + Math.ceil(count / h2Limits.unknownFrameBytes));
+    this.writer.reset(id, errorCode.STREAM_CLOSED);
   }
 
   #isIdle(id: number): boolean {
@@ -399,7 +426,7 @@ export class Streams implements StreamHost, StreamFrames {
   #streamError(stream: Stream, error: unknown): void {
     if (!(error instanceof ProtocolError) || error.scope === "session") throw error;
     const { owner } = stream;
-    stream.refuse(error.code);
+    stream.refuse(error);
     this.#notifyReset(owner, error.code);
     if (!this.#isServer || error.code === errorCode.REFUSED_STREAM) return;
     this.#owner.refused?.(error.message);
@@ -464,12 +491,9 @@ export class StrayBytes {
     this.#left = Math.min(h2Limits.strayBytes, this.#left + Math.max(0, openBytes));
   }
 
-  /**
-   * Counts DATA bytes that arrive for a closed stream. Throws if the backend has sent more than the windows allowed.
-   */
-  take(count: number): void {
-    this.#left -= count;
-    if (this.#left < 0)
-      throw new ProtocolError(errorCode.STREAM_CLOSED, "session", "DATA on a closed stream");
+  /** Counts DATA bytes that arrive for a closed stream. False if the backend has sent more than the windows allowed. */
+  take(count: number): boolean {
+    this.#left = Math.max(-1, this.#left - count);
+    return this.#left >= 0;
   }
 }

@@ -49,7 +49,7 @@ import {
   poolKeyOf,
   type ResponseReader,
 } from "./exchange-request.ts";
-import { failedEntry, noneAnswers, refusedBy } from "./failures.ts";
+import { failedEntry, journalMalformed, noneAnswers, refusedBy } from "./failures.ts";
 import type { Hedges } from "./hedge.ts";
 import { HeldBody, HeldResponse, holdBody, isRefusal, isShort, isShutdown } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
@@ -179,9 +179,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /** Returns a text for tests and logs. It omits the path, because the path's query may contain a token. */
   toString(): string {
-    const { verb, auditId } = this.context;
     const tried = this.attempts.tried.map((backend) => `, asked ${backend} in vain`).join("");
-    return `${verb} ${auditId} ${this.#state} ${this.#status} ${this.backend}${tried}`;
+    return `${this.context.verb} ${this.context.auditId} ${this.#state} ${this.#status} ${this.backend}${tried}`;
   }
 
   // --- begin and end ---
@@ -454,9 +453,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     // If the backend itself has ended the stream, it will send no more, so the held part of the response is forwarded.
     // After a lost connection, the held part is not forwarded.
     if (code !== lost) this.#relayArrived(attempt);
+    if (this.#state === "relaying") journalMalformed(this.#parts.journal, this.context, attempt, code);
     if (this.isAnswered) return this.#lostAnswered(code);
     if (this.#goesOnWithout(attempt)) return;
-    if (!attempt.isMalformed && this.#maySendAgain(code)) {
+    if (this.#maySendAgain(code)) {
       const isSentAway = code === errorCode.REFUSED_STREAM && attempt.isConnectionRetiring;
       return this.#retry(lostUnanswered(attempt.backend), isSentAway);
     }
@@ -502,10 +502,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /**
    * Forwards the held part of the attempt's response, because the rest will not come. Waits instead if the other
-   * attempt may still bring a complete response.
+   * attempt may still bring a complete response. Never forwards a part of a malformed response.
    */
   #relayArrived(attempt: Attempt): void {
-    if (this.attempts.hasTwo && this.attempts.isHoldingBody) return;
+    if (attempt.fault !== undefined || (this.attempts.hasTwo && this.attempts.isHoldingBody)) return;
     this.#relayHead(attempt);
     if (this.attempts.heldOf(attempt) instanceof HeldBody) this.#relayHeld();
   }

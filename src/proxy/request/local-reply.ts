@@ -111,18 +111,26 @@ export function lostUnanswered(backend: string): Failure {
 }
 
 /**
+ * Returns the failure for a response that violated a rule. A head above the proxy's limits counts as the proxy's own
+ * refusal: an application behind the backend may have sent the head.
+ */
+export function malformedBy(backend: string, fault: string, code: number): Failure {
+  const origin = code === errorCode.ENHANCE_YOUR_CALM ? "proxy" : "backend";
+  return new Failure("backend-protocol", origin, `Backend ${backend} sent a malformed response: ${fault}`);
+}
+
+/**
  * Returns the failure that the client gets after its request was lost; undefined: the client's stream is reset with the
  * backend's code. `mayRunTwice`: true if the method is safe, or no backend has begun to process the request.
  */
 export function failureOfLost(
-  { backend, isMalformed }: Attempt,
+  { backend, fault }: Pick<Attempt, "backend" | "fault">,
   code: number,
   mayRunTwice: boolean,
 ): Failure | undefined {
   // The client gets a Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR),
   // Go's transport would repeat the request, and an HTTP/1.1 client would get 400.
-  if (isMalformed)
-    return new Failure("backend-protocol", "backend", `Backend ${backend} sent a malformed response`);
+  if (fault !== undefined) return malformedBy(backend, fault, code);
   if (code === lost) return lostUnanswered(backend);
   if (mayRunTwice || !isSentAgain(code)) return undefined;
   return unknownOutcome("backend", `Backend ${backend} reset the request before it answered`);

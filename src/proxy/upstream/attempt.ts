@@ -69,8 +69,8 @@ export class Attempt implements ConnectionUser, Waiter {
   answeredMs = 0;
   /** True if the attempt takes longer than reads of this backend usually do, although the backend answers PINGs. */
   isSlow = false;
-  /** True if the attempt has ended because the response violated the protocol. */
-  isMalformed = false;
+  /** The rule of HTTP/2 that the response violated, so that the attempt has ended; undefined: none. */
+  fault: string | undefined;
   #stream: Stream | undefined;
   #waitingPool: { forget(waiter: Waiter): void } | undefined;
   #key: PoolKey;
@@ -277,7 +277,7 @@ export class Attempt implements ConnectionUser, Waiter {
   }
 
   reset(code: number): void {
-    this.isMalformed = this.#stream?.isMalformed === true;
+    this.fault = this.#stream?.fault;
     this.#stream = undefined;
     // A GOAWAY with a last stream id below this stream's id also ends the stream with REFUSED_STREAM (RFC 9113 §8.7).
     if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;

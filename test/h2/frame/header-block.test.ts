@@ -34,18 +34,46 @@ test("pieces are copies: the chunk they came in may be overwritten", () => {
   assert.is(block.take().toString(), "ab");
 });
 
-test("eight CONTINUATION frames pass, the ninth does not, be they empty or not (A5)", () => {
+test("eight CONTINUATION frames pass, the ninth makes the block too long, be they empty or not (A5)", () => {
   for (const octets of [0, 1]) {
     const block = opened();
     for (let at = 0; at < h2Limits.continuationFrames; at++) block.append(Buffer.from("b"), 0, octets);
-    assert.throws(() => block.append(Buffer.from("b"), 0, octets), isCalm);
+    assert.not(block.isTooLong);
+    block.append(Buffer.from("b"), 0, octets);
+    assert.ok(block.isTooLong);
   }
 });
 
-test("144 KiB pass, one byte more does not (A5)", () => {
+test("144 KiB pass, one byte more makes the block too long (A5)", () => {
   const block = opened("");
   block.append(Buffer.alloc(h2Limits.headerBlockBytes), 0, h2Limits.headerBlockBytes);
-  assert.throws(() => block.append(Buffer.alloc(1), 0, 1), isCalm);
+  assert.not(block.isTooLong);
+  block.append(Buffer.alloc(1), 0, 1);
+  assert.ok(block.isTooLong);
+});
+
+test("a block that is too long keeps only what is not passed on, and has an end itself", () => {
+  const block = opened("abc");
+  const parts: string[] = [];
+  const passOn = (next: number): void =>
+    block.passOn((part) => {
+      parts.push(part.toString());
+      return next;
+    });
+  passOn(2);
+  block.append(Buffer.from("def"), 0, 3);
+  passOn(6);
+  block.append(Buffer.from("ghi"), 0, 3);
+  passOn(1);
+  assert.equal(parts, ["abc", "cdef", "i"]);
+  assert.is(block.take().toString(), "");
+  const endless = opened();
+  const frame = Buffer.alloc(16_384);
+  for (let sent = 0; sent < h2Limits.longBlockBytes; sent += frame.length) {
+    endless.append(frame, 0, frame.length);
+    endless.passOn((part) => part.length);
+  }
+  assert.throws(() => endless.append(frame, 0, 1), isCalm);
 });
 
 test.run();

@@ -10,22 +10,22 @@ test("what was under way is forgiven to its last byte, and one more is not", () 
   const stray = new StrayBytes();
   stray.allow(100);
   stray.allow(50);
-  stray.take(150);
-  assert.throws(() => stray.take(1), /closed stream/);
+  assert.ok(stray.take(150));
+  assert.not(stray.take(1));
 });
 
 test("a window that is below zero forgives nothing", () => {
   const stray = new StrayBytes();
   stray.allow(-100);
-  stray.take(0);
-  assert.throws(() => stray.take(1));
+  assert.ok(stray.take(0));
+  assert.not(stray.take(1));
 });
 
 test("what is forgiven is bounded, so that it cannot be hoarded", () => {
   const stray = new StrayBytes();
   for (let count = 0; count < 1000; count += 1) stray.allow(upstreamLimits.streamWindowMostBytes);
-  stray.take(h2Limits.strayBytes);
-  assert.throws(() => stray.take(1));
+  assert.ok(stray.take(h2Limits.strayBytes));
+  assert.not(stray.take(1));
 });
 
 test.run();

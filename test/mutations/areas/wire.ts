@@ -162,7 +162,7 @@ export const wire: readonly Defect[] = [
       find: "this.#parts.length - 1 > h2Limits.continuationFrames || ",
       replace: "",
     },
-    ["h2/frame/header-block", "eight CONTINUATION frames pass"],
+    ["h2/frame/header-block", "eight CONTINUATION frames pass, the ninth"],
   ),
   defect(
     "a block has no bound",
@@ -216,7 +216,7 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "a backend sends for ever what no client waits for",
-    { file: "h2/session/streams.ts", find: "if (this.#left < 0)", replace: "if (this.#left < -1e12)" },
+    { file: "h2/session/streams.ts", find: "return this.#left >= 0;", replace: "return true;" },
     ["h2/session/stray-bytes", "one more is not"],
   ),
   defect(
@@ -384,8 +384,8 @@ export const wire: readonly Defect[] = [
     "a malformed answer is relayed as a reset, after which a write is sent again",
     {
       file: "proxy/request/local-reply.ts",
-      find: "  if (isMalformed)\n",
-      replace: '  if (isMalformed && backend === "")\n',
+      find: "  if (fault !== undefined) return",
+      replace: '  if (fault !== undefined && backend === "") return',
     },
     ["proxy/request/relay", "an answer that breaks the rules before its head went on is 502"],
   ),
