@@ -83,7 +83,7 @@ for (const by of ["tls", "plain"] as const) {
     for (const first of ["client", "backend"] as const) {
       const client = await dial(by);
       client.send(
-        `POST /exec HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\nImpersonate-Group: a\r\nImpersonate-Group: b,c\r\n\r\nearly`,
+        `POST /api/v1/namespaces/a/pods/b/exec HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 0\r\nImpersonate-Group: a\r\nImpersonate-Group: b,c\r\n\r\nearly`,
       );
       await client.expect("Upgrade: SPDY/3.1\r\n\r\n");
       await until("the upgrade", () => upgraded.length > 0);
@@ -109,10 +109,24 @@ for (const by of ["tls", "plain"] as const) {
 test("a refused Upgrade is answered, and its socket ends", async () => {
   const client = await dial("tls");
   client.send(
-    `POST /exec HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 3\r\n\r\nabc`,
+    `POST /api/v1/namespaces/a/pods/b/exec HTTP/1.1\r\n${host}Connection: Upgrade\r\nUpgrade: SPDY/3.1\r\nContent-Length: 3\r\n\r\nabc`,
   );
-  assert.match(await client.ended(), /^HTTP\/1.1 400 .*"message":"watchkeeper: Upgrade with a body"/s);
+  assert.match(
+    await client.ended(),
+    /^HTTP\/1.1 400 Bad Request\r\n.*"message":"watchkeeper: Upgrade with a body"/s,
+  );
   client.socket.destroy();
 });
+
+for (const method of ["POST", "PUT", "PATCH", "DELETE"])
+  test(`Upgrade fields on ${method} with a body are ignored, and the body is the request's own`, async () => {
+    const client = await dial("tls");
+    const upgrade = "Connection: Upgrade\r\nUpgrade: websocket\r\nContent-Length: 3\r\n";
+    client.send(`${method} /api HTTP/1.1\r\n${host}${upgrade}\r\nabc`);
+    await client.expect(` ${method} /api 3\r\n0\r\n\r\n`);
+    client.send(`GET /next HTTP/1.1\r\n${host}\r\n`);
+    await client.expect(" GET /next 0\r\n");
+    client.socket.destroy();
+  });
 
 test.run();

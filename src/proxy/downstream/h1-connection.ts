@@ -12,7 +12,7 @@ import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Client } from "../context/client.ts";
 import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
-import { headOf, readHead, upgradesOf } from "../h1/h1-request.ts";
+import { headOf, mayUpgrade, readHead } from "../h1/h1-request.ts";
 import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
@@ -257,7 +257,7 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
     keepAliveTimeout: 0,
     requireHostHeader: false,
     insecureHTTPParser: false,
-    shouldUpgradeCallback: (request) => upgradesOf(request.rawHeaders).length > 0,
+    shouldUpgradeCallback: (request) => mayUpgrade(headOf(request, true)),
   });
   server.maxHeadersCount = 0;
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>

@@ -11,6 +11,8 @@ import { type RequestHead, type ResponseHead, readResponse } from "../../h2/core
 export type Framing = number | "chunked" | "close";
 
 export type AnswerHead = ResponseHead & {
+  /** The reason phrase, which some clients show or compare. */
+  readonly phrase: string;
   /** Protocols in the `Upgrade` field, in lower case. */
   readonly upgrades: readonly string[];
   readonly framing: Framing;
@@ -43,9 +45,9 @@ export function writeUpgrade(request: RequestHead, upgrades: readonly string[]):
 }
 
 /** Returns the head of a response that does not switch protocols. The connection ends after this response. */
-export function writeLastAnswer({ status, fields, framing }: AnswerHead): Buffer {
+export function writeLastAnswer({ status, phrase, fields, framing }: AnswerHead): Buffer {
   const coding = framing === "chunked" ? ["transfer-encoding: chunked"] : [];
-  return writeHead([`HTTP/1.1 ${status} `], fields, [...coding, "connection: close"]);
+  return writeHead([`HTTP/1.1 ${status} ${phrase}`], fields, [...coding, "connection: close"]);
 }
 
 /**
@@ -57,15 +59,16 @@ export function readAnswer(bytes: Buffer): AnswerHead | string | undefined {
   if ((end < 0 ? bytes.length : end) > limits.headerListBytes) return "head is too large";
   if (end < 0) return undefined;
   const [first = "", ...lines] = bytes.toString("latin1", 0, end).split("\r\n");
-  const status = statusLine.exec(first)?.[1];
-  if (status === undefined) return "status line is malformed";
+  const line = statusLine.exec(first);
+  if (line === null) return "status line is malformed";
   if (lines.length > limits.headerFields) return "too many fields";
   const fields = readFields(lines);
   if (typeof fields === "string") return fields;
-  return judge(status, fields, end + 4);
+  const [, status = "", phrase = ""] = line;
+  return judge({ status, phrase }, fields, end + 4);
 }
 
-const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: [\t\x20-\x7e\x80-\xff]*)?$/;
+const statusLine = /^HTTP\/1\.1 ([1-5][0-9][0-9])(?: ([\t\x20-\x7e\x80-\xff]*))?$/;
 /** Matches neither a folded line nor a line with a blank before the colon, so both are refused (RFC 9112 §5). */
 const fieldLine = /^([^\s:]+):(.*)$/;
 
@@ -86,7 +89,11 @@ function readFields(lines: readonly string[]): Field[] | string {
  * Returns the response's head, or a string that says what is wrong. Interprets the connection-specific fields itself.
  * The other fields must form a valid HTTP/2 response.
  */
-function judge(status: string, fields: readonly Field[], length: number): AnswerHead | string {
+function judge(
+  { status, phrase }: { readonly status: string; readonly phrase: string },
+  fields: readonly Field[],
+  length: number,
+): AnswerHead | string {
   const isSwitch = status === "101";
   const kept = fields.filter((field) => field.role !== role.connectionSpecific && field.role !== role.te);
   // HTTP/2 has no status 101, so the head is checked as if its status were 103 (also an interim response).
@@ -98,7 +105,7 @@ function judge(status: string, fields: readonly Field[], length: number): Answer
   const upgrades = valuesOf(fields, "upgrade").flatMap((value) =>
     value.toLowerCase().split(",").map(withoutBlanks),
   );
-  return { ...head, status: Number(status), upgrades, framing, length };
+  return { ...head, status: Number(status), phrase, upgrades, framing, length };
 }
 
 /**

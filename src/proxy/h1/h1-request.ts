@@ -7,6 +7,7 @@ import type { IncomingMessage } from "node:http";
 import { limits } from "../../base/limits.ts";
 import { Field } from "../../h2/core/field.ts";
 import { type RequestHead, readRequest, trailersFault } from "../../h2/core/fields.ts";
+import { classify } from "../../kube/request-info.ts";
 
 export type H1Head = {
   readonly method: string;
@@ -71,6 +72,22 @@ export function readHead(head: H1Head): H1Request | string {
 export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };
 
 /**
+ * True if a request with an `Upgrade` field may switch protocols. If false, the field is ignored, as an apiserver does
+ * where it serves no Upgrade: a proxy in front of this one may set the field on every request. A GET may switch on any
+ * path, because an aggregated apiserver may serve an Upgrade there.
+ */
+export function mayUpgrade(raw: H1Head): boolean {
+  if (upgradesOf(raw.rawHeaders).length === 0) return false;
+  if (tunnels.has(classify(raw.method, raw.target).subresource)) return true;
+  if (raw.version !== "1.1" || (raw.method !== "GET" && raw.method !== "POST")) return false;
+  const framing = framingOf(pairsOf(raw.rawHeaders), raw.version);
+  return "hasBody" in framing && !framing.hasBody;
+}
+
+/** Subresources that an apiserver serves by an Upgrade only. */
+const tunnels = new Set(["exec", "attach", "portforward"]);
+
+/**
  * Checks a request that may switch protocols. A body is refused: this proxy would treat the bytes after the head as
  * tunnel data, but another proxy might treat them as a second request (A34, CVE-2026-58055). `Content-Length: 0` is
  * allowed, because Go sends it with kubectl's POST.
@@ -96,7 +113,7 @@ export function readTrailers(rawTrailers: readonly string[]): Field[] | string {
 }
 
 /** Returns the protocols in `Upgrade` as written. Ignores h2c, which RFC 9113 §3.1 permits a server to ignore. */
-export function upgradesOf(rawHeaders: readonly string[]): string[] {
+function upgradesOf(rawHeaders: readonly string[]): string[] {
   return tokensOf(valuesOf(pairsOf(rawHeaders), "upgrade")).filter((name) => name.toLowerCase() !== "h2c");
 }
 

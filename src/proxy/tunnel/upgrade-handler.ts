@@ -3,7 +3,7 @@
  * joins both sockets in a tunnel. A tunnel may be silent, so it has no idle timer (D7). The proxy cannot send PINGs in
  * a tunnel, so the tunnel ends when health checks find its backend dead (D6).
  */
-import type { IncomingMessage } from "node:http";
+import { type IncomingMessage, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
@@ -179,7 +179,9 @@ export class UpgradeHandler {
       this.#parts.journal.write({ kind: "request.failed", code, origin, message, ...names });
     if (socket.writable) {
       const { status, fields, body } = localReplyTo(method, failure);
-      socket.write(writeHead([`HTTP/1.1 ${status} `], fields, ["connection: close"]));
+      socket.write(
+        writeHead([`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ""}`], fields, ["connection: close"]),
+      );
       socket.end(body);
     }
     closeAfterFlush(socket, this.#parts.clock);

@@ -16,6 +16,8 @@ const connect = (): Promise<RawPeer> => connectRaw(scene.proxy.place.plainPort);
 const lines = (...all: readonly string[]): string => [...all, "", ""].join("\r\n");
 const get = (...fields: readonly string[]): string => lines("GET /evil HTTP/1.1", "Host: api", ...fields);
 const post = (...fields: readonly string[]): string => lines("POST /evil HTTP/1.1", "Host: api", ...fields);
+const exec = (...fields: readonly string[]): string =>
+  lines("POST /api/v1/namespaces/a/pods/b/exec HTTP/1.1", "Host: api", ...fields);
 const smuggled = lines("GET /smuggled HTTP/1.1", "Host: api");
 const chunked = "Transfer-Encoding: chunked";
 
@@ -50,8 +52,8 @@ const refused: Record<string, string> = {
   "A38: a length in trailers": `${post(chunked)}0\r\nContent-Length: 5\r\n\r\n`,
   "A40: Connection takes an identity away": get("X-Remote-User: me", "Connection: close, X-Remote-User"),
   "A40: Connection takes a credential away": get("Authorization: Bearer x", "Connection: authorization"),
-  "A34: an Upgrade with a body": post("Connection: Upgrade", "Upgrade: SPDY/3.1", "Content-Length: 35"),
-  "A34: an Upgrade with chunks": post("Connection: Upgrade", "Upgrade: SPDY/3.1", chunked),
+  "A34: an Upgrade with a body": exec("Connection: Upgrade", "Upgrade: SPDY/3.1", "Content-Length: 35"),
+  "A34: an Upgrade with chunks": exec("Connection: Upgrade", "Upgrade: SPDY/3.1", chunked),
 };
 
 for (const [what, octets] of Object.entries(refused)) {

@@ -459,4 +459,23 @@ export const wire: readonly Defect[] = [
     { file: "proxy/net/bind.ts", find: "isIpv4Only && (await lacksIpv6())", replace: "isIpv4Only" },
     ["proxy/net/bind", "is adopted for an address without a host only"],
   ),
+  defect(
+    "a refused Upgrade loses its reason phrase",
+    { file: "proxy/h1/h1-head.ts", find: "`HTTP/1.1 ${status} ${phrase}`", replace: "`HTTP/1.1 ${status} `" },
+    ["proxy/h1/h1-head", "and with the phrase that it came in"],
+  ),
+  defect(
+    "an Upgrade field makes every request a tunnel",
+    {
+      file: "proxy/h1/h1-request.ts",
+      find: 'if (raw.version !== "1.1" || (raw.method !== "GET" && raw.method !== "POST")) return false;',
+      replace: 'if (raw.target !== "") return true;',
+    },
+    ["proxy/h1/h1-request", "an Upgrade that no apiserver serves is ignored"],
+  ),
+  defect(
+    "exec with a body is a plain request",
+    { file: "proxy/h1/h1-request.ts", find: "if (tunnels.has(", replace: "if (false && tunnels.has(" },
+    ["proxy/h1/h1-request", "are never plain requests"],
+  ),
 ];

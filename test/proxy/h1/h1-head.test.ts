@@ -90,15 +90,15 @@ test("what two parsers may read in two ways is refused", () => {
     assert.type(read(text), "string", JSON.stringify(text.slice(0, 80)));
 });
 
-test("the last answer of a socket has Connection: close, in the framing that it came in", () => {
+test("the last answer of a socket has Connection: close, in the framing and with the phrase that it came in", () => {
   const written = (text: string): string => writeLastAnswer(whole(text)).toString("latin1");
   assert.is(
     written("HTTP/1.1 403 No\r\nConnection: keep-alive\r\nContent-Length: 2\r\nX: y\r\n\r\n"),
-    "HTTP/1.1 403 \r\ncontent-length: 2\r\nx: y\r\nconnection: close\r\n\r\n",
+    "HTTP/1.1 403 No\r\ncontent-length: 2\r\nx: y\r\nconnection: close\r\n\r\n",
   );
   assert.is(
     written("HTTP/1.1 403 No\r\nTransfer-Encoding: chunked\r\n\r\n"),
-    "HTTP/1.1 403 \r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
+    "HTTP/1.1 403 No\r\ntransfer-encoding: chunked\r\nconnection: close\r\n\r\n",
   );
 });
 

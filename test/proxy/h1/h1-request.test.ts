@@ -1,7 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { type H1Head, readHead, readTrailers, upgradesOf } from "../../../src/proxy/h1/h1-request.ts";
+import {
+  type H1Head,
+  mayUpgrade,
+  readHead,
+  readTrailers,
+  readUpgrade,
+} from "../../../src/proxy/h1/h1-request.ts";
 import { linesOf } from "../../support/h1.ts";
 
 const test = suite("proxy/h1/h1-request");
@@ -131,8 +137,27 @@ test("trailers with an identity or the message's framing are refused (A38)", () 
 });
 
 test("h2c is an Upgrade to ignore; anything else is meant", () => {
-  assert.equal(upgradesOf(["Upgrade", "h2c", "Host", "a"]), []);
-  assert.equal(upgradesOf(["upgrade", "WebSocket, h2c", "UPGRADE", "SPDY/3.1"]), ["WebSocket", "SPDY/3.1"]);
+  assert.not.ok(mayUpgrade(head("/", ["Upgrade", "h2c", "Host", "a"])));
+  const upgrade = readUpgrade(head("/", ["Host", "a", "upgrade", "WebSocket, h2c", "UPGRADE", "SPDY/3.1"]));
+  assert.equal(typeof upgrade === "object" && upgrade.upgrades, ["WebSocket", "SPDY/3.1"]);
+});
+
+test("an Upgrade that no apiserver serves is ignored; exec, attach and port-forward are never plain requests", () => {
+  const pod = "/api/v1/namespaces/a/pods/b";
+  const sized = ["Content-Length", "2"];
+  const may = (method: string, target: string, fields: readonly string[] = [], version = "1.1"): boolean =>
+    mayUpgrade({ ...head(target, ["Upgrade", "websocket", ...fields], version), method });
+  for (const method of ["GET", "POST", "PUT"])
+    for (const subresource of ["exec", "attach", "portforward"])
+      for (const fields of [[], sized])
+        assert.ok(may(method, `${pod}/${subresource}?command=ls`, fields), `${method} ${subresource}`);
+  for (const target of ["/api/v1/pods?watch=1", `${pod}/log`, `${pod}/proxy/x`, "/apis/x.io/v1/console"])
+    assert.ok(may("GET", target), target);
+  assert.ok(may("POST", `${pod}/proxy/`, ["Content-Length", "0"]));
+  for (const method of ["POST", "PUT", "PATCH", "DELETE"]) assert.not.ok(may(method, pod, sized), method);
+  for (const method of ["PUT", "PATCH", "DELETE", "HEAD", "OPTIONS"]) assert.not.ok(may(method, pod), method);
+  assert.not.ok(may("POST", `${pod}/proxy/`, ["Transfer-Encoding", "chunked"]));
+  assert.not.ok(may("GET", pod, [], "1.0"));
 });
 
 test.run();
