@@ -188,6 +188,17 @@ spec:
   selector: {${labels}}
   ports:
     - {name: https, port: 443, targetPort: https}
+---
+# A Service of its own, so that the metrics stay in the cluster if you publish the other one.
+apiVersion: v1
+kind: Service
+metadata:
+  name: ${name}-metrics
+  namespace: ${namespace}
+  labels: {${labels}, app.kubernetes.io/component: metrics}
+spec:
+  selector: {${labels}}
+  ports:
     - {name: metrics, port: ${ports.metrics}, targetPort: metrics}
 `;
 }

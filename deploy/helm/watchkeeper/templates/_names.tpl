@@ -1,69 +1,41 @@
+{{- /* The suffixes of up to 15 characters must fit into the 63 of a DNS label. A name is refused and not cut, so that two releases never share one. */}}
 {{- define "watchkeeper.name" -}}
 {{- $name := .Values.nameOverride | default .Chart.Name }}
-{{- if .Values.fullnameOverride }}{{ .Values.fullnameOverride | trunc 63 | trimSuffix "-" }}
-{{- else if contains $name .Release.Name }}{{ .Release.Name | trunc 63 | trimSuffix "-" }}
-{{- else }}{{ printf "%s-%s" .Release.Name $name | trunc 63 | trimSuffix "-" }}{{ end }}
+{{- $full := .Values.fullnameOverride | default (contains $name .Release.Name | ternary .Release.Name (printf "%s-%s" .Release.Name $name)) }}
+{{- if not (regexMatch "^[a-z]([-a-z0-9]{0,46}[a-z0-9])?$" $full) }}
+{{- fail (printf "%q cannot be the name of the objects: set fullnameOverride to at most 48 lower-case letters, digits and dashes, the first a letter" $full) }}
+{{- end }}
+{{- $full }}
+{{- end }}
+
+{{- /* The name of objects that belong to no namespace, or to another one. No name has a dot, so no two releases share this name. */}}
+{{- define "watchkeeper.clusterWideName" -}}
+{{ include "watchkeeper.name" . }}.{{ .Release.Namespace }}
 {{- end }}
 
 {{- define "watchkeeper.image" -}}
-{{ .Values.image.repository }}{{ if .Values.image.digest }}@{{ .Values.image.digest }}{{ else }}:{{ .Values.image.tag | default .Chart.AppVersion }}{{ end }}
+{{- with .Values.image }}
+{{- $how := "image.repository: the name of watchkeeper's image in your registry. `npm run release` makes the image: see watchkeeper docs release" }}
+{{- required $how .repository }}{{ if .digest }}@{{ .digest }}{{ else }}:{{ .tag | default $.Chart.AppVersion }}{{ end }}
+{{- end }}
 {{- end }}
 
 {{- define "watchkeeper.selector" -}}
-app.kubernetes.io/name: {{ .Values.nameOverride | default "watchkeeper" }}
-app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/name: {{ .Values.nameOverride | default "watchkeeper" | quote }}
+app.kubernetes.io/instance: {{ .Release.Name | quote }}
 {{- end }}
 
 {{- define "watchkeeper.labels" -}}
 {{ include "watchkeeper.selector" . }}
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
-app.kubernetes.io/managed-by: {{ .Release.Service }}
-helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
+app.kubernetes.io/managed-by: {{ .Release.Service | quote }}
+helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" | quote }}
 {{- end }}
 
 {{- define "watchkeeper.serviceAccount" -}}
-{{ .Values.serviceAccount.name | default (.Values.serviceAccount.create | ternary (include "watchkeeper.name" .) "default") }}
+{{- if .Values.serviceAccount.create }}{{ .Values.serviceAccount.name | default (include "watchkeeper.name" .) }}
+{{- else }}{{ required "serviceAccount.name: needed if serviceAccount.create is false, because the chart gives this account rights" .Values.serviceAccount.name }}
 {{- end }}
-
-{{- define "watchkeeper.config" -}}
-{{- $tls := dict "certFile" "/var/run/secrets/watchkeeper-tls/tls.crt" "keyFile" "/var/run/secrets/watchkeeper-tls/tls.key" }}
-{{- $listener := dict "name" "kube" "address" ":8443" "tls" $tls }}
-{{- $admin := dict "metricsAddress" ":7481" }}
-{{- if eq .Values.mode "DaemonSet" }}
-{{- $listener = dict "name" "kube" "address" "127.0.0.1:7443" "mode" "Passthrough" }}
-{{- $admin = dict "metricsAddress" (.Values.metrics.secure | ternary ":7481" "127.0.0.1:7481") "probeThread" false }}
-{{- end }}
-{{- if .Values.metrics.secure }}
-{{- $_ := set $admin "metrics" (dict "tls" (deepCopy $tls) "authorization" (dict "mode" "Webhook")) }}
-{{- end }}
-{{- if .Values.replicas.enabled }}
-{{- if ne .Values.mode "Deployment" }}
-{{- fail "replicas: the pods of a DaemonSet listen on loopback, where other nodes cannot reach them" }}
-{{- end }}
-{{- $serverName := required "replicas.serverName: the name in the certificate of tls.secretName" .Values.replicas.serverName }}
-{{- $host := printf "%s-replicas.%s.svc" (include "watchkeeper.name" .) .Release.Namespace }}
-{{- $_ := set $admin "address" ":7480" }}
-{{- $_ := set $admin "tls" (deepCopy $tls) }}
-{{- $_ := set $admin "authorization" (dict "mode" "Webhook") }}
-{{- $_ := set $admin "replicas" (dict "hostname" $host "port" 7480 "serverName" $serverName "caFile" "/var/run/secrets/watchkeeper-tls/ca.crt") }}
-{{- end }}
-{{- $cluster := dict "name" "default" "tls" (dict "caFile" "/var/run/secrets/kubernetes.io/serviceaccount/ca.crt" "serverName" "kubernetes.default.svc") }}
-{{- if and .Values.frontProxy.secretName (eq .Values.mode "DaemonSet") }}
-{{- fail "frontProxy: a DaemonSet does not terminate TLS, so it cannot use a front-proxy key pair" }}
-{{- end }}
-{{- if .Values.frontProxy.secretName }}
-{{- $_ := set $tls "clientCAFile" "/var/run/secrets/watchkeeper-client-ca/ca.crt" }}
-{{- $_ := set $listener "identity" (dict "clientCerts" "FrontProxy") }}
-{{- $_ := set $cluster.tls "frontProxy" (dict "certFile" "/var/run/secrets/watchkeeper-front-proxy/tls.crt" "keyFile" "/var/run/secrets/watchkeeper-front-proxy/tls.key") }}
-{{- end }}
-{{- if .Values.backends }}
-{{- $_ := set $cluster "backends" .Values.backends }}
-{{- else }}
-{{- $_ := set $cluster "discovery" (dict "type" "EndpointSlice") }}
-{{- end }}
-{{- $cluster = mergeOverwrite $cluster (deepCopy .Values.cluster) }}
-{{- $config := dict "apiVersion" "watchkeeper.dev/v1alpha2" "kind" "WatchkeeperConfiguration" "metadata" (dict "name" .Release.Name) "listeners" (list $listener) "clusters" (list $cluster) "admin" $admin }}
-{{- toYaml (mergeOverwrite $config (deepCopy .Values.config)) }}
 {{- end }}
 
 {{- define "watchkeeper.probe" -}}
@@ -73,5 +45,55 @@ helm.sh/chart: {{ .Chart.Name }}-{{ .Chart.Version }}
 {scheme: {{ $scheme }}, host: 127.0.0.1, path: {{ index . 1 }}, port: 7481}
 {{- else -}}
 {scheme: {{ $scheme }}, path: {{ index . 1 }}, port: metrics}
+{{- end }}
+{{- end }}
+
+{{- define "watchkeeper.podSecurity" -}}
+runAsNonRoot: true
+runAsUser: 65532
+runAsGroup: 65532
+fsGroup: 65532
+seccompProfile: {type: RuntimeDefault}
+{{- end }}
+
+{{- define "watchkeeper.containerSecurity" -}}
+allowPrivilegeEscalation: false
+readOnlyRootFilesystem: true
+capabilities: {drop: [ALL]}
+{{- end }}
+
+{{- define "watchkeeper.mounts" -}}
+- {name: config, mountPath: /etc/watchkeeper, readOnly: true}
+{{- if or (eq .Values.mode "Deployment") .Values.metrics.secure }}
+- {name: tls, mountPath: /var/run/secrets/watchkeeper-tls, readOnly: true}
+{{- end }}
+{{- if .Values.frontProxy.secretName }}
+- {name: front-proxy, mountPath: /var/run/secrets/watchkeeper-front-proxy, readOnly: true}
+- {name: client-ca, mountPath: /var/run/secrets/watchkeeper-client-ca, readOnly: true}
+{{- end }}
+{{- with .Values.extraVolumeMounts }}
+{{ toYaml . }}
+{{- end }}
+{{- end }}
+
+{{- /* Everything but the configuration's own volume. */}}
+{{- define "watchkeeper.volumes" -}}
+{{- if or (eq .Values.mode "Deployment") .Values.metrics.secure }}
+- name: tls
+  secret:
+    secretName: {{ .Values.tls.secretName | quote }}
+{{- end }}
+{{- if .Values.frontProxy.secretName }}
+- name: front-proxy
+  secret:
+    secretName: {{ .Values.frontProxy.secretName | quote }}
+- name: client-ca
+  secret:
+    secretName: {{ .Values.frontProxy.clientCASecretName | quote }}
+    # Only the certificate: a Secret of a CA often contains its key as well.
+    items: [{key: ca.crt, path: ca.crt}]
+{{- end }}
+{{- with .Values.extraVolumes }}
+{{ toYaml . }}
 {{- end }}
 {{- end }}
