@@ -75,7 +75,7 @@ function debianFile(architecture: Architecture, at: (typeof base.debian)[Archite
 
 /** The libraries that Node links or opens at run time, and the packages' licences. */
 const isWanted = (path: string): boolean =>
-  /(^|\/)(ld-linux[\w-]*|lib(c|m|dl|pthread|rt|resolv|nss_dns|nss_files|gcc_s|stdc\+\+))\.so[\d.]*$/.test(
+  /(^|\/)(ld-linux[\w-]*|lib(c|m|dl|pthread|rt|resolv|nss_dns|nss_files|gcc_s|atomic|stdc\+\+))\.so[\d.]*$/.test(
     path,
   ) || path.endsWith("/copyright");
 
