@@ -3,6 +3,7 @@ import https, { type RequestOptions } from "node:https";
 import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../base/clock.ts";
 import { Failure, timeout } from "../base/failure.ts";
+import { clientTls, trustAsGo } from "../x509/trust.ts";
 
 export type BoundedOptions = RequestOptions & Pick<ConnectionOptions, "secureContext">;
 
@@ -34,7 +35,7 @@ export async function boundedRequest(
   // Only the options can turn verification off, as `insecure-skip-tls-verify` in a kubeconfig does. Without
   // `rejectUnauthorized`, the environment variable NODE_TLS_REJECT_UNAUTHORIZED=0 would turn it off, too.
   const request = open({
-    rejectUnauthorized: true,
+    ...clientTls,
     ...options,
     method: body === undefined ? "GET" : "POST",
   });
@@ -46,6 +47,7 @@ export async function boundedRequest(
   };
   const stopTimer = clock.after(timeoutMs, () => fail(timeout(`no answer in ${timeoutMs} ms`)));
   request.on("error", reject);
+  request.once("socket", (socket) => trustAsGo(socket, options.ca?.toString()));
   request.once("upgrade", (_response, socket) => {
     socket.destroy();
     fail(new Error("answered 101"));

@@ -70,7 +70,6 @@ export class AccountTransport implements Transport {
     const options = {
       agent: false,
       ca: readFileSync(caFile),
-      minVersion: "TLSv1.2",
       // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
       servername: isIpAddress(serverName) ? "" : serverName,
       checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>

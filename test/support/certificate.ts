@@ -1,6 +1,7 @@
 /** The identity in a client certificate that the test authority issues. */
 import { X509Certificate } from "node:crypto";
 import type { PeerCertificate } from "../../src/proxy/identity/asserted-identity.ts";
+import { readCertificate } from "../../src/x509/certificate.ts";
 import { testPki } from "./pki.ts";
 
 export type Holder = {
@@ -15,9 +16,12 @@ export type Holder = {
 export async function shownBy(holder: Holder): Promise<PeerCertificate> {
   const { authority } = await testPki();
   const { certificate } = authority.issue({ ...holder, usage: "client" });
-  const { raw, fingerprint256, validToDate } = new X509Certificate(certificate);
+  const x509 = new X509Certificate(certificate);
+  const { fingerprint256, validToDate } = x509;
+  const read = readCertificate(x509);
+  if (typeof read === "string") throw new Error(read);
   return {
-    der: raw,
+    attributes: read.attributes,
     fingerprint: fingerprint256.replaceAll(":", "").toLowerCase(),
     notAfter: validToDate.getTime(),
     problem: undefined,

@@ -17,6 +17,7 @@ import {
   type Bounds,
   boundedRequest,
 } from "../../discovery/bounded-request.ts";
+import { clientTls } from "../../x509/trust.ts";
 import { replicaLimits } from "./limits.ts";
 import { factsIn, type ReplicaFacts, replicaPath } from "./replica.ts";
 import type { ReplicaTarget } from "./replicas.ts";
@@ -65,31 +66,31 @@ export async function askReplica(
   return new Failure("backend-protocol", "backend", `Not a watchkeeper replica: status ${outcome.status}`);
 }
 
+type Trusted = { readonly secureContext: tls.SecureContext; readonly ca: string };
+
 /** Keeps the TLS context for the CA file. Reads the file once per `askEveryMs`, and parses it only after a change. */
 class TrustedCa {
   #file = "";
-  #text = "";
   #readAt = 0;
-  #context: tls.SecureContext | undefined;
+  #trusted: Trusted | undefined;
 
   /** @throws {Error} if the file contains no certificate */
-  read(file: string, now: number): tls.SecureContext | Failure {
+  read(file: string, now: number): Trusted | Failure {
     const isFresh = file === this.#file && now - this.#readAt < replicaLimits.askEveryMs;
-    if (this.#context !== undefined && isFresh) return this.#context;
-    const text = readText(file, limits.certificateBytes);
-    if (text instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${text.message}`);
-    if (this.#context === undefined || text !== this.#text)
-      this.#context = tls.createSecureContext({ ca: text, minVersion: "TLSv1.2" });
+    if (this.#trusted !== undefined && isFresh) return this.#trusted;
+    const ca = readText(file, limits.certificateBytes);
+    if (ca instanceof Failure) return new Failure("bad-file", "proxy", `"${file}" ${ca.message}`);
+    if (ca !== this.#trusted?.ca)
+      this.#trusted = { ca, secureContext: tls.createSecureContext({ ca, ...clientTls }) };
     this.#file = file;
-    this.#text = text;
     this.#readAt = now;
-    return this.#context;
+    return this.#trusted;
   }
 }
 
 function optionsFor(
   { address, tls: secured }: ReplicaTarget,
-  trusted: (file: string) => tls.SecureContext | Failure,
+  trusted: (file: string) => Trusted | Failure,
 ): BoundedOptions | Failure {
   const { host, port } = address;
   const plain = { host, port, agent: false, protocol: "http:" };
@@ -103,13 +104,13 @@ function optionsFor(
       `${textOf(address)} is not on loopback, and admin.tls is not set`,
     );
   }
-  const secureContext = trusted(secured.caFile);
-  if (secureContext instanceof Failure) return secureContext;
+  const trust = trusted(secured.caFile);
+  if (trust instanceof Failure) return trust;
   const { serverName = host } = secured;
   return {
     ...plain,
     protocol: "https:",
-    secureContext,
+    ...trust,
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,
     checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),

@@ -10,6 +10,7 @@ import { parseJson } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
+import { clientTls, trustAsGo } from "../../x509/trust.ts";
 import type { CommandName } from "../commands/commands.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, textAt } from "../commands/rows.ts";
@@ -224,9 +225,8 @@ export class AdminClient {
     const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
     const url = new URL(path, this.#origin);
     const all = { ...options, headers: { ...options.headers, ...shown }, agent: false };
-    return url.protocol === "https:"
-      ? httpsRequest(url, { ...all, ca, rejectUnauthorized: true })
-      : httpRequest(url, all);
+    if (url.protocol !== "https:") return httpRequest(url, all);
+    return httpsRequest(url, { ...clientTls, ...all, ca }).once("socket", (socket) => trustAsGo(socket, ca));
   }
 
   async #textOf(response: IncomingMessage): Promise<string | Failure> {

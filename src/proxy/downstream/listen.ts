@@ -398,8 +398,10 @@ export class Listener {
       socket.off("close", leave);
       shakeHands(socket, hosts, clock, (shaken) => {
         this.#opening.delete(socket);
-        if (shaken === undefined) this.handshakeErrors += 1;
-        else this.#serve(accepted, shaken.socket, ends, shaken);
+        if (!(shaken instanceof Error)) return this.#serve(accepted, shaken.socket, ends, shaken);
+        this.handshakeErrors += 1;
+        // The reason of OpenSSL. A client that has only gone away is not worth a line in the log.
+        if ("reason" in shaken) this.#turnAway(socket, ends.source.address, `TLS: ${String(shaken.reason)}`);
       });
     };
     const leave = (): void => handshakes.leave(source, begin);

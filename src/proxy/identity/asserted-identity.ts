@@ -8,7 +8,7 @@ import { Failure } from "../../base/failure.ts";
 import type { HeaderNames } from "../../config/cluster.ts";
 import type { IdentityPolicy } from "../../config/config.ts";
 import { Field, role } from "../../h2/core/field.ts";
-import { subjectOf } from "./subject.ts";
+import type { Attribute } from "../../x509/names.ts";
 
 /**
  * A client is disconnected this many ms before its certificate expires. It then connects with its renewed certificate,
@@ -68,11 +68,12 @@ export type Asserted = Common & {
 export type AssertedTrust = "front-proxy" | "impersonate";
 
 export type PeerCertificate = {
-  readonly der: Uint8Array;
-  /** SHA-256 of `der` in lower-case hexadecimal digits, without colons. */
+  /** The attributes of the subject, in their order. */
+  readonly attributes: readonly Attribute[];
+  /** SHA-256 of the certificate in lower-case hexadecimal digits, without colons. */
   readonly fingerprint: string;
   readonly notAfter: number;
-  /** Why OpenSSL cannot verify the chain against the client CA; undefined: it can. */
+  /** Why the certificate does not lead to the client CA; undefined: it does. */
   readonly problem: string | undefined;
 };
 
@@ -114,21 +115,27 @@ type Assertion = Pick<Asserted, "user" | "groups" | "trust" | "fields" | "isPres
 
 /** Returns undefined if the certificate names no user. A string says why the certificate is refused. */
 function assertionFor(
-  { der, fingerprint, problem }: PeerCertificate,
+  { attributes, fingerprint, problem }: PeerCertificate,
   policy: AssertingPolicy,
 ): Assertion | string | undefined {
   if (problem !== undefined) return `Bad client certificate: ${problem}`;
-  return policy.clientCerts === "ActAsImpersonator" ? lent : namedIn(der, fingerprint, policy);
+  return policy.clientCerts === "ActAsImpersonator" ? lent : namedIn(attributes, fingerprint, policy);
 }
 
+/** Kubernetes' attribute for a user's uid, 1.3.6.1.4.1.57683.2 (k8s.io/apiserver, AllowParsingUserUIDFromCertAuth). */
+const uidAttribute = "2b0601040183c25302";
+
+/** As at the apiserver, the last common name is the user, and every organisation is a group. */
 function namedIn(
-  der: Uint8Array,
+  attributes: readonly Attribute[],
   fingerprint: string,
   policy: Exclude<AssertingPolicy, { readonly clientCerts: "ActAsImpersonator" }>,
 ): Assertion | string | undefined {
-  const subject = subjectOf(der);
-  if (subject instanceof Failure) return subject.message;
-  const { commonName: name, organizations: groups, uids } = subject;
+  const textsOf = (type: string): string[] =>
+    attributes.flatMap((attribute) => (attribute.type === type ? [attribute.text] : []));
+  const name = textsOf("550403").at(-1) ?? "";
+  const groups = textsOf("55040a");
+  const uids = textsOf(uidAttribute);
   if (name === "") return undefined;
   // The apiserver refuses a certificate with several uids, or with an empty uid (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "") return "The certificate has an empty uid, or several";

@@ -3,6 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
+import { clientTls, trustAsGo } from "../../x509/trust.ts";
 import { type Ends, type HeaderVersion, writeHeader } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
@@ -53,6 +54,7 @@ export function openSocket(
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);
+  trustAsGo(socket, ca);
   // Runs before all other listeners, so that they get the reworded message (untrusted-certificate.ts).
   socket.prependListener("error", (reason) => reword(reason, trusted));
   return socket;
@@ -120,7 +122,7 @@ function createContext(ca: string | undefined, pair: ClientPair | undefined): tl
   return tls.createSecureContext({
     ...(ca === undefined ? {} : { ca }),
     ...(pair === undefined ? {} : { cert: pair.chain, key: pair.key }),
-    minVersion: "TLSv1.2",
+    ...clientTls,
   });
 }
 

@@ -8,6 +8,8 @@ import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import type { Certificate } from "../../x509/certificate.ts";
+import { rootsIn } from "../../x509/verify.ts";
 import { CaBundle, lastEndOf, readPem, unusable } from "./ca-bundle.ts";
 import { type Reloading, ReloadingFile } from "./reloading-file.ts";
 import { serverContext } from "./server-context.ts";
@@ -40,6 +42,7 @@ type Loaded = {
   readonly contents: Contents;
   readonly context: tls.SecureContext;
   readonly clientCa: string | undefined;
+  readonly clientCas: readonly Certificate[];
   /** The latest expiry among the client CAs, in ms since 1970; undefined if client certificates are ignored. */
   readonly clientCaNotAfter: number | undefined;
 };
@@ -151,7 +154,9 @@ async function load(
   const refuse = (failure: Failure): Failure => unusable(files, failure);
   const pair = checkPair(certText, keyText, clock.wall());
   if (pair instanceof Failure) return refuse(pair);
-  const context = serverContext(pair, { clientCa, wholeOnly: wholeOnly === true });
+  const clientCas = rootsIn(clientCa ?? "");
+  if (clientCa !== undefined && clientCas.length === 0) return refuse(noClientCa);
+  const context = serverContext(pair, { clientCas, wholeOnly: wholeOnly === true });
   if (context instanceof Failure) return refuse(context);
   const failure = await tryHandshake(context, pair.fingerprint, clock);
   return failure === undefined
@@ -159,11 +164,18 @@ async function load(
         pair,
         contents,
         clientCa,
+        clientCas,
         clientCaNotAfter: clientCa === undefined ? undefined : lastEndOf(clientCa),
         context,
       }
     : refuse(failure);
 }
+
+const noClientCa = new Failure(
+  "bad-file",
+  "proxy",
+  "no certificate of the client CA can be read by an apiserver",
+);
 
 /**
  * Returns a text that names the changed file, if only one of the two files differs from the last good pair; otherwise

@@ -4,6 +4,8 @@ import type net from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import type { Certificate } from "../../x509/certificate.ts";
+import { purposes, verifyPresented } from "../../x509/verify.ts";
 import { type Identity, identityOf, type PeerCertificate } from "../identity/asserted-identity.ts";
 import { passFirstBytes } from "../net/tls-input.ts";
 import { serverTlsOptions } from "./server-context.ts";
@@ -17,7 +19,7 @@ export type HandshakeResult = {
 };
 
 /**
- * Calls `done` once, with undefined if the handshake failed. Does not call it if the client leaves before its first
+ * Calls `done` once, with the reason if the handshake failed. Does not call it if the client leaves before its first
  * byte. `done` must add a listener for the TLS socket's errors. When the TLS socket closes, Node destroys `socket`,
  * too.
  */
@@ -25,7 +27,7 @@ export function shakeHands(
   socket: net.Socket,
   hosts: Hosts,
   clock: Clock,
-  done: (outcome: HandshakeResult | undefined) => void,
+  done: (outcome: HandshakeResult | Error) => void,
 ): void {
   // For clients without SNI, such as those that dial an IP address, this remains the default host (RFC 6066 §3).
   let host = hosts.default;
@@ -54,62 +56,41 @@ export function shakeHands(
   // Node has added a listener that would keep memory for nothing: an accepted socket never emits "connect".
   socket.removeAllListeners("connect");
   const stopTimer = clock.after(limits.handshakeMs, () => secure.destroy());
-  const failed = (): void => done(undefined);
-  secure.on("error", failed);
+  secure.on("error", done);
   secure.on("close", stopTimer);
   secure.once("secure", () => {
     stopTimer();
     // Removed, so that nothing of the handshake stays in memory for as long as the client is connected.
-    secure.off("error", failed);
+    secure.off("error", done);
     secure.off("close", stopTimer);
     const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
-    done({ socket: secure, alpn, host, identity: identityOf(peerCertificateOn(secure), host.policy) });
+    const shown = peerCertificateOn(secure, host.clientCas(), clock.wall());
+    done({ socket: secure, alpn, host, identity: identityOf(shown, host.policy) });
   });
 }
 
-/** Returns the client's certificate after the handshake; undefined: the client presented none. */
-export function peerCertificateOn(socket: tls.TLSSocket): PeerCertificate | undefined {
-  const certificate = socket.getPeerX509Certificate();
-  if (certificate === undefined) return undefined;
+/**
+ * Returns the client's certificate after the handshake, verified against these CAs; undefined: the client presented
+ * none. OpenSSL's own result is ignored (x509/verify.ts).
+ */
+export function peerCertificateOn(
+  socket: tls.TLSSocket,
+  roots: readonly Certificate[],
+  wallMs: number,
+): PeerCertificate | undefined {
+  const presented: X509Certificate[] = [];
+  // `issuerCertificate` is the next certificate that the client sent, even if it is not the issuer's.
+  for (let next = socket.getPeerX509Certificate(); next !== undefined; next = next.issuerCertificate)
+    presented.push(next);
+  if (presented.length === 0) return undefined;
+  const options = { roots, purpose: purposes.client, wallMs };
   // A resumed session does not prove who its client is. Listeners that verify certificates let no client resume a
   // session (A47).
-  const problem = socket.isSessionReused() ? "the TLS session was resumed" : problemOf(socket);
-  return {
-    der: certificate.raw,
-    fingerprint: certificate.fingerprint256.replaceAll(":", "").toLowerCase(),
-    notAfter: firstEnd(certificate),
-    problem,
-  };
-}
-
-/**
- * Returns why OpenSSL rejects the client's chain, including its purpose and dates; undefined if OpenSSL accepts it.
- * Reads the same internal result as Node, because Node sets the public `authorized` only on sockets that a tls.Server
- * accepted. Any result but a clear success is a failure.
- */
-function problemOf(socket: tls.TLSSocket): string | undefined {
-  const handle: unknown = Reflect.get(socket, "_handle");
-  if (typeof handle !== "object" || handle === null) return "it could not be verified";
-  const verifyError: unknown = Reflect.get(handle, "verifyError");
-  if (typeof verifyError !== "function") return "it could not be verified";
-  const error: unknown = Reflect.apply(verifyError, handle, []);
-  if (error === null || error === undefined) return undefined;
-  // Cuts Node's message at the semicolon: what follows is advice for programmers of Node servers.
-  return error instanceof Error ? error.message.replace(/;.*/s, "") : "it could not be verified";
-}
-
-/**
- * Returns the earliest expiry of the certificates that the client has presented, because an apiserver checks the whole
- * chain with each request.
- */
-function firstEnd(certificate: X509Certificate): number {
-  let end = Number.POSITIVE_INFINITY;
-  let last: X509Certificate | undefined = certificate;
-  // Reads at most ten certificates, although OpenSSL accepts a chain of a hundred.
-  for (let depth = 0; last !== undefined && depth < 10; depth += 1) {
-    end = Math.min(end, last.validToDate.getTime());
-    const issuer: X509Certificate | undefined = last.issuerCertificate;
-    last = issuer === last ? undefined : issuer;
-  }
-  return end;
+  const problem = socket.isSessionReused()
+    ? "the TLS session was resumed"
+    : verifyPresented(presented, options);
+  if (typeof problem === "string") return { attributes: [], fingerprint: "", notAfter: 0, problem };
+  const { leaf, notAfter } = problem;
+  const fingerprint = leaf.x509.fingerprint256.replaceAll(":", "").toLowerCase();
+  return { attributes: leaf.attributes, fingerprint, notAfter, problem: undefined };
 }

@@ -2,6 +2,8 @@
 import { constants } from "node:crypto";
 import tls from "node:tls";
 import { Failure, wordsOf } from "../../base/failure.ts";
+import type { Certificate } from "../../x509/certificate.ts";
+import { namesOnly } from "../../x509/trust.ts";
 import type { ServingPair } from "./serving-pair.ts";
 
 /** Returns the options with which a TLS context must be created. `wholeOnly`: true if no TLS session may be resumed. */
@@ -29,18 +31,17 @@ export function serverTlsOptions(wholeOnly = false): tls.SecureContextOptions {
 }
 
 /**
- * Returns the TLS context of a certificate and key. With `clientCa` (PEM), the context verifies client certificates and
- * resumes no session.
+ * Returns the TLS context of a certificate and key. With `clientCas`, the context tells clients the names of these CAs
+ * and resumes no session. The listener itself verifies the clients' certificates (x509/verify.ts).
  */
 export function serverContext(
   { chain, key }: ServingPair,
-  { clientCa, wholeOnly }: { readonly clientCa: string | undefined; readonly wholeOnly: boolean },
+  { clientCas, wholeOnly }: { readonly clientCas: readonly Certificate[]; readonly wholeOnly: boolean },
 ): tls.SecureContext | Failure {
-  // The bundle may contain an intermediate CA without its root. Go's verifier, as in the apiserver, accepts that, too.
-  const asking = clientCa === undefined ? {} : { ca: clientCa, allowPartialTrustChain: true };
+  const asking = clientCas.length === 0 ? {} : { ca: namesOnly(clientCas) };
   try {
     return tls.createSecureContext({
-      ...serverTlsOptions(wholeOnly || clientCa !== undefined),
+      ...serverTlsOptions(wholeOnly || clientCas.length > 0),
       ...asking,
       cert: chain,
       key,

@@ -9,6 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import type { HostConfig, IdentityPolicy, ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { Certificate } from "../../x509/certificate.ts";
 import { entryNamed } from "../net/client-hello.ts";
 import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
@@ -30,6 +31,8 @@ export type Host = {
   readonly realm: string;
   /** Returns the host's TLS context; undefined until a usable certificate was loaded. */
   readonly context: () => tls.SecureContext | undefined;
+  /** Returns the CAs that verify client certificates; empty: the host ignores them. */
+  readonly clientCas: () => readonly Certificate[];
 };
 
 export type HostsParts = {
@@ -189,5 +192,6 @@ function hostOf(
     policy: config.identity,
     realm: JSON.stringify([cluster, config.clientCaFile, config.identity]),
     context: () => certificate.current?.context,
+    clientCas: () => certificate.current?.clientCas ?? [],
   };
 }

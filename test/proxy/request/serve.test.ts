@@ -261,7 +261,7 @@ test("a long body that began to go is not sent twice: the client is told that it
 });
 
 const refusedByName = identityOf(
-  { der: Buffer.alloc(0), fingerprint: "", notAfter: 0, problem: undefined },
+  { attributes: [], fingerprint: "", notAfter: 0, problem: undefined },
   { clientCerts: "Reject" },
 );
 

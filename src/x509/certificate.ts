@@ -1,0 +1,205 @@
+/**
+ * A certificate as Go's crypto/x509 reads it, because kube-apiserver and most of its clients do. Node describes only
+ * some of the fields, as OpenSSL reads them, and OpenSSL accepts more.
+ */
+import type { X509Certificate } from "node:crypto";
+import { constraintsIn, type NameConstraints, nameTags } from "./constraints.ts";
+import { type Element, elementsIn, none, nth, oidOf, partsOf, tags } from "./der.ts";
+import { type Attribute, attributesOf, isAscii } from "./names.ts";
+
+export type KeyType = "rsa" | "ec" | "ed25519";
+
+export type Certificate = Extensions & {
+  readonly x509: X509Certificate;
+  readonly version: number;
+  /** Names as they are encoded: Go compares an issuer with the CA's subject byte by byte. */
+  readonly issuer: Buffer;
+  readonly subject: Buffer;
+  readonly attributes: readonly Attribute[];
+  readonly publicKey: Buffer;
+  /** Undefined: Go cannot use the key. */
+  readonly keyType: KeyType | undefined;
+  /** The type of the key that can have made the signature; undefined: Go does not accept the algorithm. */
+  readonly signedBy: KeyType | undefined;
+};
+
+type Extensions = {
+  /** Undefined: the certificate has no basicConstraints. */
+  readonly isCa?: boolean;
+  readonly maxPathLength?: number;
+  /** False if there is a keyUsage without keyCertSign. Go uses no other bit of it. */
+  readonly mayCertify: boolean;
+  /** Object identifiers of extendedKeyUsage; empty: good for every purpose. */
+  readonly purposes: readonly string[];
+  readonly altNames?: readonly Element[];
+  readonly constraints?: NameConstraints;
+  /** True if the certificates below must state a policy. */
+  readonly needsPolicy: boolean;
+  /** True for a critical extension that Go does not know. */
+  readonly hasUnknownCritical: boolean;
+};
+
+/** Returns a text that says why Go refuses to parse the certificate. */
+export function readCertificate(x509: X509Certificate): Certificate | string {
+  const whole = partsOf(nth(elementsIn(x509.raw), 0));
+  const fields = partsOf(nth(whole, 0)) ?? [];
+  const version = versionIn(nth(fields, 0));
+  const field = (at: number): Element => nth(fields, version === 1 ? at : at + 1);
+  const [algorithm, issuer, subject, key] = [field(1), field(2), field(4), field(5)];
+  const attributes = attributesOf(subject);
+  const extensions = version < 3 ? noExtensions : extensionsIn(fields.slice(7));
+  if (version > 3) return "its version is unknown";
+  if (x509.serialNumber.startsWith("-")) return "its serial number is negative";
+  if (!algorithm.whole.equals(nth(whole, 1).whole)) return "it states two signature algorithms";
+  if (attributes === undefined || attributesOf(issuer) === undefined)
+    return "a name in it cannot be read as text";
+  if (extensions === undefined) return "an extension of it is malformed, or occurs twice";
+  const names = { issuer: issuer.whole, subject: subject.whole, attributes };
+  const keys = { publicKey: key.whole, keyType: keyTypeOf(key), signedBy: signerOf(algorithm) };
+  return { x509, version, ...names, ...keys, ...extensions };
+}
+
+/** A certificate of version 1 does not have this field (RFC 5280 §4.1). */
+function versionIn({ tag, value }: Element): number {
+  return tag === 0xa0 ? (value.at(2) ?? 3) + 1 : 1;
+}
+
+/** The algorithms of public keys with the only parameters that Go accepts: for RSA, NULL; for EC, one of four curves. */
+const keyAlgorithms = new Map<string, KeyType>([
+  ["300d06092a864886f70d0101010500", "rsa"],
+  ["301006072a8648ce3d020106052b81040021", "ec"], // P-224
+  ["301306072a8648ce3d020106082a8648ce3d030107", "ec"], // P-256
+  ["301006072a8648ce3d020106052b81040022", "ec"], // P-384
+  ["301006072a8648ce3d020106052b81040023", "ec"], // P-521
+  ["300506032b6570", "ed25519"],
+]);
+
+function keyTypeOf(key: Element): KeyType | undefined {
+  return keyAlgorithms.get(nth(partsOf(key), 0).whole.toString("hex"));
+}
+
+/** The signatures that Go verifies, with SHA-256, SHA-384 and SHA-512. It refuses MD5 and SHA-1. */
+const signatures = new Map<string, KeyType>([
+  ["2a864886f70d01010b", "rsa"],
+  ["2a864886f70d01010c", "rsa"],
+  ["2a864886f70d01010d", "rsa"],
+  ["2a8648ce3d040302", "ec"],
+  ["2a8648ce3d040303", "ec"],
+  ["2a8648ce3d040304", "ec"],
+]);
+
+/**
+ * RSASSA-PSS with one hash for message and mask, and a salt as long as the hash. The hash's parameters are NULL or
+ * absent (RFC 4055 §3.1).
+ */
+const pss =
+  /^30..06092a864886f70d01010a30..a0..30..060960864801650304020([123])(?:0500)?a1..30..06092a864886f70d01010830..060960864801650304020\1(?:0500)?a2030201([234]0)$/;
+
+function signerOf(algorithm: Element): KeyType | undefined {
+  const encoding = algorithm.whole.toString("hex");
+  if (encoding === "300506032b6570") return "ed25519";
+  const [, hash, salt] = pss.exec(encoding) ?? [];
+  if (hash !== undefined) return salt === `${Number(hash) + 1}0` ? "rsa" : undefined;
+  return signatures.get(oidOf(nth(partsOf(algorithm), 0)));
+}
+
+type Found = { -readonly [Name in keyof Extensions]: Extensions[Name] };
+
+const noExtensions: Extensions = {
+  mayCertify: true,
+  purposes: [],
+  needsPolicy: false,
+  hasUnknownCritical: false,
+};
+
+/** Reads the optional fields at the end. Returns undefined if an extension is malformed or occurs twice. */
+function extensionsIn(optional: readonly Element[]): Extensions | undefined {
+  const found: Found = { ...noExtensions };
+  const seen = new Set<string>();
+  const field = optional.find(({ tag }) => tag === 0xa3);
+  const list = field === undefined ? [] : partsOf(nth(elementsIn(field.value), 0));
+  for (const extension of list ?? [none]) {
+    const parts = partsOf(extension);
+    const [oid, second, last] = [oidOf(nth(parts, 0)), nth(parts, 1), nth(parts, -1)];
+    if (last.tag !== tags.bytes || seen.has(oid)) return undefined;
+    seen.add(oid);
+    const isKnown = readExtension(found, oid, nth(elementsIn(last.value), 0));
+    if (isKnown === undefined) return undefined;
+    found.hasUnknownCritical ||= !isKnown && second.tag === tags.boolean && second.value[0] !== 0;
+  }
+  return found;
+}
+
+/** Go's verifier does nothing with these, which may be critical: policies, their mappings, and revocation lists. */
+const ignored = new Set(["551d1f", "551d20", "551d21", "551d36"]);
+
+/** Reads an extension into `found`. Returns false if it is malformed. */
+const readers = new Map<string, (found: Found, value: Element) => boolean>([
+  ["551d0f", readKeyUsage],
+  ["551d13", readBasicConstraints],
+  ["551d25", readPurposes],
+  ["551d1e", readNameConstraints],
+  ["551d24", readPolicyConstraints],
+]);
+
+/**
+ * Returns false for an extension that may not be critical, because Go does not know it or says so. Undefined: it is
+ * malformed.
+ */
+function readExtension(found: Found, oid: string, value: Element): boolean | undefined {
+  if (oid === "551d11") return readAltNames(found, value);
+  const read = readers.get(oid);
+  if (read === undefined) return ignored.has(oid);
+  return read(found, value) ? true : undefined;
+}
+
+function readKeyUsage(found: Found, { tag, value }: Element): boolean {
+  const [, first = 0, second = 0] = value;
+  // Go treats a keyUsage without any bit as if there were none.
+  found.mayCertify = (first & 4) !== 0 || (first === 0 && second === 0);
+  return tag === tags.bits;
+}
+
+function readBasicConstraints(found: Found, value: Element): boolean {
+  const list = partsOf(value);
+  const [first, length] = [nth(list, 0), nth(list, -1)];
+  found.isCa = first.tag === tags.boolean && first.value[0] === 0xff;
+  // A number of several bytes limits nothing, because no chain is that long.
+  if (length.tag === tags.integer && length.value.length === 1)
+    found.maxPathLength = length.value.readUInt8();
+  return list !== undefined;
+}
+
+function readNameConstraints(found: Found, value: Element): boolean {
+  const constraints = constraintsIn(value);
+  if (constraints !== undefined) found.constraints = constraints;
+  return [...(constraints?.permitted ?? [none]), ...(constraints?.excluded ?? [])].every(isKnownName);
+}
+
+function readPolicyConstraints(found: Found, value: Element): boolean {
+  const list = partsOf(value);
+  found.needsPolicy = nth(list, 0).tag === 0x80;
+  return list !== undefined;
+}
+
+function readPurposes(found: Found, value: Element): boolean {
+  found.purposes = (partsOf(value) ?? [none]).map((purpose) => oidOf(purpose));
+  return !found.purposes.includes("");
+}
+
+function isKnownName({ tag }: Element): boolean {
+  return Object.values<number>(nameTags).includes(tag);
+}
+
+function isWellFormed({ tag, value }: Element): boolean {
+  return tag === nameTags.address ? value.length === 4 || value.length === 16 : isAscii(value);
+}
+
+/** Returns false if there is no name of a type that Go knows. Undefined: one of these is malformed. */
+function readAltNames(found: Found, value: Element): boolean | undefined {
+  const list = partsOf(value) ?? [none];
+  const known = list.filter(isKnownName);
+  if (list[0] === none || !known.every(isWellFormed)) return undefined;
+  found.altNames = list;
+  return known.length > 0;
+}

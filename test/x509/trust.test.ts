@@ -1,0 +1,56 @@
+import { duplexPair } from "node:stream";
+import tls from "node:tls";
+import { suite } from "uvu";
+import * as assert from "uvu/assert";
+import { clientTls, trustAsGo } from "../../src/x509/trust.ts";
+import { type BundleRow, bundleRows } from "../support/ca-bundles.ts";
+import { within } from "../support/within.ts";
+
+const test = suite("x509/trust");
+
+/** Returns true if a client with this CA bundle trusts the server. */
+async function isTrusted({ bundle, chain, key }: BundleRow, maxVersion: tls.SecureVersion): Promise<boolean> {
+  const [near, far] = duplexPair();
+  const secureContext = tls.createSecureContext({ cert: chain, key, ciphers: "DEFAULT@SECLEVEL=0" });
+  const server = new tls.TLSSocket(near, { isServer: true, secureContext });
+  const client = tls.connect({ socket: far, ca: bundle, servername: "localhost", maxVersion, ...clientTls });
+  trustAsGo(client, bundle);
+  const outcome = new Promise<boolean>((resolve) => {
+    server.on("error", () => {});
+    client.on("error", () => resolve(false));
+    client.once("secureConnect", () => resolve(client.authorized));
+  });
+  const found = await within(20_000, "a handshake", outcome);
+  client.destroy();
+  server.destroy();
+  return found;
+}
+
+for (const row of bundleRows)
+  test(`a backend is ${row.isTrusted ? "" : "not "}trusted by kubectl if the CA file has ${row.title}`, async () => {
+    const expected = row.isTrusted || row.isTrustedByOpenSsl === true;
+    for (const version of ["TLSv1.2", "TLSv1.3"] as const)
+      assert.is(await isTrusted(row, version), expected, version);
+  });
+
+test("the name of a server is compared, even if only Go trusts its CA", async () => {
+  const row = bundleRows.find(({ title }) =>
+    title.startsWith("the old CA of two with one name, which comes last"),
+  );
+  assert.ok(row);
+  const [near, far] = duplexPair();
+  const secureContext = tls.createSecureContext({ cert: row.chain, key: row.key });
+  const server = new tls.TLSSocket(near, { isServer: true, secureContext });
+  server.on("error", () => {});
+  const client = tls.connect({ socket: far, ca: row.bundle, servername: "other.test", ...clientTls });
+  trustAsGo(client, row.bundle);
+  const error = await within(
+    20_000,
+    "the refusal",
+    new Promise<Error>((resolve) => client.on("error", resolve)),
+  );
+  assert.is("code" in error && error.code, "ERR_TLS_CERT_ALTNAME_INVALID");
+  server.destroy();
+});
+
+test.run();
