@@ -5,7 +5,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
-import { type Asked, type Ear, PlayedPath } from "../support/path.ts";
+import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { type Asked, bearer, type Ear, type PlayedBackend, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/large-packets");
 
@@ -133,6 +134,102 @@ test("every connection waits for a lost large packet: the backend is suspect, an
   };
   assert.equal(statesAfter(true).slice(-2), ["suspect", "dead"]);
   assert.equal(statesAfter(false), ["ready", "suspect"]);
+});
+
+/** Holds back what the connections with a stream to the backend carry, or all its connections. Returns their release. */
+function hold({ sessions }: PlayedBackend, all: boolean): () => void {
+  const stuck = sessions.filter(({ session }) => !session.isOver && (all || session.openCount > 0));
+  assert.ok(all || stuck.length < sessions.length);
+  const releases = stuck.map(({ cable }) => cable.hold());
+  return () => {
+    for (const release of releases) release();
+  };
+}
+
+for (const [which, all] of [
+  ["the connections in use", false],
+  ["all connections", true],
+] as const)
+  test(`a hole of 25 s for large packets on ${which} of one backend fails no write and cuts no log, and reads leave it`, () => {
+    const path = new PlayedPath(["a", "b"], { isProbed: true });
+    path.clock.advance(3000);
+    const client = path.client();
+    const first = client.ask("GET", "/api/v1/first", [bearer("t")]);
+    path.settle();
+    const [name, backend] = [...path.played].find(([, { asked }]) => asked.length > 0) ?? [];
+    const other = path.backend(name === "a" ? "b" : "a");
+    if (backend === undefined) throw new Error("No backend was asked");
+    backend.last.answer(200, "{}");
+    path.settle();
+    assert.is(first.status, "200");
+    const post = client.ask("POST", "/api/v1/namespaces/d/configmaps", [bearer("t")]);
+    const log = client.ask("GET", "/api/v1/namespaces/d/pods/p/log?follow=true", [bearer("t")]);
+    const list = client.ask("GET", "/api/v1/pods", [bearer("t")]);
+    const get = client.ask("GET", "/api/v1/namespaces/d/pods/p", [bearer("t")]);
+    path.settle();
+    const asked = (part: string): Asked =>
+      backend.asked.find(({ request }) => request.path.includes(part)) ?? backend.last;
+    for (const part of ["/log", "/v1/pods"]) {
+      asked(part).side?.sendHeaders(
+        [new Field(":status", "200"), new Field("content-type", "text/plain")],
+        false,
+      );
+      asked(part).say(part === "/log" ? "begin " : "x".repeat(600_000));
+    }
+    path.clock.advance(1000);
+    path.settle();
+    assert.is(log.body, "begin ");
+    assert.ok(list.body.length > 0);
+    const release = hold(backend, all);
+    if (all) {
+      backend.isFrozen = true;
+      backend.losesHandshakes = true;
+    }
+    asked("/configmaps").answer(201, body, [json]);
+    for (let ms = 0; ms < 25_000; ms += 250) {
+      path.clock.advance(250);
+      path.settle();
+      const again = other.asked.find(
+        (one) => one.request.path.endsWith("/pods/p") && one.resetCode === undefined,
+      );
+      if (again !== undefined && !get.isEnded) again.answer(200, body, [json]);
+      path.settle();
+    }
+    assert.is(get.body, body);
+    release();
+    path.clock.advance(1000);
+    path.settle();
+    for (const part of ["/log", "/v1/pods"]) asked(part).say("end");
+    path.settle();
+    assert.equal([post.status, post.body, post.resetCode], ["201", body, undefined]);
+    assert.equal([log.body, log.resetCode, list.resetCode], ["begin end", undefined, undefined]);
+    assert.match(list.body, /xend$/);
+  });
+
+test("what a connection cannot deliver for 30 s ends then, although the backend answers on others", () => {
+  const path = new PlayedPath(["a"], { isProbed: true });
+  path.clock.advance(3000);
+  const client = path.client();
+  const post = client.ask("POST", "/api/v1/namespaces/d/configmaps", [bearer("t")]);
+  const get = client.ask("GET", "/api/v1/namespaces/d/pods/p", [bearer("t")]);
+  path.settle();
+  hold(path.backend("a"), false);
+  path.clock.advance(upstreamLimits.connectionPatienceMs + 1000);
+  path.settle();
+  assert.is(path.backend("a").asked.length, 3, "the GET is asked again on another connection");
+  const open = path.pools.poolOf("a")?.shards.flatMap(({ connections }) => connections) ?? [];
+  assert.equal(
+    open.filter(({ isSuspect }) => isSuspect).map(({ openCount }) => openCount),
+    [1],
+    "only the POST stays",
+  );
+  path.backend("a").last.answer(200, body, [json]);
+  path.clock.advance(upstreamLimits.boundPatienceMs - upstreamLimits.connectionPatienceMs - 1500);
+  path.settle();
+  assert.equal([get.status, post.status, post.resetCode], ["200", "", undefined]);
+  path.clock.advance(2000);
+  path.settle();
+  assert.is(post.status, "504");
 });
 
 test("a path that loses small packets as well is no path MTU, though probes and one connection get no answer", () => {

@@ -60,7 +60,7 @@ export function isRepeatable({ method, kind, isBodiless }: RequestContext): bool
 }
 
 /** The safe methods of RFC 9110 §9.2.1 that apiservers serve. */
-function isSafeMethod(method: string): boolean {
+export function isSafeMethod(method: string): boolean {
   return method === "GET" || method === "HEAD";
 }
 

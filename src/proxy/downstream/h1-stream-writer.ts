@@ -9,9 +9,10 @@ import type { Field } from "../../h2/core/field.ts";
 import { role } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
+import { isSafeMethod } from "../context/request-context.ts";
 import { writeHead } from "../h1/h1-head.ts";
 import { readTrailers } from "../h1/h1-request.ts";
-import { sendLocalReply } from "../request/local-reply.ts";
+import { sendLocalReply, unknownOutcome } from "../request/local-reply.ts";
 
 /** Maximum number of buffered upload bytes. With Node's own buffer and one read, the total is below 200 KiB (A19). */
 const h1HeldBytes = 32 * 1024;
@@ -140,13 +141,16 @@ export class Http1StreamWriter implements StreamWriter {
     // the client gets 400 here.
     if (code === errorCode.PROTOCOL_ERROR)
       return this.#socket.refuse("The backend rejected the request as malformed");
-    const failure =
-      code === errorCode.REFUSED_STREAM
-        ? new Failure("backend-refused", "proxy", "The request was not processed")
-        : new Failure("backend-lost", "backend", "The request was aborted before its response");
+    const method = this.#request.method ?? "";
+    const aborted = "The request was aborted before its response";
+    let failure = new Failure("backend-refused", "proxy", "The request was not processed");
+    if (code !== errorCode.REFUSED_STREAM)
+      failure = isSafeMethod(method)
+        ? new Failure("backend-lost", "backend", aborted)
+        : unknownOutcome("backend", aborted);
     // The rest of the request's body is discarded.
     this.#request.resume();
-    sendLocalReply(this, this.#request.method ?? "", failure);
+    sendLocalReply(this, method, failure);
   }
 
   grant(count: number): void {

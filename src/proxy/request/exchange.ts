@@ -156,6 +156,10 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return this.#status !== 0;
   }
 
+  get isBound(): boolean {
+    return this.isAnswered || !this.#maySendAgain(lost);
+  }
+
   get watch(): WatchSession | undefined {
     return this.#watch;
   }
@@ -622,12 +626,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!held.isDue) return;
     if (held instanceof HeldBody) return this.#relayHeld();
     if (this.attempts.hasTwo) return;
-    const { attempt } = held;
     const { avoidedApis, hedges } = this.#parts;
     if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
       return this.#relayHeld();
     this.#isMissing = true;
-    if (!this.#goesOnWithout(attempt)) this.#retry(refusedBy(attempt.backend));
+    if (!this.#goesOnWithout(held.attempt)) this.#retry(refusedBy(held.attempt.backend));
   }
 
   #goesOnWithout(attempt: Attempt): boolean {

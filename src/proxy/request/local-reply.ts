@@ -93,7 +93,8 @@ function isSentAgain(code: number): boolean {
   return code === errorCode.REFUSED_STREAM || code === errorCode.PROTOCOL_ERROR;
 }
 
-function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
+/** Returns the failure for a request that must not be sent again, because a backend may have executed it. */
+export function unknownOutcome(origin: "proxy" | "backend", what: string): Failure {
   return new Failure("outcome-unknown", origin, `${what}: whether the request was executed is unknown`);
 }
 
@@ -131,7 +132,8 @@ export function failureOfLost(
   // The client gets a Status, because the backend may have processed the request. After RST_STREAM(PROTOCOL_ERROR),
   // Go's transport would repeat the request, and an HTTP/1.1 client would get 400.
   if (fault !== undefined) return malformedBy(backend, fault, code);
-  if (code === lost) return lostUnanswered(backend);
+  if (code === lost && mayRunTwice) return lostUnanswered(backend);
+  if (code === lost) return unknownOutcome("backend", `Backend ${backend} was lost before it answered`);
   if (mayRunTwice || !isSentAgain(code)) return undefined;
   return unknownOutcome("backend", `Backend ${backend} reset the request before it answered`);
 }

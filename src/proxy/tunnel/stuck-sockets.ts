@@ -13,25 +13,17 @@ import { keyOf } from "../../health/probes/retransmissions.ts";
 
 export const socketTableMs = 1000;
 /**
- * A tunnel is stuck if the socket to its backend shows this many retransmissions in `hungLooks` checks in a row. Four
- * retransmissions take 3.0 s, so a shorter outage ends no tunnel. Retransmissions begin only when something is sent: if
- * an outage begins 5 s before kubectl's next ping, the exec ends within 10 s of the outage's start.
+ * A tunnel is stuck if the socket to its backend shows this many retransmissions in `hungLooks` checks in a row. Seven
+ * retransmissions take 25.4 s, so the tunnel is kept for 30 s, as TCP alone would: an outage of 15 s ends no tunnel, and
+ * seven in a row fail by chance once in 1,280 times if 20 % of the packets are lost in each direction.
  */
-export const hungRetransmits = 4;
-/**
- * Replaces `hungRetransmits` while the path to the backend loses packets. Six retransmissions take 12.6 s. If 20 % of
- * the packets are lost in each direction, five transmissions in a row fail once in 165 times, and seven once in 1,280
- * times.
- */
-export const hungLossyRetransmits = 6;
-/** Ms for which the path to a backend counts as lossy after a tunnel's bytes got through only by a retransmission. */
-export const lossyPathMs = 30_000;
+export const hungRetransmits = 7;
 /**
  * A tunnel is also stuck if the socket to its client shows this many retransmissions, which take about 51 s. The number
  * is larger than for backends, because a client's network may fail for a while.
  */
 export const hungClientRetransmits = 8;
-export const hungLooks = 2;
+export const hungLooks = 6;
 
 export type HungTunnelsParts = {
   readonly clock: Clock;
@@ -58,15 +50,11 @@ type WatchedTunnel = {
    * this socket alone.
    */
   excused: number;
-  /** Number of retransmissions that the latest check has found at the socket to the backend. */
-  tries: number;
 };
 
 export class HungTunnels {
   readonly #parts: HungTunnelsParts;
   readonly #watched = new Set<WatchedTunnel>();
-  /** Clock reading until which the path to a backend counts as lossy, by the backend's address (`peerOf`). */
-  readonly #lossyUntil = new Map<string, number>();
   #stop: (() => void) | undefined;
 
   constructor(parts: HungTunnelsParts) {
@@ -94,7 +82,7 @@ export class HungTunnels {
    * backend answers on other connections.
    */
   watch(keys: TunnelKeys, isWell: () => boolean, run: () => void): () => void {
-    const watched = { keys, isWell, run, looks: 0, excused: 0, tries: 0 };
+    const watched = { keys, isWell, run, looks: 0, excused: 0 };
     this.#watched.add(watched);
     this.#wait();
     return () => this.#watched.delete(watched);
@@ -112,7 +100,7 @@ export class HungTunnels {
 
   /**
    * Unknown numbers (`undefined`) change nothing. If they counted as 0, bytes that are being retransmitted would seem
-   * to have got through, so a stuck socket would be found later, and the path to the backend would count as lossy.
+   * to have got through, so a stuck socket would be found later.
    */
   #look(counts: ReadonlyMap<string, number> | undefined): void {
     this.#stop = undefined;
@@ -121,33 +109,13 @@ export class HungTunnels {
   }
 
   #judge(counts: ReadonlyMap<string, number>): void {
-    const now = this.#parts.clock.now();
-    for (const watched of this.#watched) this.#noteLoss(watched, counts, now);
-    for (const [peer, until] of this.#lossyUntil) if (until <= now) this.#lossyUntil.delete(peer);
     for (const watched of Array.from(this.#watched)) {
-      const least = this.#lossyUntil.has(peerOf(watched)) ? hungLossyRetransmits : hungRetransmits;
-      watched.looks = isStuck(watched, counts, least) ? watched.looks + 1 : 0;
+      watched.looks = isStuck(watched, counts) ? watched.looks + 1 : 0;
       if (watched.looks < hungLooks) continue;
       this.#watched.delete(watched);
       watched.run();
     }
   }
-
-  /**
-   * Notes that the path to the tunnel's backend loses packets: bytes that were retransmitted at the latest check have
-   * got through. After a silence of the whole backend, this shows no loss.
-   */
-  #noteLoss(watched: WatchedTunnel, counts: ReadonlyMap<string, number>, now: number): void {
-    const tries = counts.get(watched.keys.up) ?? 0;
-    if (tries < watched.tries && watched.isWell() && watched.excused === 0)
-      this.#lossyUntil.set(peerOf(watched), now + lossyPathMs);
-    watched.tries = tries;
-  }
-}
-
-/** Returns the backend's port and address, which are the last part of the socket's key. */
-function peerOf({ keys: { up } }: WatchedTunnel): string {
-  return up.slice(up.indexOf("-") + 1);
 }
 
 /**
@@ -158,12 +126,12 @@ const triesAfterHole = 2;
 
 /**
  * True if one of the tunnel's sockets is stuck. For the client, only its own socket is considered, because nothing else
- * shows whether the client still exists. `retransmits`: the number that shows a stuck socket to the backend.
+ * shows whether the client still exists.
  */
-function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>, retransmits: number): boolean {
+function isStuck(watched: WatchedTunnel, counts: ReadonlyMap<string, number>): boolean {
   if ((counts.get(watched.keys.down) ?? 0) >= hungClientRetransmits) return true;
   const tries = counts.get(watched.keys.up) ?? 0;
   if (!watched.isWell() || tries < watched.excused) watched.excused = watched.isWell() ? 0 : tries;
   const least = watched.excused === 0 ? 0 : watched.excused + triesAfterHole;
-  return watched.isWell() && tries >= Math.max(retransmits, least);
+  return watched.isWell() && tries >= Math.max(hungRetransmits, least);
 }

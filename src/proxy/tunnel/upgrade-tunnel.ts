@@ -11,6 +11,7 @@ import { type BodyEnd, type BodyFault, bodyEnd } from "../h1/h1-body.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer } from "../h1/h1-head.ts";
 import { Messages } from "../h1/messages.ts";
 import { abort } from "../net/socket-end.ts";
+import { unknownOutcome } from "../request/local-reply.ts";
 
 export type TunnelParts = {
   readonly down: Socket;
@@ -107,7 +108,8 @@ export class Tunnel {
    * notices at once.
    */
   cut(reason: TunnelEnd): void {
-    if (this.#state === "asking") this.#fail(`Upgrade was not answered: ${reason}`);
+    if (this.#state === "asking")
+      this.#fail(unknownOutcome("backend", `Upgrade was not answered: ${reason}`));
     else if (this.#state === "answering") this.#breakOff(reason);
     else this.#finish(reason);
   }
@@ -143,7 +145,8 @@ export class Tunnel {
     if (head === undefined) return;
     const before = this.#interimHeads;
     const fault = typeof head === "string" ? head : this.#takeHead(head);
-    if (fault !== undefined) this.#fail(`Response to an Upgrade is malformed: ${fault}`, "backend-protocol");
+    if (fault !== undefined)
+      this.#fail(new Failure("backend-protocol", "backend", `Response to an Upgrade is malformed: ${fault}`));
     else if (this.#interimHeads > before) this.#readHeads();
   }
 
@@ -211,7 +214,8 @@ export class Tunnel {
   }
 
   #upEnded(): void {
-    if (this.#state === "asking") this.#fail("Backend ended before it answered an Upgrade");
+    if (this.#state === "asking")
+      this.#fail(unknownOutcome("backend", "Backend ended before it answered an Upgrade"));
     else if (this.#state === "answering") this.#endAnswer();
   }
 
@@ -223,15 +227,16 @@ export class Tunnel {
   }
 
   #upClosed(): void {
-    if (this.#state === "asking") this.#fail("Backend was lost before it answered an Upgrade");
+    if (this.#state === "asking")
+      this.#fail(unknownOutcome("backend", "Backend was lost before it answered an Upgrade"));
     else if (this.#state === "open" && this.#up.readableEnded) this.#finish("ended");
     else if (this.#state !== "over") this.#breakOff("backend_lost");
   }
 
-  #fail(message: string, code: "backend-lost" | "backend-protocol" = "backend-lost"): void {
+  #fail(failure: Failure): void {
     this.#state = "over";
     this.#up.destroy();
-    this.#owner.failed(new Failure(code, "backend", message));
+    this.#owner.failed(failure);
   }
 
   /** Ends the tunnel normally: the client still gets all bytes that were written to its socket. */

@@ -4,7 +4,7 @@
  */
 import { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
-import { errorCode } from "../../h2/core/protocol-error.ts";
+import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Stream } from "../../h2/session/stream.ts";
 import type { RequestContext } from "../context/request-context.ts";
@@ -49,6 +49,8 @@ export type AttemptOwner = {
   attemptLeaving?(attempt: Attempt): void;
   /** Called on an internal error, which ends this exchange, but no other exchange on the connection. */
   attemptFaulted(error: unknown): void;
+  /** True if the request can only go on with this attempt. Undefined: it never depends on one attempt. */
+  readonly isBound?: boolean;
 };
 
 export class Attempt implements ConnectionUser, Waiter {
@@ -256,6 +258,15 @@ export class Attempt implements ConnectionUser, Waiter {
 
   leaving(): void {
     this.#contain(() => this.#owner.attemptLeaving?.(this));
+  }
+
+  leaveBehind(): boolean {
+    if (this.#owner.isBound === true) return false;
+    this.#contain(() => {
+      this.cancel(true);
+      this.reset(lost);
+    });
+    return true;
   }
 
   #contain(run: () => void): void {

@@ -71,6 +71,8 @@ export type ConnectionUser = StreamListener & {
    */
   discountStall(ms: number): void;
   suspected(): void;
+  /** Ends the attempt as lost if its request can go on elsewhere. Returns false if the request can only go on here. */
+  leaveBehind(): boolean;
   /** Called when the late PING was answered after all. */
   cleared(): void;
   leaving(): void;
@@ -380,6 +382,11 @@ export class Connection implements WireOwner {
 
   get #attempts(): readonly ConnectionUser[] {
     return this.#session.streams.map(({ owner }) => owner).filter(isConnectionUser);
+  }
+
+  /** Ends the attempts whose requests can go on elsewhere. Returns true if there are others. */
+  leaveBehind(): boolean {
+    return this.#attempts.map((attempt) => attempt.leaveBehind()).includes(false);
   }
 
   /** Takes no new streams, notifies the attempts, and ends after its last stream. */

@@ -12,7 +12,10 @@ import type { Connection } from "./connection.ts";
 import { upstreamLimits } from "./limits.ts";
 
 /** `number` decides in which tick the connection gets its PING. */
-export type KeptAlive = Pick<Connection, "number" | "tick" | "ask" | "silentSince" | "discountStall">;
+export type KeptAlive = Pick<
+  Connection,
+  "number" | "tick" | "ask" | "silentSince" | "discountStall" | "leaveBehind"
+>;
 
 /** `deadAfterWhenAllSilentMs`: ms of silence after which connections close while no backend at all answers (D14). */
 export type KeepaliveTimes = PingTimes & {
@@ -33,7 +36,7 @@ export type KeepaliveParts<Kept extends KeptAlive> = {
   /** Called when a connection has been silent for so long that it must be closed. */
   readonly dead: (connection: Kept, silentMs: number) => void;
   /** Returns what the health checks have recorded about the backend. */
-  readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt">;
+  readonly facts: () => Pick<BackendFacts, "fresh" | "answersAgainAt" | "packetsLostAt">;
   /** Returns the clock reading at which the proxy sent the latest answered PING or probe to any other backend. */
   readonly othersAnsweredAt: () => number;
   /** Returns the clock reading at the end of the latest period without an answer from any backend. */
@@ -134,7 +137,7 @@ export class Keepalive<Kept extends KeptAlive> {
 
   #look(): void {
     if (this.#stop === undefined) return;
-    const { health, dead, facts } = this.#parts;
+    const { health, dead } = this.#parts;
     const silent = this.#silent();
     const { suspectAfterMs } = this.#deadlines;
     const suspectAt = this.#judge(
@@ -145,10 +148,22 @@ export class Keepalive<Kept extends KeptAlive> {
     health.notifyAttempts();
     // Must be the last step: the steps before it find out whether the backend answers on any connection. If the backend
     // does answer, a silent connection may only be waiting for the next TCP retransmission.
-    const isAnswering = facts().fresh === "answer" || health.hasAnswering;
+    const isAnswering = this.#isAnswering;
     const deadAfterMs = isAnswering ? this.#answeringLimitMs : this.#silentLimitMs;
-    const deadAt = this.#judge(silent, deadAfterMs, dead);
+    const deadAt = this.#judge(silent, deadAfterMs, (connection, ms) => {
+      // TCP may still carry over what can go on nowhere else.
+      const isKept = isAnswering && ms < upstreamLimits.boundPatienceMs && connection.leaveBehind();
+      if (!isKept) dead(connection, ms);
+    });
     this.#lookAgainAt(Math.min(this.#tickAt, suspectAt, deadAt, this.#pingAll(silent)));
+  }
+
+  /** True if the backend answers on another socket. Small packets pass as well while only large ones are lost. */
+  get #isAnswering(): boolean {
+    const { health, facts, clock } = this.#parts;
+    const { fresh, packetsLostAt } = facts();
+    const passesSmall = packetsLostAt >= 0 && clock.now() - packetsLostAt < upstreamLimits.lossyMs;
+    return fresh === "answer" || passesSmall || health.hasAnswering;
   }
 
   #silent(): Kept[] {

@@ -45,7 +45,13 @@ export const upstreamLimits = {
    */
   rollCallShare: 0.25,
   /**
-   * Ms for which a silent connection is kept while its backend answers on other connections. After an outage, a silent
+   * While its backend answers on other connections, a silent connection is kept for this many ms with requests that can
+   * go on nowhere else: writes, and responses whose head the client has got. If large packets are lost for 15 s, the
+   * kernel's next retransmission comes 25.4 s after the first loss.
+   */
+  boundPatienceMs: 30_000,
+  /**
+   * Ms for which a silent connection keeps all requests while its backend answers on other connections. After an outage, a silent
    * connection waits for the next TCP retransmission (the pause is 0.2 s at first, and doubles each time). After an
    * outage of 1.5 s, the retransmission comes 3.0 s after the outage's start; after an outage of 2 s, 3.4 s after its
    * start (measured).

@@ -161,7 +161,7 @@ export const connections: readonly Defect[] = [
       find: "holeMs > 0 ? mostMs : 0",
       replace: "0",
     },
-    ["flows/all-silent", "all silent for 9000 ms"],
+    ["proxy/upstream/keepalive", "after a long hole an upstream connection is given as much time again"],
   ),
   defect(
     "a request that waits for a connection is refused although it has left meanwhile",

@@ -1,4 +1,4 @@
-/** Faults by which a malformed response costs more than its own stream. */
+/** Faults by which a malformed response, or a connection that stands still, costs more than it must. */
 import { type Defect, defect } from "../defect.ts";
 
 export const responses: readonly Defect[] = [
@@ -51,5 +51,46 @@ export const responses: readonly Defect[] = [
       replace: 'if (fault === "") journal',
     },
     ["flows/malformed-responses", "are named in the journal"],
+  ),
+  defect(
+    "a connection that is stuck ends its writes after 5 s",
+    {
+      file: "proxy/upstream/keepalive.ts",
+      find: "isAnswering && ms < upstreamLimits.boundPatienceMs && connection.leaveBehind()",
+      replace: "isAnswering && ms < 0 && connection.leaveBehind()",
+    },
+    ["flows/large-packets", "a hole of 25 s for large packets on the connections in use"],
+  ),
+  defect(
+    "connections end after 2 s if all of them wait for a large packet",
+    {
+      file: "proxy/upstream/keepalive.ts",
+      find: 'fresh === "answer" || passesSmall || health',
+      replace: 'fresh === "answer" || health',
+    },
+    ["flows/large-packets", "a hole of 25 s for large packets on all connections"],
+  ),
+  defect(
+    "a read stays on a stuck connection as long as a write",
+    {
+      file: "proxy/upstream/attempt.ts",
+      find: "if (this.#owner.isBound === true)",
+      replace: 'if (this.backend !== "")',
+    },
+    ["flows/large-packets", "what a connection cannot deliver for 30 s ends then"],
+  ),
+  defect(
+    "a tunnel is cut after four retransmissions",
+    { file: "proxy/tunnel/stuck-sockets.ts", find: "hungRetransmits = 7", replace: "hungRetransmits = 4" },
+    ["proxy/tunnel/stuck-sockets", "a tunnel to a backend that answers lives for 30 s"],
+  ),
+  defect(
+    "a lost write is told 502",
+    {
+      file: "proxy/request/local-reply.ts",
+      find: "if (code === lost && mayRunTwice)",
+      replace: "if (code === lost)",
+    },
+    ["proxy/request/serve", "a write of unknown outcome is not"],
   ),
 ];

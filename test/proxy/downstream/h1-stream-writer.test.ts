@@ -186,13 +186,13 @@ test("a request that the backend's parser resets is answered with 400, any other
   assert.match(await answered.ended(), /^HTTP\/1.1 400 .*"reason":"BadRequest"/s);
   const client = await h1.connect();
   for (const [code, status] of [
-    [2, /^HTTP\/1.1 502 (?!.*retry-after)/is],
+    [2, /^HTTP\/1.1 504 (?!.*retry-after)/is],
     [7, /^HTTP\/1.1 503 .*retry-after: 1\r\n/is],
   ] as const) {
     client.send(post("Content-Length: 8"));
     (await h1.exchange()).side.reset(code);
     client.send("the body");
-    assert.match(await client.expect(`"code":50${code === 2 ? 2 : 3}}\n`), status);
+    assert.match(await client.expect(`"code":50${code === 2 ? 4 : 3}}\n`), status);
   }
   client.send("HEAD / HTTP/1.1\r\nHost: api\r\n\r\n");
   (await h1.exchange()).side.reset(2);

@@ -172,7 +172,7 @@ test("what may act is never asked twice: writes, proxy, nor a GET with a body", 
     if (silent !== undefined) blackHole(silent);
     path.clock.advance(3000);
     assert.is(other?.asked.length, 0, target);
-    assert.equal([ear.status, ear.heads[0]?.some(({ name }) => name === "retry-after")], ["502", false]);
+    assert.equal([ear.status, ear.heads[0]?.some(({ name }) => name === "retry-after")], ["504", false]);
   }
 });
 

@@ -76,7 +76,7 @@ test("a refused upload is stopped, and gives its client's window back", () => {
   path.settle();
   path.backend("a").kill();
   path.settle();
-  assert.equal([ear.status, ear.isEnded, ear.resetCode], ["502", true, errorCode.NO_ERROR]);
+  assert.equal([ear.status, ear.isEnded, ear.resetCode], ["504", true, errorCode.NO_ERROR]);
   assert.is(ear.stream.isClosed, true);
 });
 

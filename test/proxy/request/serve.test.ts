@@ -74,7 +74,7 @@ test("a GET of a log that was lost before its response is sent to another backen
   );
   first?.kill();
   path.settle();
-  assert.equal([second?.asked.length, exec.status], [1, "502"]);
+  assert.equal([second?.asked.length, exec.status], [1, "504"]);
   second?.last.answer(200, "line");
   path.settle();
   assert.equal([log.status, log.body], ["200", "line"]);
@@ -95,7 +95,7 @@ test("a GET that was lost with its backend is asked again elsewhere; a write of 
   second?.last.answer(200, "found");
   path.settle();
   assert.equal([read.status, read.body], ["200", "found"]);
-  assert.is(write.status, "502");
+  assert.is(write.status, "504");
   assert.is(
     write.heads[0]?.find((field) => field.name === "retry-after"),
     undefined,
@@ -165,7 +165,7 @@ test("the journal says which request failed at which backend, without the query"
   const failed = path.entries.filter((entry) => entry.kind === "request.failed");
   assert.equal(
     failed.map(({ code, verb, path: target, backend }) => [code, verb, target, backend]),
-    [["backend-lost", "DELETE", "/api/v1/namespaces/x/pods/p", "a"]],
+    [["outcome-unknown", "DELETE", "/api/v1/namespaces/x/pods/p", "a"]],
   );
 });
 

@@ -181,13 +181,13 @@ test("without a backend, or if it is lost before it answers, the client gets an 
     const backend = await upgrade.backend();
     await backend.expect("\r\n\r\n");
     backend.socket[lose]();
-    assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+    assert.match(await client.ended(), /^HTTP\/1.1 504 /);
   }
   const client = await upgrade.connect();
   client.send(spdy);
   await (await upgrade.backend()).expect("\r\n\r\n");
   upgrade.die();
-  assert.match(await client.ended(), /^HTTP\/1.1 502 /);
+  assert.match(await client.ended(), /^HTTP\/1.1 504 /);
 });
 
 test("the journal names a refused Upgrade by its audit id, as it names every other exchange", async () => {

@@ -204,7 +204,7 @@ test("a removed backend that hangs is found out: requests that wait on it end wi
   for (const { cable } of path.backend(name).sessions) cable.blackHole();
   path.reconcile(["a", "b"].filter((one) => one !== name));
   path.clock.advance(3000);
-  assert.is(write.status, "502");
+  assert.is(write.status, "504");
   assert.is(path.exchanges.size, 0);
 });
 

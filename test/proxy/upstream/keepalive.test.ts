@@ -14,6 +14,8 @@ class PlayedConnection implements KeptAlive {
   answersAfterMs: number | undefined = 1;
   silentSince: number | undefined;
   readonly pingedAt: number[] = [];
+  /** True if a request on it can go on nowhere else. */
+  isBound = false;
 
   constructor(clock: ManualClock, number = 0) {
     this.#clock = clock;
@@ -35,6 +37,10 @@ class PlayedConnection implements KeptAlive {
     });
   }
 
+  leaveBehind(): boolean {
+    return this.isBound;
+  }
+
   discountStall(ms: number): void {
     if (this.silentSince !== undefined) this.silentSince += ms;
   }
@@ -49,6 +55,7 @@ type Played = {
   readonly deadAt: number[];
   isAnswering: boolean;
   answersAgainAt: number;
+  packetsLostAt: () => number;
   othersAnsweredAt: () => number;
   silenceOverAt: number;
   isRemoved: boolean;
@@ -72,6 +79,7 @@ function play(startsAt = 0, others = 0): Played {
     isAnswering: false,
   } as unknown as Played;
   played.answersAgainAt = 0;
+  played.packetsLostAt = () => -1;
   played.silenceOverAt = 0;
   played.isRemoved = false;
   played.othersAnsweredAt = () => clock.now();
@@ -93,7 +101,11 @@ function play(startsAt = 0, others = 0): Played {
       played.deadAt.push(clock.now());
       connection.silentSince = undefined;
     },
-    facts: () => ({ fresh: "none", answersAgainAt: played.answersAgainAt }),
+    facts: () => ({
+      fresh: "none",
+      answersAgainAt: played.answersAgainAt,
+      packetsLostAt: played.packetsLostAt(),
+    }),
     othersAnsweredAt: () => played.othersAnsweredAt(),
     silenceOverAt: () => played.silenceOverAt,
     isRemoved: () => played.isRemoved,
@@ -157,6 +169,20 @@ test("a silent upstream connection of a backend that answers elsewhere is given 
   assert.equal(played.deadAt, []);
   played.clock.advance(1);
   assert.is(played.deadAt.length, 1);
+});
+
+test("what can go on nowhere else keeps a silent upstream connection for 30 s while its backend answers elsewhere", () => {
+  for (const passesSmall of [false, true]) {
+    const played = play();
+    played.isAnswering = !passesSmall;
+    played.packetsLostAt = () => (passesSmall ? played.clock.now() - 500 : -1);
+    played.connection.isBound = true;
+    played.connection.answersAfterMs = undefined;
+    played.clock.advance(upstreamLimits.boundPatienceMs);
+    assert.equal(played.deadAt, []);
+    played.clock.advance(500);
+    assert.is(played.deadAt.length, 1);
+  }
 });
 
 test("while no backend answers a silent upstream connection is kept for the time that is given to all (D14)", () => {

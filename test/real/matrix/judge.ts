@@ -14,7 +14,7 @@ export type Misses = { readonly wrong: readonly string[]; readonly late: readonl
 export function misses(row: Row, result: Result, patience = 1): Misses {
   const tunnels = ofTunnels(row, result, patience);
   return {
-    wrong: [...failedGets(row, result), ...ofBodies(result), ...ofWatches(result), ...tunnels.wrong],
+    wrong: [...failedGets(row, result), ...ofBodies(row, result), ...ofWatches(result), ...tunnels.wrong],
     late: [
       ...unjustVerdicts(row, result),
       ...lateVerdicts(row, result, patience),
@@ -74,8 +74,13 @@ function lateGets({ targets }: Row, { gets }: Result, patience: number): string[
   return slowest > most ? [tooLate("slowest GET", slowest, most)] : [];
 }
 
-function ofBodies({ lists, posts }: Result): string[] {
+function ofBodies({ targets }: Row, { lists, posts }: Result): string[] {
   const missed: string[] = [];
+  if (targets.writes === "all") {
+    if (posts.failed.length > 0)
+      missed.push(`${posts.failed.length} of ${posts.sent} POSTs failed: ${reasons(posts.failed)}`);
+    for (const { end } of lists) if (end !== "whole") missed.push(`a LIST: ${end}`);
+  }
   for (const { end, isOnVictim } of lists) {
     if (end === "false") missed.push("a LIST cut short that ended as if complete");
     if (end !== "whole" && !isOnVictim) missed.push(`a LIST of the other apiserver: ${end}`);
