@@ -53,7 +53,7 @@ function environment() {
 
 function isNewEnough(version) {
   const [major = 0, minor = 0] = version.split(".").map(Number);
-  return (major === 24 && minor >= 21) || (major === 26 && minor >= 10) || major > 26;
+  return (major === 26 && minor >= 12) || major > 26;
 }
 
 function pinnedNode() {
@@ -82,7 +82,7 @@ if (isNewEnough(process.versions.node)) {
   const node = pinnedNode();
   if (node === undefined) {
     process.stderr.write(
-      `watchkeeper needs Node >= 24.21, this is ${process.version}: install one, or run npm ci\n`,
+      `watchkeeper needs Node >= 26.12, this is ${process.version}: install one, or run npm ci\n`,
     );
     process.exit(2);
   }

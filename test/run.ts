@@ -217,9 +217,9 @@ function report(outcome: Outcome, output: string, tookMs: number): void {
 }
 
 const [major = 0, minor = 0] = process.versions.node.split(".").map(Number);
-if (major < 24 || (major === 24 && minor < 21)) {
+if (major < 26 || (major === 26 && minor < 12)) {
   process.stderr.write(
-    `The tests need Node >= 24.21, this is ${process.version}: run them with npm (npm ci brings one)\n`,
+    `The tests need Node >= 26.12, this is ${process.version}: run them with npm (npm ci brings one)\n`,
   );
   process.exit(2);
 }

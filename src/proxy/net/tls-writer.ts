@@ -3,8 +3,9 @@
  * reuse its buffer at once. A stream would keep the buffer until the kernel has taken the bytes, and would copy several
  * buffers into a new ArrayBuffer. The stream's code is also a third of all JavaScript that runs for a small response.
  *
- * Node has no public way to do this, so this file makes the internal call that Node's stream makes, with the same
- * request object. In a Node version with other internals, the proxy writes to the stream and is only slower.
+ * Node has no public way to do this, so this file makes the internal call that Node's stream makes (since Node 26.12:
+ * `writeBuffer(null, bytes)` returns the request object of the write, or a number if there is nothing to wait for). In a
+ * Node version with other internals, the proxy writes to the stream and is only slower.
  */
 import net from "node:net";
 import tls from "node:tls";
@@ -12,12 +13,19 @@ import { getSystemErrorName } from "node:util";
 
 /**
  * The request object of one write. Node calls `oncomplete` when the kernel has taken the bytes, or when the write has
- * failed.
+ * failed. `writeStatus` is not null if that was before `oncomplete` could be set. `error` is OpenSSL's, if the write
+ * failed at once.
  */
-type WriteRequest = { writer?: TlsWriter; oncomplete: (status: number) => void };
+type WriteRequest = {
+  writer?: TlsWriter;
+  oncomplete: (status: number) => void;
+  writeStatus: number | null;
+  readonly error?: string;
+};
 /** `progressed` is called after each write that the kernel has taken. */
 type TlsWriterOwner = { progressed(): void };
-type Handle = { writeBuffer(request: WriteRequest, bytes: Buffer): number };
+/** The number that `writeBuffer` returns is 0 or a negative error of libuv. */
+type Handle = { writeBuffer(request: null, bytes: Buffer): WriteRequest | number };
 
 /**
  * A buffer shorter than this is copied if it must wait, because the caller's buffer is part of a pooled 64 KiB buffer:
@@ -34,41 +42,34 @@ function zero(): number {
   return 0;
 }
 
-/** Finds Node's class of request objects: a sample socket passes one to its handle. */
-function requestClass(): (new () => WriteRequest) | undefined {
-  let found: unknown;
-  const writeBuffer = (request: object): number => {
-    found = request.constructor;
+/** libuv's number of EPROTO, with which Node reports an error of OpenSSL. */
+const protocolError = -71;
+
+/** True if a stream of this Node calls `writeBuffer` without a request object: a sample socket shows it. */
+function hasKnownInternals(): boolean {
+  let isKnown = false;
+  const writeBuffer = (request: unknown): number => {
+    isKnown = request === null;
     return 0;
   };
   const handle = { readStart: zero, readStop: zero, getAsyncId: zero, close: zero, writeBuffer };
   try {
     const sample: unknown = Reflect.construct(net.Socket, [{ handle }]);
-    if (!(sample instanceof net.Socket)) return undefined;
+    if (!(sample instanceof net.Socket)) return false;
     sample.on("error", () => {});
     sample.write(Buffer.alloc(1));
     sample.destroy();
   } catch {
-    return undefined;
+    return false;
   }
-  return isRequestClass(found) ? found : undefined;
+  return isKnown;
 }
 
-function isRequestClass(found: unknown): found is new () => WriteRequest {
-  return typeof found === "function" && found.name === "WriteWrap";
-}
-
-const requests = requestClass();
+const isUsable = hasKnownInternals();
 
 export class TlsWriter {
   readonly #socket: tls.TLSSocket;
   readonly #handle: Handle;
-  /**
-   * Two request objects, used in turn: while Node calls `oncomplete` of one, it still needs that object, and the next
-   * write may begin.
-   */
-  #request: WriteRequest;
-  #otherRequest: WriteRequest;
   readonly #owner: TlsWriterOwner;
   /** Number of bytes in the present write. Invariant: not 0 from each call of `writeBuffer` to its `oncomplete`. */
   #writingBytes = 0;
@@ -77,17 +78,10 @@ export class TlsWriter {
   /** The `written` functions of earlier writes. They are called when the last buffer of the queue is encrypted. */
   #onTaken: (() => void)[] = [];
 
-  private constructor(
-    socket: tls.TLSSocket,
-    handle: Handle,
-    RequestClass: new () => WriteRequest,
-    owner: TlsWriterOwner,
-  ) {
+  private constructor(socket: tls.TLSSocket, handle: Handle, owner: TlsWriterOwner) {
     this.#socket = socket;
     this.#handle = handle;
     this.#owner = owner;
-    this.#request = Object.assign(new RequestClass(), { writer: this, oncomplete: completed });
-    this.#otherRequest = Object.assign(new RequestClass(), { writer: this, oncomplete: completed });
   }
 
   /**
@@ -95,13 +89,13 @@ export class TlsWriter {
    * it still holds bytes. From now on, nothing else may write to the socket.
    */
   static of(socket: net.Socket, owner: TlsWriterOwner): TlsWriter | undefined {
-    if (requests === undefined || !isReady(socket)) return undefined;
+    if (!isUsable || !isReady(socket)) return undefined;
     const handle: unknown = Reflect.get(socket, "_handle");
     if (!isTlsHandle(handle)) return undefined;
     // With `allowHalfOpen` false, Node would end the socket when the peer ends its half, even if the queue still has
     // bytes.
     socket.allowHalfOpen = true;
-    return new TlsWriter(socket, handle, requests, owner);
+    return new TlsWriter(socket, handle, owner);
   }
 
   /** Bytes that the kernel has not taken yet. */
@@ -132,13 +126,17 @@ export class TlsWriter {
 
   #submit(bytes: Buffer): void {
     if (this.#socket.destroyed) return;
-    // `#writingBytes` is set before the write, because Node may call `oncomplete` of a failed write during the call.
+    // Set before the write: `#fail` and `completed` reset it.
     this.#writingBytes = bytes.length;
-    const request = this.#request;
-    this.#request = this.#otherRequest;
-    this.#otherRequest = request;
-    const error = this.#handle.writeBuffer(request, bytes);
-    if (error !== 0) this.#fail(error);
+    const request = this.#handle.writeBuffer(null, bytes);
+    if (typeof request === "number") {
+      if (request === 0) return this.completed(0);
+      return this.#fail(request);
+    }
+    if (request.error !== undefined) return this.#fail(protocolError);
+    request.writer = this;
+    request.oncomplete = completed;
+    if (request.writeStatus !== null) this.completed(request.writeStatus);
   }
 
   completed(status: number): void {

@@ -10,7 +10,7 @@ const heapReserveBytes = 16 * 2 ** 20;
 const fullCollection = 4;
 
 /**
- * Size of a V8 semi-space, set by bin/watchkeeper.js or by the user; default: V8's. V8 reads NODE_OPTIONS first, and of
+ * Size of a V8 semi-space, set by bin/watchkeeper.js or by the user; default: V8's in Node 26. V8 reads NODE_OPTIONS first, and of
  * several values the last one holds. The young generation has three semi-spaces.
  */
 const semiSpaceMiB = Number(
@@ -18,7 +18,7 @@ const semiSpaceMiB = Number(
     .join(" ")
     .matchAll(/max[-_]semi[-_]space[-_]size=(\d+)/g)
     .toArray()
-    .at(-1)?.[1] ?? 64,
+    .at(-1)?.[1] ?? 32,
 );
 
 /** Returns the maximum size of the old generation, which contains the live objects. V8 aborts when it is full. */
@@ -36,7 +36,7 @@ export type HeapState = {
 /**
  * Calls `report` after each full collection. Returns its stop function.
  *
- * Also turns off the rule by which V8 aborts a process before its heap is full: when 80 % of the old generation are
+ * Also turns off the rule by which V8 aborts a process before its heap is full: when 95 % of the old generation are
  * live and four full collections in succession took more than 60 % of the time (Heap::IsIneffectiveMarkCompact). Load
  * shedding begins near that size, and on a machine without idle processors collections take that long, so V8 would end
  * the process while its load is being shed. V8 still aborts when the old generation is full.
