@@ -301,7 +301,8 @@ class Watchkeeper implements Running {
     this.#clusters.start();
     const { isSuccessor } = this.#around;
     if ((await this.#clusters.settled()) || isSuccessor !== true) return undefined;
-    return new Failure("no-backend", "proxy", `No backend was ready in ${limits.settleMs} ms`);
+    const message = `No backend was ready, and had proven the certificates that assert identities, in ${limits.settleMs} ms`;
+    return new Failure("no-backend", "proxy", message);
   }
 
   /** Returns the functions with which the parent's messages control this worker. */
@@ -494,8 +495,11 @@ class Watchkeeper implements Running {
   #ready(): readonly Readiness[] {
     const clusters = this.#clusters.present.map(({ path }) => path.backends.views.map(({ state }) => state));
     const lost = this.#isClosed ? this.#config.listeners.map(({ name }) => name) : this.#listeners.lost;
+    const asserting = this.#clusters.present.filter(({ credentials }) => credentials.isAsserting);
+    const unproven = asserting.filter(({ isProven }) => !isProven);
     return readinessOf({
       clusters,
+      unproven: asserting.length === 0 ? undefined : unproven.map(({ label }) => label || "the cluster"),
       lost,
       isDraining: this.#isDraining,
       refusing: this.#around.parent?.complaint || this.#intake.complaint,

@@ -33,7 +33,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "proxy/net": "base events x509",
   "proxy/identity": "base config h2/core x509",
   "proxy/context": "base kube h2/core ledger proxy/net proxy/identity",
-  "proxy/tls": "base events config x509 proxy/net proxy/identity",
+  "proxy/tls": "base events config health/probes x509 proxy/net proxy/identity",
   "proxy/load": "base kube h2/core",
   "proxy/upstream": "base events h2/core h2/session health proxy/net proxy/identity proxy/context",
   "watch/session":
@@ -55,7 +55,7 @@ const mayImport: Readonly<Record<string, string>> = {
     "base events config h2/core h2/session proxy/h1 proxy/net proxy/identity proxy/context proxy/tls proxy/admission proxy/request proxy/tunnel",
   "proxy/cluster":
     "base events config kube h2/core health health/probes discovery watch/cache proxy/net proxy/identity proxy/context proxy/tls proxy/load proxy/upstream watch/migration proxy/admission proxy/limits proxy/observe proxy/request watch/detectors proxy/balance proxy/overload proxy/tunnel proxy/downstream",
-  workers: "base events config discovery health program proxy/observe proxy/cluster",
+  workers: "base events config discovery health program proxy/tls proxy/observe proxy/cluster",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
   "admin/events": "base events admin/http",
@@ -78,7 +78,7 @@ const mayImport: Readonly<Record<string, string>> = {
   "demo/incidents": "base events pki src demo/objects demo/apiserver demo/story",
   "cli/commands": "base config program",
   "cli/serve":
-    "base events config discovery incidents program proxy/net proxy/tls proxy/cluster admin/events workers src demo/apiserver demo/story demo/incidents cli/commands",
+    "base events config discovery incidents program proxy/net proxy/identity proxy/tls proxy/cluster admin/events workers src demo/apiserver demo/story demo/incidents cli/commands",
   "cli/deploy": "base events config pki program proxy/tls src cli/commands cli/serve",
   "cli/setup": "base config pki src cli/commands cli/serve cli/deploy",
   "cli/client": "base config incidents program x509 admin/http cli/commands",

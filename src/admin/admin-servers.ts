@@ -55,6 +55,8 @@ import { type ProcessCosts, type Workers, WorkerTotals } from "./workers/worker-
 
 type ListedCluster = LiveCluster & {
   readonly path: Pick<DataPath, "ledgerTap" | "exchanges" | "caches" | "backends" | "limits">;
+  /** Default: the cluster's listeners assert no identities. */
+  readonly credentials?: { identitiesOf(backend: string): readonly string[] };
 };
 
 export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "operatorLimits" | "replicas"> & {
@@ -445,6 +447,7 @@ function apiOf(
       certificates,
       stalledWith: (backend) =>
         ownerIn(clusters(), backend)?.path.caches.stalledAt(backend, clock.now()) ?? [],
+      identitiesOf: (backend) => ownerIn(clusters(), backend)?.credentials?.identitiesOf(backend) ?? [],
       parts: totals?.backendParts,
     },
     times,

@@ -10,6 +10,7 @@ export type FailureCode =
   | "unauthenticated"
   | "misdirected"
   | "no-backend"
+  | "unproven-identity"
   | "backend-lost"
   | "backend-refused"
   | "backend-protocol"

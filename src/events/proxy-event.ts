@@ -169,6 +169,19 @@ type Events = {
   "certificate.observed": { backend: string; purpose: string; notAfter: string };
   "certificate.refused": { name: string; problem: string };
   /**
+   * A canary has shown that the backend takes the identities that the proxy asserts with the certificate `name`. `gap`:
+   * what it does not take; "": nothing.
+   */
+  "identity.proven": { name: string; backend: string; gap: string };
+  /**
+   * A canary has shown that the backend takes another identity than the asserted one, or a ready backend has answered
+   * several canaries without a result. Requests that assert an identity do not go to this backend. `certificate`: the
+   * subject of the certificate in `file`.
+   */
+  "identity.refused": { name: string; backend: string; file: string; certificate: string; problem: string };
+  /** What is known about the backend no longer counts: the certificate was replaced, or the backend is gone. */
+  "identity.dropped": { name: string; backend: string };
+  /**
    * A certificate expires within `limitMs`. There are several such limits, and an entry is written once for each.
    * `leftMs`: time until the expiry, negative after it.
    */

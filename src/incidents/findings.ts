@@ -174,6 +174,12 @@ const readers: Readers = {
     const evidence = [said(at, "certificate", problem)];
     return { kind: "certificate-refused", subject: name, summary: `${name}: ${problem}`, evidence };
   },
+  "identity.refused"({ name, backend, file, certificate, problem }, at) {
+    const text = `${name}: "${file}" (${certificate}) at backend ${backend}: ${problem}`;
+    const evidence = [said(at, "canary", text)];
+    const subject = `${name} ${backend}`;
+    return { kind: "identity-refused", subject, backend, summary: text, evidence, replacesSummary: true };
+  },
   "certificate.expiring"({ purpose, name, notAfter, leftMs: value, limitMs: threshold }, at) {
     const expiryKind = value <= 0 ? "certificate-expired" : "certificate-expiring";
     const left = value < 0 ? `expired ${inDays(-value)} ago` : `expires in ${inDays(value)}`;
@@ -246,6 +252,16 @@ const enders: Enders = {
     kinds: ["backend-api-unreachable"],
     subject: `${backend} ${api}`,
     ending: `${backend} reaches ${api} again`,
+  }),
+  "identity.proven": ({ name, backend }) => ({
+    kinds: ["identity-refused"],
+    subject: `${name} ${backend}`,
+    ending: "The backend accepts the asserted identities",
+  }),
+  "identity.dropped": ({ name, backend }) => ({
+    kinds: ["identity-refused"],
+    subject: `${name} ${backend}`,
+    ending: "The certificate was replaced, or the backend is gone",
   }),
   "certificate.loaded": ({ name, notAfter }) => ({
     kinds: ["certificate-refused"],

@@ -137,6 +137,13 @@ export const incidentKinds = {
     calmMs: 0,
     about: "A new certificate or key was rejected: the last valid one stays in use",
   },
+  "identity-refused": {
+    severity: "critical",
+    alert: "WatchkeeperIdentityRefused",
+    calmMs: 0,
+    about:
+      "A backend does not accept the identities that the proxy asserts with its certificate: requests of clients with certificates do not go to this backend",
+  },
   "certificate-expiring": {
     severity: "warning",
     alert: "WatchkeeperCertificateExpiring",

@@ -11,13 +11,14 @@ import type { Evidence } from "../health/evidence.ts";
 import type { Symptom } from "../proxy/cluster/shared-verdict.ts";
 import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
 import type { LedgerFact } from "../proxy/observe/ledger-tap.ts";
+import type { ToldProofs } from "../proxy/tls/credentials.ts";
 import type { CountsByLimit } from "./limit-shares.ts";
 
 /**
  * Must be incremented when a message changes. The program's files may be replaced by a new version while the parent
  * runs. A worker that starts from the new files would otherwise misread the messages.
  */
-export const protocolVersion = 1;
+export const protocolVersion = 2;
 
 /** The configuration in force, and the label of each cluster (`Cluster.label`) by the cluster's name. */
 export type Setup = { readonly config: Config; readonly labels: Readonly<Record<string, string>> };
@@ -27,6 +28,8 @@ export type ToWorker =
   | ({ readonly kind: "config"; readonly id: number } & Setup)
   /** The backends that discovery has found for the cluster with this label. */
   | { readonly kind: "found"; readonly cluster: string; readonly backends: readonly Discovered[] }
+  /** Which backends of this cluster take the identities that the proxy asserts. */
+  | { readonly kind: "proofs"; readonly cluster: string; readonly proofs: ToldProofs }
   | {
       readonly kind: "verdict";
       readonly backend: string;

@@ -73,6 +73,7 @@ export class Parent {
         facts: shiftedFacts(facts, this.#offsetMs),
         evidence: shiftedEvidence(evidence, this.#offsetMs),
       }),
+    onProofs: (cluster, proofs) => this.#pool.send({ kind: "proofs", cluster, proofs }),
     onBackends: (cluster, backends) => {
       this.#pool.send({ kind: "found", cluster, backends });
       // A worker ignores verdicts about backends that it does not know yet, and may have ignored some until now.
@@ -193,9 +194,10 @@ export class Parent {
   }
 
   #greeting(): readonly ToWorker[] {
-    const found = (this.#clusters?.all ?? []).map(
-      ({ label, backends }): ToWorker => ({ kind: "found", cluster: label, backends: backends.found }),
-    );
+    const found = (this.#clusters?.all ?? []).flatMap(({ label, backends, credentials }): ToWorker[] => [
+      { kind: "found", cluster: label, backends: backends.found },
+      { kind: "proofs", cluster: label, proofs: credentials.told },
+    ]);
     const state = this.#clusters?.operatorLimits.state ?? "";
     return [{ kind: "start", ...this.#setup() }, ...found, ...this.#verdicts(), { kind: "limits", state }];
   }

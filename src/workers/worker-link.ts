@@ -213,8 +213,8 @@ export class WorkerLink {
 
   #act(message: ToWorker, worker: ServingWorker): void {
     const { clusters } = worker;
-    if (message.kind === "found") {
-      clusters.all.find(({ label }) => label === message.cluster)?.backends.take(message.backends);
+    if ("cluster" in message) {
+      takeToldOf(message, clusters);
     } else if (message.kind === "verdict") {
       const { backend, facts, evidence } = message;
       const by = -this.#offsetMs;
@@ -255,4 +255,11 @@ export class WorkerLink {
   #parentGone(): void {
     this.#drain.resolve({ shutdownDelayMs: 0, timeoutMs: this.#config?.drain.timeoutMs ?? 0 });
   }
+}
+
+/** Takes over the backends of a cluster, or what the canaries have shown about them. */
+function takeToldOf(message: Extract<ToWorker, { cluster: string }>, { all }: Clusters): void {
+  const cluster = all.find(({ label }) => label === message.cluster);
+  if (message.kind === "found") cluster?.backends.take(message.backends);
+  else cluster?.credentials.follow(message.proofs);
 }

@@ -11,6 +11,7 @@ import https from "node:https";
 import tls from "node:tls";
 import { wallClock } from "../../src/base/clock.ts";
 import { type Authority, createAuthority, type Pair } from "../../src/pki/pki.ts";
+import { answerCanary, canaryPath, type Manner } from "./canary.ts";
 import { testPki } from "./pki.ts";
 import type { PlayedTarget, TestProxy } from "./proxy.ts";
 
@@ -43,6 +44,8 @@ export type Seen = {
 
 export type JudgingBackend = PlayedTarget & {
   readonly seen: Seen[];
+  /** How it answers canaries; at first "takes". */
+  manner: Manner;
   /** One entry for each connection: the common name of its client certificate. */
   readonly sockets: readonly string[];
   stop(): void;
@@ -78,14 +81,22 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
       trailers: {},
       who: whoOf(shown, request.rawHeaders),
     };
-    // The proxy's own requests, such as health probes, are not recorded.
-    if (request.url !== "/readyz?verbose" && request.url !== "/version") seen.push(one);
+    // The proxy's own requests, such as health probes and canaries, are not recorded.
+    const isOwn = ["/readyz?verbose", "/version", canaryPath].includes(request.url);
+    if (!isOwn) seen.push(one);
     request.resume();
     request.on("end", () => {
       one.trailers = request.trailers;
       response.setHeader("content-type", "text/plain");
       // An apiserver, too, answers 401 to a certificate of an unknown CA, and to an expired one (x509.go).
       if (shown !== "" && !isAuthorized(socket)) response.statusCode = 401;
+      if (request.url === canaryPath)
+        return answerCanary(
+          response,
+          { name: shown, isValid: isAuthorized(socket) },
+          request.rawHeaders,
+          judge.manner,
+        );
       if (response.statusCode === 200 && request.url.includes("watch=1")) watch(response);
       else response.end(one.who);
     });
@@ -94,8 +105,9 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
     server.listen(0, "127.0.0.1", resolve);
   });
   const address = server.address();
-  return {
+  const judge: JudgingBackend = {
     name,
+    manner: "takes",
     port: typeof address === "object" && address !== null ? address.port : 0,
     ca: authority.certificate,
     seen,
@@ -105,6 +117,7 @@ export async function startJudge(name: string, pki: FrontProxyPki): Promise<Judg
       server.close();
     },
   };
+  return judge;
 }
 
 /**

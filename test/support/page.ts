@@ -43,6 +43,7 @@ export function backend(changed: Partial<Backend> = {}): Backend {
     watchDelayMs: 1.2,
     watchDelayResource: "/pods",
     unreachableAPIs: [],
+    identities: [],
     suspectMs: 500,
     version: "v1.36.1",
     isDrained: false,

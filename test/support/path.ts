@@ -29,6 +29,7 @@ import { Tracer } from "../../src/proxy/observe/tracer.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import type { AccessLogLevel } from "../../src/proxy/request/access-log.ts";
 import type { BackendTraits } from "../../src/proxy/upstream/backend-shares.ts";
+import type { Assertions } from "../../src/proxy/upstream/pool-set.ts";
 import { type Cable, cable } from "./cable.ts";
 import { clientOf } from "./client.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
@@ -360,6 +361,8 @@ export class PlayedPath extends DataPath {
       down?: readonly string[];
       bufferBytes?: number;
       warm?: number;
+      /** Which backends take the identities that the proxy asserts. Default: all. */
+      assertions?: Assertions;
       traitsOf?: (backend: string) => BackendTraits;
       /** True if backends receive health probes, as in production. Default: false. */
       isProbed?: boolean;
@@ -384,6 +387,7 @@ export class PlayedPath extends DataPath {
       shield: options.shield ?? shieldOff,
       connect: (backend, owner) => this.backend(backend).connect(owner),
       connections: { streams: 80, warm: options.warm ?? 1 },
+      assertions: options.assertions,
       isPerClient: options.isPerClient ?? false,
       alwaysRequestBookmarks: options.alwaysRequestBookmarks ?? false,
       staleReadGuard: options.staleReadGuard ?? "Observe",

@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import type { ToParent, ToWorker } from "../../src/workers/messages.ts";
+import { protocolVersion, type ToParent, type ToWorker } from "../../src/workers/messages.ts";
 import type { UnsentSocket, WorkerProcess } from "../../src/workers/worker-process.ts";
 
 /** A worker process whose messages the test sends. */
@@ -55,7 +55,7 @@ export class PlayedWorker implements WorkerProcess {
   }
 
   serve(): void {
-    this.say({ kind: "hello", version: 1 }, { kind: "ready" });
+    this.say({ kind: "hello", version: protocolVersion }, { kind: "ready" });
   }
 
   /** Reports that the worker has received all sockets passed to it, and now has `sockets` open. */

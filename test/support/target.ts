@@ -15,6 +15,7 @@
 import type { IncomingMessage, ServerResponse } from "node:http";
 import http2 from "node:http2";
 import type { Duplex } from "node:stream";
+import { answerCanary, canaryPath } from "./canary.ts";
 import { commonNameOn } from "./front-proxy.ts";
 import { testPki } from "./pki.ts";
 import type { PlayedTarget } from "./proxy.ts";
@@ -102,6 +103,12 @@ export class Target implements PlayedTarget {
     const asked1 = (request: IncomingMessage, response: ServerResponse): void => {
       // HTTP/2 requests are handled by the stream event.
       if (request.httpVersionMajor !== 1) return;
+      if (request.url === canaryPath)
+        return answerCanary(
+          response,
+          { name: commonNameOn(request.socket), isValid: true },
+          request.rawHeaders,
+        );
       this.#paths.push(request.url ?? "");
       response.end("ok");
     };

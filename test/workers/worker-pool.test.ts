@@ -4,6 +4,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { workerLimits } from "../../src/workers/limits.ts";
+import { protocolVersion } from "../../src/workers/messages.ts";
 import { WorkerPool } from "../../src/workers/worker-pool.ts";
 import { type ManualClock, manualClock } from "../support/clock.ts";
 import { PlayedWorker } from "../support/played-worker.ts";
@@ -75,7 +76,10 @@ test("workers are greeted, and serve once they say so", async () => {
 test("if no worker can start, the first reason is told", async () => {
   const { processes, started } = scene(2);
   for (const process of processes) {
-    process.say({ kind: "hello", version: 1 }, { kind: "failed", message: "listener kube: no certificate" });
+    process.say(
+      { kind: "hello", version: protocolVersion },
+      { kind: "failed", message: "listener kube: no certificate" },
+    );
     process.end("exit code 2");
   }
   const outcome = await started;
@@ -200,7 +204,7 @@ test("garbage, an unknown kind, and words before the greeting end that worker on
 
 test("a worker of another protocol is not served", () => {
   const { processes, entries } = scene(1);
-  at(processes, 0).say({ kind: "hello", version: 2 });
+  at(processes, 0).say({ kind: "hello", version: protocolVersion + 1 });
   assert.ok(at(processes, 0).isKilled);
   assert.ok(entries.some((entry) => entry.kind === "worker.lost"));
 });

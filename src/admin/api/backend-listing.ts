@@ -35,6 +35,8 @@ export type BackendSources = {
   readonly certificates: () => readonly CertificateRow[];
   /** Returns the resources whose watch cache has stalled on a backend. */
   readonly stalledWith: (backend: string) => readonly string[];
+  /** Returns what the canaries have shown about a backend, one text for each certificate; default: nothing. */
+  readonly identitiesOf?: (backend: string) => readonly string[];
   /** Resolves with what the workers of this process have measured; default: the process has no workers. */
   readonly parts?: (() => Promise<readonly BackendPart[]>) | undefined;
 };
@@ -142,6 +144,10 @@ export const backendFields = {
   unreachableAPIs: words(
     "Aggregated API groups whose server the backend cannot reach, although another backend can.",
     "unreachableApis",
+  ),
+  identities: words(
+    'Whether the backend accepts the identities that the proxy asserts, for each certificate: "front-proxy: proven".',
+    ({ name, sources }) => sources.identitiesOf?.(name) ?? [],
   ),
   certificates: list(
     "The certificates that the backend presents.",

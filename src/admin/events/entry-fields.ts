@@ -40,6 +40,7 @@ const errors: Kinds = [
   "listener.lost",
   "config.refused",
   "certificate.refused",
+  "identity.refused",
   "successor.failed",
   "worker.lost",
 ];

@@ -13,13 +13,18 @@ type ReadinessFacts = {
   readonly isDraining: boolean;
   /** Why new clients are refused (proxy/downstream/intake.ts); "": they are accepted. */
   readonly refusing: string;
+  /**
+   * Clusters whose listeners assert identities with a certificate that no backend has proven since the start; undefined:
+   * no listener asserts identities.
+   */
+  readonly unproven?: readonly string[] | undefined;
   /** Number of workers that serve clients; undefined: the process has no workers and serves clients itself. */
   readonly servingWorkers?: number | undefined;
 };
 
 /** Returns the checks of /readyz. All of them pass if this process can serve new clients. */
 export function readinessOf(facts: ReadinessFacts): readonly Readiness[] {
-  const { clusters, lost, isDraining, refusing, servingWorkers } = facts;
+  const { clusters, lost, isDraining, refusing, unproven, servingWorkers } = facts;
   // One ready backend of any cluster is enough, because a failed cluster must not stop the service for clients of other
   // clusters.
   const states = clusters.flat();
@@ -32,6 +37,9 @@ export function readinessOf(facts: ReadinessFacts): readonly Readiness[] {
     ...(servingWorkers === undefined
       ? []
       : [{ name: "workers", ok: servingWorkers > 0, reason: "no worker serves" }]),
+    ...(unproven === undefined
+      ? []
+      : [{ name: "identity", ok: unproven.length === 0, reason: `not proven: ${unproven.join()}` }]),
     { name: "intake", ok: refusing === "", reason: refusing },
     { name: "draining", ok: !isDraining, reason: "the proxy is stopping" },
   ];

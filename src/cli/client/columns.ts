@@ -1,6 +1,6 @@
 /** Declares the columns that `get` prints for each kind of row. */
 import type { Kind } from "../commands/commands.ts";
-import { at, numberAt, type Row, rowsAt, textAt } from "../commands/rows.ts";
+import { at, numberAt, type Row, rowsAt, textAt, wordsAt } from "../commands/rows.ts";
 import type { Column } from "./table.ts";
 import { age, amount, left, marked, milliseconds, percent } from "./words.ts";
 
@@ -74,6 +74,7 @@ export const views: Readonly<Record<Kind, View>> = {
       text("REASON", "reason"),
       wide(text("ADDRESS", "address")),
       wide(text("VERSION", "version")),
+      wide({ head: "IDENTITIES", of: (row) => wordsAt(row, "identities").join("; ") }),
       wide(text("DETECTOR", "detector")),
       wide(number("SUSPECT-TIME", "suspectMs", milliseconds)),
       wide({ head: "CERT", of: (row) => firstExpiryOf(row, "backend") }),

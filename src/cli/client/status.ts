@@ -2,7 +2,17 @@
 import { adminLimits } from "../../admin/http/limits.ts";
 import { Failure } from "../../base/failure.ts";
 import { yamlTextOf } from "../../config/yaml-document.ts";
-import { listOf, numberAt, type Row, type RowList, rowOf, rowsAt, shown, textAt } from "../commands/rows.ts";
+import {
+  listOf,
+  numberAt,
+  type Row,
+  type RowList,
+  rowOf,
+  rowsAt,
+  shown,
+  textAt,
+  wordsAt,
+} from "../commands/rows.ts";
 import { json, type Screen } from "../commands/screen.ts";
 import { type AdminClient, apiCommand } from "./admin-client.ts";
 import { views } from "./columns.ts";
@@ -149,8 +159,18 @@ function screenOf(known: StatusParts): string {
     countsOf(known),
     "\n",
     wrong === "" ? "✓ no active incidents\n" : wrong,
+    ...gapsIn(known).map((gap) => `! ${gap}\n`),
     ...restartRequiredIn(known).map((setting) => `! ${setting} takes effect only after a restart\n`),
   ].join("");
+}
+
+/** Returns what proven backends do not take of the identities that the proxy asserts. */
+function gapsIn({ backends }: StatusParts): readonly string[] {
+  return backends.items.flatMap((row) =>
+    wordsAt(row, "identities")
+      .filter((one) => one.includes(": proven, "))
+      .map((one) => shown(`${textAt(row, "name")}: ${one}`)),
+  );
 }
 
 function headOf(stats: Row): string {

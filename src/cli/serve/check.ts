@@ -12,9 +12,12 @@ import { checkFound } from "../../discovery/discovered.ts";
 import { Journal } from "../../events/journal.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
 import { docsPage } from "../../program/docs.ts";
+import type { CanaryAnswer } from "../../proxy/identity/canary.ts";
+import { type Assertion, assertionsIn, pairFilesIn, suspicionOf } from "../../proxy/tls/assertions.ts";
 import { loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { ServingCertificate } from "../../proxy/tls/certificates.ts";
-import { certificatesIn, hasAnyOf } from "../../proxy/tls/serving-pair.ts";
+import { certificatesIn, hasAnyOf, type ServingPair, subjectsIn } from "../../proxy/tls/serving-pair.ts";
+import { askCanary } from "../../proxy/tls/upstream-acceptance.ts";
 import { readInput } from "../commands/input.ts";
 import { given } from "../commands/options.ts";
 import { complain, failed } from "../commands/screen.ts";
@@ -69,7 +72,75 @@ async function findingsOf(config: Config, isOffline: boolean): Promise<readonly 
     ...metricsFindings(config),
     ...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))),
     ...(await Promise.all(backends)),
+    ...(await Promise.all(clusters.map((cluster) => identityFindings(config, cluster, isOffline)))).flat(),
   ];
+}
+
+/** Asks each backend with a canary whether it accepts the identities that the listeners assert. */
+async function identityFindings(
+  config: Config,
+  cluster: Cluster,
+  isOffline: boolean,
+): Promise<readonly Finding[]> {
+  const inCluster = { ...config, cluster: cluster.config };
+  const findings = Array.from(assertionsIn(inCluster), async ([trust, assertion]) => {
+    const files = pairFilesIn(inCluster, trust);
+    const pair = files && (await pairIn(files));
+    if (pair === undefined) return [];
+    const suspicion = suspicionOf(pair, trust, assertion);
+    const of = { what: `${cluster.prefix}${trust} identities`, cluster, suspicion };
+    const page = runbook("IdentityRefused");
+    if (isOffline)
+      return suspicion === undefined ? [] : [{ mark: "✗" as const, subject: of.what, text: suspicion, page }];
+    const asked = backendsIn(cluster).map((backend) => identityFinding(backend, { ...of, pair, assertion }));
+    return Promise.all(asked);
+  });
+  return (await Promise.all(findings)).flat();
+}
+
+/** Returns the pair in these files; undefined if it is unusable, which another finding reports. */
+async function pairIn(files: PairFiles): Promise<ServingPair | undefined> {
+  const [clock, journal] = [wallClock, new Journal(wallClock)];
+  const certificate = await ServingCertificate.load({ name: "", clock, journal, ...files });
+  if (certificate instanceof Failure) return undefined;
+  certificate.stop();
+  return certificate.current?.pair;
+}
+
+type IdentityQuestion = {
+  readonly what: string;
+  readonly cluster: Cluster;
+  readonly suspicion: string | undefined;
+  readonly pair: ServingPair;
+  readonly assertion: Assertion;
+};
+
+async function identityFinding(
+  backend: BackendConfig,
+  { what, cluster, suspicion, pair, assertion }: IdentityQuestion,
+): Promise<Finding> {
+  const subject = `${what} at backend ${cluster.prefix}${backend.name}`;
+  const ca = cluster.ca instanceof Failure ? undefined : cluster.ca;
+  if (ca === undefined && backend.isEncrypted) return { mark: "–", subject, text: "not asked (no CA)" };
+  const { proxyProtocol, tls } = cluster.config;
+  const verified = { ca, serverName: tls?.serverName ?? backend.host };
+  const address = { ...backend, tls: backend.isEncrypted ? verified : undefined, proxyProtocol };
+  const answer = await askCanary(pair, assertion.policy, { address, clock: wallClock });
+  const [certificate = ""] = subjectsIn(pair.chain);
+  const page = runbook("IdentityRefused");
+  return { subject, page, ...identitySaid(answer, certificate, suspicion) };
+}
+
+function identitySaid(
+  answer: CanaryAnswer,
+  certificate: string,
+  suspicion: string | undefined,
+): Pick<Finding, "mark" | "text"> {
+  if (answer.kind === "proven")
+    return { mark: answer.gap === "" ? "✓" : "!", text: answer.gap || "accepted" };
+  const text = `${answer.kind === "none" ? "not proven" : "refused"} (${certificate}): ${answer.problem}`;
+  if (answer.kind === "none" && suspicion === undefined) return { mark: "!", text };
+  return { mark: "✗", text: suspicion === undefined ? text : `${text}; ${suspicion}` };
 }
 
 function metricsFindings({ admin }: Config): readonly Finding[] {

@@ -99,7 +99,7 @@ export class Apiserver {
   /** Returns the response; undefined: the response is a watch stream, which this method has started. */
   #reply(ask: Ask, answer: Answer, auditId: string): WholeReply | undefined {
     const [path = "", ...rest] = ask.path.split("?");
-    const plain = plainReply(ask.method, path);
+    const plain = plainReply(ask, path);
     if (plain !== undefined) return plain;
     const target = targetOf(segmentsOf(path));
     if (target === undefined || target.subresource !== undefined) return refused(noSuchPath());
@@ -162,7 +162,36 @@ export class Apiserver {
   }
 }
 
-function plainReply(method: string, path: string): WholeReply | undefined {
+const reviewPath = "/apis/authentication.k8s.io/v1/selfsubjectreviews";
+
+/**
+ * Returns the answer to a SelfSubjectReview. These apiservers verify no credential: a client that asserts an identity,
+ * in X-Remote-* or Impersonate-*, has it, and any other client is anonymous.
+ */
+function reviewOf(ask: Ask): JsonMap {
+  const valuesOf = (...names: string[]): string[] =>
+    ask.fields.filter(([key]) => names.includes(key)).map(([, value]) => value);
+  const [username = ""] = valuesOf("impersonate-user", "x-remote-user");
+  const [uid] = valuesOf("impersonate-uid", "x-remote-uid");
+  const isAnonymous = username === "";
+  const groups = isAnonymous ? [] : valuesOf("impersonate-group", "x-remote-group");
+  const userInfo = {
+    username: isAnonymous ? "system:anonymous" : username,
+    ...(uid === undefined || isAnonymous ? {} : { uid }),
+    groups: [...groups, isAnonymous ? "system:unauthenticated" : "system:authenticated"],
+  };
+  const metadata = { creationTimestamp: null };
+  return {
+    kind: "SelfSubjectReview",
+    apiVersion: "authentication.k8s.io/v1",
+    metadata,
+    status: { userInfo },
+  };
+}
+
+function plainReply(ask: Ask, path: string): WholeReply | undefined {
+  const { method } = ask;
+  if (path === reviewPath && method === "POST") return jsonReply(201, reviewOf(ask));
   const isHealth = /^\/(livez|readyz|healthz)(\/|$)/.test(path);
   const document = isHealth ? undefined : documentAt(path);
   if (!isHealth && document === undefined) return undefined;

@@ -4,7 +4,7 @@
  * response each take a large packet. Therefore the probe also fails if the path loses large packets (path MTU) but the
  * TLS handshake has succeeded.
  */
-import { Agent, type IncomingMessage, type RequestOptions, request } from "node:http";
+import type { Agent } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { clipped } from "../../base/detach.ts";
@@ -16,6 +16,7 @@ import type { ReadyAnswer } from "../evidence.ts";
 import { healthLimits } from "../limits.ts";
 import type { Probe, ProbeListener } from "../prober.ts";
 import type { KeptSocket } from "../small-packets.ts";
+import { answerOf, SocketAgent, type SocketResponse } from "./socket-request.ts";
 
 export type ReadyParts = {
   readonly open: (backend: string) => Socket;
@@ -75,33 +76,17 @@ function askVersion(socket: Socket, backend: string, versions: BackendVersions):
   });
 }
 
-function versionIn({ status, body }: ProbeResponse): string {
+function versionIn({ status, body }: SocketResponse): string {
   const json = status === 200 ? parseJson(body) : undefined;
   const version = isRecord(json) ? textAt(json, "gitVersion") : "";
   return /^v\d[\w.+-]*$/.test(version) ? clipped(version, healthLimits.versionChars) : "";
 }
 
-/** Sends one request after the other on a socket that is already connected. */
-class SocketAgent extends Agent {
-  readonly #socket: Socket;
-
-  constructor(socket: Socket) {
-    super({ keepAlive: true, maxSockets: 1 });
-    this.#socket = socket;
-  }
-
-  override createConnection(): Socket {
-    return this.#socket;
-  }
-}
-
-type ProbeResponse = { readonly status: number; readonly body: string };
-
 /** The returned promise is never rejected. The socket is kept if it has carried a whole response. */
 async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
   const agent = new SocketAgent(socket);
   try {
-    const answer = await answerOf(agent, verbose(path), { "x-padding": padding });
+    const answer = await answerOf(agent, verbose(path), { fields: [["x-padding", padding]] });
     const readiness = readinessOf(answer);
     const isUnnamed = readiness === "failing" && failingChecks(answer.body) === "";
     const reason = isUnnamed ? `${reasonOf(answer)}; ${await alive(agent)}` : reasonOf(answer);
@@ -137,35 +122,7 @@ function verbose(path: string): string {
   return `${path}${path.includes("?") ? "&" : "?"}verbose`;
 }
 
-async function answerOf(
-  agent: Agent,
-  path: string,
-  fields: Readonly<Record<string, string>> = {},
-): Promise<ProbeResponse> {
-  const headers = { host: "backend", "user-agent": "watchkeeper-probe", accept: "*/*", ...fields };
-  const response = await responseTo({ agent, path, headers, maxHeaderSize: healthLimits.probeHeadBytes });
-  const chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of response as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > healthLimits.probeBodyBytes) break;
-  }
-  const body = Buffer.concat(chunks).toString("utf8", 0, healthLimits.probeBodyBytes);
-  return { status: response.statusCode ?? 0, body };
-}
-
-function responseTo(options: RequestOptions): Promise<IncomingMessage> {
-  return new Promise((resolve, reject) => {
-    const sent = request(options, resolve);
-    // A server may also answer with an upgrade (101). Node then closes the request without a response and without an
-    // error.
-    sent.on("error", reject).on("close", () => reject(new Error("no response")));
-    sent.end();
-  });
-}
-
-function readinessOf({ status, body }: ProbeResponse): ReadyAnswer {
+function readinessOf({ status, body }: SocketResponse): ReadyAnswer {
   if (status === 200) return "ready";
   if (status === 403) return "forbidden";
   if (status < 500) return "unknown";
@@ -173,7 +130,7 @@ function readinessOf({ status, body }: ProbeResponse): ReadyAnswer {
   return /^\[-\]shutdown /m.test(body) ? "shutdown" : "failing";
 }
 
-function reasonOf({ status, body }: ProbeResponse): string {
+function reasonOf({ status, body }: SocketResponse): string {
   const checks = failingChecks(body);
   return checks === "" ? `status ${status}` : `status ${status}, failing: ${checks}`;
 }

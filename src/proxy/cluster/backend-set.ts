@@ -105,8 +105,12 @@ export class BackendSet {
     return [{ purpose: "backend-ca", name: caBundle.name, notAfterMs: caBundle.notAfterMs }];
   }
 
+  get all(): readonly BackendAddress[] {
+    return [...this.#addresses.values()];
+  }
+
   get ready(): readonly BackendAddress[] {
-    return Array.from(this.#addresses.values()).filter(({ name }) => this.#parts.isReady(name));
+    return this.all.filter(({ name }) => this.#parts.isReady(name));
   }
 
   /**

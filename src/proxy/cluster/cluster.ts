@@ -88,8 +88,12 @@ export class Cluster {
       clock: wallClock,
       journal,
       prefix: prefixOf(label),
-      onSwap: (trust) => this.path.pools.renew(trust),
-      ready: () => backends.ready,
+      random: Math.random,
+      onSwap: (trust, wasProven) => this.path.pools.renew(trust, wasProven),
+      backends: () => backends.all,
+      isReady: (name) => this.isReady(name),
+      onProof: () => this.#proven(),
+      isTold: others !== undefined && "judge" in others,
     });
     this.#expiries = new Expiries({
       clock: wallClock,
@@ -164,7 +168,25 @@ export class Cluster {
         });
       },
       asserted: assertedIn(this.#config),
+      assertions: this.#credentials,
     });
+  }
+
+  /** Sends the requests that have waited for a backend to take their identity, and tells the workers. */
+  #proven(): void {
+    this.path.pending.release();
+    if (this.#others && "parent" in this.#others)
+      this.#others.parent.onProofs(this.label, this.#credentials.told);
+  }
+
+  /** What the canaries have shown (proxy/tls/credentials.ts). In a worker: what the parent has told. */
+  get credentials(): Credentials {
+    return this.#credentials;
+  }
+
+  /** True if each certificate with which the listeners assert identities was proven, at any backend, at any time. */
+  get isProven(): boolean {
+    return this.#credentials.areAllProven;
   }
 
   #createProbe(): Probe {
@@ -220,11 +242,12 @@ export class Cluster {
   }
 
   /**
-   * Resolves when all backends have a known state and one of them is ready, or after `limits.settleMs`. The result is
-   * true if a backend is ready.
+   * Resolves when all backends have a known state, one of them is ready, and the certificates that assert identities are
+   * proven, or after `limits.settleMs`. The result is true if a backend is ready and the certificates are proven.
    */
   settled(): Promise<boolean> {
-    return waitUntilReady(() => this.path.backends.views, wallClock, limits.settleMs);
+    const isProven = (): boolean => this.isProven;
+    return waitUntilReady(() => this.path.backends.views, wallClock, { withinMs: limits.settleMs, isProven });
   }
 
   /**
@@ -253,6 +276,7 @@ export class Cluster {
     this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
     this.#versions.reconcile(names);
+    this.#credentials.reconcile();
     if (this.#others && "parent" in this.#others)
       this.#others.parent.onBackends(this.label, this.backends.found);
   }
@@ -345,18 +369,18 @@ function prefixOf(label: string): string {
 const verdictCheckMs = 20;
 
 /**
- * Resolves when all backends have a known state and one of them is ready, or after `withinMs`. The result is true if a
- * backend is ready.
+ * Resolves when all backends have a known state, one of them is ready and `isProven` returns true, or after `withinMs`.
+ * The result is true if a backend is ready and `isProven` returns true.
  */
 export function waitUntilReady(
   views: () => readonly BackendView[],
   clock: Clock,
-  withinMs: number,
+  { withinMs, isProven }: { readonly withinMs: number; readonly isProven: () => boolean },
 ): Promise<boolean> {
   const until = clock.now() + withinMs;
   return new Promise((resolve) => {
     const look = (): void => {
-      const isAnyReady = views().some(({ state }) => state === "ready");
+      const isAnyReady = views().some(({ state }) => state === "ready") && isProven();
       const isAnyUnknown = views().some(({ state }) => state === "unknown");
       if ((isAnyReady && !isAnyUnknown) || clock.now() >= until) resolve(isAnyReady);
       else clock.after(verdictCheckMs, look);

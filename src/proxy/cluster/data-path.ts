@@ -43,7 +43,7 @@ import { Admission } from "../admission/admission.ts";
 import { Balance, type BalanceShares } from "../balance/balance.ts";
 import type { Client } from "../context/client.ts";
 import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
-import { Trust, type TrustClass } from "../identity/trust.ts";
+import { isAsserted, Trust, type TrustClass } from "../identity/trust.ts";
 import type { Limit } from "../limits/limit.ts";
 import type { OperatorLimits } from "../limits/operator-limits.ts";
 import { RequestLimits } from "../limits/request-limits.ts";
@@ -67,7 +67,7 @@ import { PendingQueue } from "../request/pending-queue.ts";
 import { BackendShares, type BackendTraits } from "../upstream/backend-shares.ts";
 import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
-import { PoolSet } from "../upstream/pool-set.ts";
+import { type Assertions, PoolSet } from "../upstream/pool-set.ts";
 import { SlowStart } from "../upstream/slow-start.ts";
 import { type RemoteJudge, RemoteProbers, type SharedEvidence, type Symptom } from "./shared-verdict.ts";
 
@@ -94,6 +94,8 @@ export type PathOptions = PathSettings & {
   readonly journal: Journal;
   readonly connect: (backend: string, owner: WireOwner, trust: TrustClass) => Wire;
   readonly asserted?: readonly AssertedTrust[];
+  /** Which backends take the identities that the proxy asserts; default: all take all. */
+  readonly assertions?: Assertions | undefined;
   readonly isPerClient: boolean;
   /**
    * Which results of backends are compared (D13). "watches": the events that sentinels get; a sentinel is a watch with
@@ -201,7 +203,7 @@ export class DataPath {
   readonly #shares: BackendShares;
   readonly #originChecks: OriginChecks;
   readonly #leaveBufferLimiter: () => void;
-  readonly #options: Pick<PathOptions, "judge" | "shared" | "versionOf">;
+  readonly #options: Pick<PathOptions, "judge" | "shared" | "versionOf" | "assertions">;
   #settings: PathSettings;
   #probeTimes: ProbeTimes | undefined;
 
@@ -301,13 +303,14 @@ export class DataPath {
     return new PoolSet({
       poolFor: (backend) => this.#createPool(backend, clock, options),
       isPerClient: options.isPerClient,
+      assertions: options.assertions,
       shares: this.#shares,
       activityOf: (name) => this.loads.of(name)?.activity ?? 0,
     });
   }
 
   #createPool(backend: string, clock: Clock, options: PathOptions): ConnectionPool {
-    const { connect, asserted = [] } = options;
+    const { connect, asserted = [], assertions } = options;
     const { connections, ping } = this.#settings;
     const { turn, buffered, journal, backends } = this;
     return new ConnectionPool({
@@ -328,6 +331,7 @@ export class DataPath {
       othersAnsweredAt: () => this.#othersAnsweredAt(backend),
       silenceOverAt: () => backends.silenceOverAt,
       connect: (owner, of) => connect(backend, owner, of),
+      mayCarry: assertions && ((trust) => !isAsserted(trust) || assertions.isProven(trust, backend)),
       asserted,
     });
   }
@@ -528,6 +532,7 @@ export class DataPath {
   #judged({ name, state }: BackendView): void {
     const { pools } = this;
     if (state === "ready") this.detectors.histories?.returned(name);
+    if (state === "ready") this.#options.assertions?.ready(name);
     if (this.#slowStart.judged({ name, state })) this.#returned(name);
     this.shields.judged({ name, state });
     if (state === "dead") {

@@ -11,6 +11,7 @@ import type { Evidence } from "../../health/evidence.ts";
 import { healthLimits } from "../../health/limits.ts";
 import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/prober.ts";
 import type { LedgerFact } from "../observe/ledger-tap.ts";
+import type { ToldProofs } from "../tls/credentials.ts";
 
 /**
  * Why a worker wants a backend to be probed at once. failed: a request to the backend failed. slow: the backend answers
@@ -37,6 +38,8 @@ export type ParentHooks = {
   readonly onFacts: (backend: string, facts: BackendFacts, evidence: Evidence) => void;
   /** Called when the backends of a cluster may have changed. `cluster`: the cluster's label. */
   readonly onBackends: (cluster: string, found: readonly Discovered[]) => void;
+  /** Called when canaries have shown something new about the backends of a cluster. `cluster`: the cluster's label. */
+  readonly onProofs: (cluster: string, proofs: ToldProofs) => void;
 };
 
 /**

@@ -129,7 +129,7 @@ const uidAttribute = "2b0601040183c25302";
 function namedIn(
   attributes: readonly Attribute[],
   fingerprint: string,
-  policy: Exclude<AssertingPolicy, { readonly clientCerts: "ActAsImpersonator" }>,
+  policy: AssertingPolicy,
 ): Assertion | string | undefined {
   const textsOf = (type: string): string[] =>
     attributes.flatMap((attribute) => (attribute.type === type ? [attribute.text] : []));
@@ -141,12 +141,15 @@ function namedIn(
   if (uids.length > 1 || uids[0] === "") return "The certificate has an empty uid, or several";
   if (policy.clientCerts === "Impersonate" && name === anonymous)
     return `${anonymous} cannot be impersonated with a certificate's groups`;
-  const user = { name, uid: uids[0], groups, fingerprint };
-  const assertion =
-    policy.clientCerts === "FrontProxy" ? frontProxyAssertion(user, policy.names) : impersonation(user);
+  const assertion = assertionOf({ name, uid: uids[0], groups, fingerprint }, policy);
   return assertion.fields.every(({ fault, hasOuterBlanks }) => fault === undefined && !hasOuterBlanks)
     ? assertion
     : "The certificate's subject has bytes that no header field may carry";
+}
+
+export function assertionOf(user: User, policy: AssertingPolicy): Assertion {
+  if (policy.clientCerts === "ActAsImpersonator") return lent;
+  return policy.clientCerts === "FrontProxy" ? frontProxyAssertion(user, policy.names) : impersonation(user);
 }
 
 /** Returns a rule that is true for each client field or trailer that the proxy drops; undefined: it drops none. */
@@ -164,7 +167,7 @@ export function leavesAt(identity: Identity, wallMs: number): number {
   return early > wallMs ? early : identity.notAfter;
 }
 
-type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
+export type AssertingPolicy = Exclude<IdentityPolicy, { readonly clientCerts: "Reject" }>;
 
 /** The apiserver puts an impersonated user of this name into system:unauthenticated and ignores the stated groups. */
 const anonymous = "system:anonymous";

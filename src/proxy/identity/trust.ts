@@ -11,6 +11,7 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
+import type { AssertedTrust } from "./asserted-identity.ts";
 import { bearerEndsAt } from "./credential-expiry.ts";
 
 /** Ms for which a bearer token counts as proven after a backend has accepted it (D2). */
@@ -32,6 +33,11 @@ export const endedBearerMs = 5000;
  */
 export const trustClasses = ["proven", "unproven", "private", "front-proxy", "impersonate"] as const;
 export type TrustClass = (typeof trustClasses)[number];
+
+/** True for the connections that carry the proxy's own credential. */
+export function isAsserted(trust: TrustClass | "rejected"): trust is AssertedTrust {
+  return trust === "front-proxy" || trust === "impersonate";
+}
 
 /**
  * A form that the apiserver always reads as a bearer token (k8s.io/apiserver, bearertoken.go). With some other values,

@@ -1,11 +1,14 @@
 /** The attempts of one exchange at backends: one, or two while neither is answered. The first response wins. */
 
+import type { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
+import type { AssertedTrust } from "../identity/asserted-identity.ts";
+import type { RequestGate } from "../limits/request-gate.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
 import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
 import { Retries } from "../upstream/retry-policy.ts";
-import type { ExchangeRequest } from "./exchange-request.ts";
+import type { ExchangeRequest, ExchangeServices } from "./exchange-request.ts";
 import { HeldBody, type HeldResponse } from "./held-response.ts";
 
 export class AttemptPair extends Retries {
@@ -73,6 +76,23 @@ export class AttemptPair extends Retries {
   /** The hedge: a second attempt with the same request. */
   get other(): Attempt | undefined {
     return this.#other;
+  }
+
+  /** The trust class of the identity that the proxy asserts; undefined: it asserts none. */
+  get trust(): AssertedTrust | undefined {
+    return this.#owner.context.asserted?.trust;
+  }
+
+  /** Returns the backend for the next attempt, or a Failure if none can be asked now. `bound`: the client's backend. */
+  nextFor(
+    { backends, pools }: Pick<ExchangeServices, "backends" | "pools">,
+    bound: string | undefined,
+    gate: RequestGate | undefined,
+  ): string | Failure {
+    const views = pools.fitFor(backends.views, this.trust);
+    if (views.length === 0 && backends.views.length > 0) return pools.unfitFor(this.trust);
+    if (gate === undefined) return this.nextBackend(views, pools, bound);
+    return this.nextBackend(gate.choice(views, bound), pools, gate.boundTo(bound));
   }
 
   /** The backend that has answered; before a response, the backend of the latest attempt that is not a hedge. */

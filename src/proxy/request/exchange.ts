@@ -283,7 +283,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const { backends, pools, avoidedApis } = this.#parts;
     const { client } = this.context;
     if (backends.areAllSilent) return this.#enqueue(noneAnswers);
-    const backend = this.#nextBackend();
+    const backend = this.attempts.nextFor(this.#parts, this.context.client.backend, this.#gate);
     if (backend instanceof Failure) return this.#enqueue(backend);
     if (this.#gate?.mayAsk(backend, this) === false) return;
     // If an API is missing at the backend to which the client is bound, only the requests of this API go to another
@@ -291,14 +291,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
-  }
-
-  #nextBackend(): string | Failure {
-    const { backends, pools } = this.#parts;
-    const backend = this.context.client.backend;
-    const gate = this.#gate;
-    if (gate === undefined) return this.attempts.nextBackend(backends.views, pools, backend);
-    return this.attempts.nextBackend(gate.choice(backends.views, backend), pools, gate.boundTo(backend));
   }
 
   turnAway(failure: Failure): void {
@@ -315,6 +307,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   /** Waits for a backend: until `pending.until`, or until `silentUntil` while all backends are silent (D14). */
   #enqueue(failure: Failure): void {
+    if (failure.code === "unproven-identity") return this.#failed(failure);
     const { pending, backends } = this.#parts;
     if (backends.areAllSilent) this.#waitsUntil = backends.silentUntil;
     else if (this.#waitsUntil === 0) this.#waitsUntil = pending.until;

@@ -12,6 +12,7 @@ import type { Evidence } from "../../health/evidence.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
 import { isFreshRead, isRepeatable, type RequestContext } from "../context/request-context.ts";
+import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { BackendCounts } from "../upstream/backend-counts.ts";
 import { pickOther } from "../upstream/pick.ts";
@@ -107,21 +108,22 @@ export class Hedges {
     if (evidence !== undefined) this.#parts.learn(backend, evidence);
   }
 
-  /** Returns a backend that is known to answer and is not in `asked`; undefined: there is none. */
-  otherThan(asked: readonly string[]): string | undefined {
+  /** Returns a backend that is known to answer, is fit for the trust class and not in `asked`; undefined: none is. */
+  otherThan(asked: readonly string[], trust: AssertedTrust | undefined): string | undefined {
     const { backends, pools } = this.#parts;
-    return pickOther(backends.views, pools, asked);
+    return pickOther(pools.fitFor(backends.views, trust), pools, asked);
   }
 
   /** Binds the client to another backend, because this one has older data than the client has already received. */
   leaveBehind(client: Client, backend: string): void {
-    const other = this.otherThan([backend]);
+    const { identity } = client;
+    const other = this.otherThan([backend], identity.kind === "asserted" ? identity.trust : undefined);
     if (other !== undefined) client.follow(backend, other);
   }
 
   /** Returns a backend that may be asked next; undefined: there is none, or no attempt is left. */
-  another({ tried, asked }: AttemptPair): string | undefined {
-    return tried.length + 1 < limits.attempts ? this.otherThan(asked) : undefined;
+  another({ tried, asked, trust }: AttemptPair): string | undefined {
+    return tried.length + 1 < limits.attempts ? this.otherThan(asked, trust) : undefined;
   }
 
   /** Handles a request that still waits for a connection. Moves it to a backend that has not been asked yet. */
@@ -150,7 +152,7 @@ export class Hedges {
   }
 
   #hedgeSlow(attempts: AttemptPair, slow: Attempt): void {
-    const other = attempts.hasTwo ? undefined : this.otherThan(attempts.asked);
+    const other = attempts.hasTwo ? undefined : this.otherThan(attempts.asked, attempts.trust);
     if (other === undefined || !this.#slowBudget.take()) return;
     this.#count(slow);
     attempts.hedge(other).dial(this.#parts.pools);
@@ -168,7 +170,8 @@ export class Hedges {
     const isSuspect = this.#parts.backends.stateOf(attempt.backend) === "suspect";
     // Another connection to the same backend comes first: the client has read this backend's cache already (k/k 59848).
     const prompt = isSuspect ? undefined : this.#parts.pools.promptConnection(attempt.backend, attempt.key);
-    const another = prompt === undefined || attempts.hasTwo ? this.otherThan(attempts.asked) : undefined;
+    const mayMove = prompt === undefined || attempts.hasTwo;
+    const another = mayMove ? this.otherThan(attempts.asked, attempts.trust) : undefined;
     const own = another === undefined ? prompt : undefined;
     // If there is no other backend, a new connection to this one may work: perhaps only its present connections are
     // silent.

@@ -18,6 +18,7 @@ const replies: Record<FailureCode, Reply> = {
   misdirected: { status: 421, reason: "BadRequest" },
   unauthenticated: { status: 401, reason: "Unauthorized" },
   "no-backend": { status: 503, reason: "ServiceUnavailable" },
+  "unproven-identity": { status: 503, reason: "ServiceUnavailable" },
   "backend-refused": { status: 503, reason: "ServiceUnavailable" },
   "backend-lost": { status: 502, reason: "InternalError" },
   "backend-protocol": { status: 502, reason: "InternalError" },
@@ -32,7 +33,14 @@ const replies: Record<FailureCode, Reply> = {
 const none = Buffer.alloc(0);
 
 /** Failures of requests that no backend has begun to process. The client may therefore repeat even a write. */
-const untouched = new Set<FailureCode>(["no-backend", "backend-refused", "overload", "limited", "draining"]);
+const untouched = new Set<FailureCode>([
+  "no-backend",
+  "unproven-identity",
+  "backend-refused",
+  "overload",
+  "limited",
+  "draining",
+]);
 
 /**
  * Sends the whole response, and returns its status. The response has Retry-After only if the request may be repeated:

@@ -2,10 +2,14 @@
  * Tests a new CA, or a new certificate of the proxy, at the ready backends before it replaces one that works. A valid
  * file may belong to another cluster.
  */
+import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { Failure, metOf } from "../../base/failure.ts";
+import { Failure, metOf, wordsOf } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
+import { answerOf, SocketAgent } from "../../health/probes/socket-request.ts";
+import type { AssertingPolicy } from "../identity/asserted-identity.ts";
+import { answerTo, type CanaryAnswer, canaryBody, canaryFor, canaryPath } from "../identity/canary.ts";
 import { type BackendAddress, openSocket } from "../net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
@@ -23,46 +27,41 @@ export async function proveCaBundle(
 ): Promise<Failure | undefined> {
   const results = ready.flatMap((address) => {
     if (address.tls === undefined) return [];
-    return [
-      resultOf({ address: { ...address, tls: { ...address.tls, ca } }, clock, objectionTo: untrusted }),
-    ];
+    return [resultOf({ ...address, tls: { ...address.tls, ca } }, clock)];
   });
   return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
 }
 
-/**
- * Returns undefined if a backend accepts the proxy's certificate, or none gives a result. `field`: a header line of the
- * test request; "": none.
- */
-export async function provePair(
+/** Asks a backend on a new socket whose request it sees if the proxy asserts an invented identity with this certificate. */
+export async function askCanary(
   pair: ServingPair,
-  { ready, field }: { readonly ready: readonly BackendAddress[]; readonly field: string },
-  clock: Clock,
-): Promise<Failure | undefined> {
-  const results = ready
-    .filter(({ tls }) => tls !== undefined)
-    .map((address) => resultOf({ address, clock, objectionTo: unauthorized, request: { pair, field } }));
-  return verdictOn(await Promise.all(results), subjectsIn(pair.chain).slice(0, 1), "rejects it");
-}
-
-/** What a backend answers: its status line ("" if only a handshake was requested), or the error on its socket. */
-type Outcome = string | Error;
-
-/**
- * Returns the status line if the backend rejects the certificate (401), and "" for any other status. Undefined for an
- * error, which shows nothing about the certificate.
- */
-function unauthorized(outcome: Outcome): string | undefined {
-  if (outcome instanceof Error) return undefined;
-  return outcome.startsWith("HTTP/1.1 401 ") ? outcome.trimEnd() : "";
+  policy: AssertingPolicy,
+  { address, clock }: { readonly address: BackendAddress; readonly clock: Clock },
+): Promise<CanaryAnswer> {
+  const canary = canaryFor(policy);
+  const socket = openSocket(address, "http/1.1", pair);
+  // This listener stays, because an "error" event without a listener would end the process.
+  socket.on("error", () => {});
+  const cancel = clock.after(proofMs, () => socket.destroy(new Error(`no answer in ${proofMs} ms`)));
+  const fields = canary.fields.map(({ name, value }) => [name, value] as const);
+  try {
+    await once(socket, address.tls === undefined ? "connect" : "secureConnect");
+    const request = { fields, post: canaryBody };
+    return answerTo(canary, await answerOf(new SocketAgent(socket), canaryPath, request));
+  } catch (reason) {
+    return { kind: "none", problem: wordsOf(reason) };
+  } finally {
+    cancel();
+    socket.destroy();
+  }
 }
 
 /**
  * Returns "" after a complete handshake, and the message if the backend's certificate does not verify against the CA.
  * Undefined for any other error, which is a problem of that backend alone.
  */
-function untrusted(outcome: Outcome): string | undefined {
-  if (!(outcome instanceof Error)) return "";
+function untrusted(outcome: Error | undefined): string | undefined {
+  if (outcome === undefined) return "";
   return metOf(outcome) === "untrusted" ? outcome.message : undefined;
 }
 
@@ -78,19 +77,11 @@ function verdictOn(
   return new Failure("bad-file", "proxy", message);
 }
 
-type Trial = {
-  readonly address: BackendAddress;
-  readonly clock: Clock;
-  readonly objectionTo: (outcome: Outcome) => string | undefined;
-  /** The request to send; undefined: the test is a TLS handshake alone. */
-  readonly request?: { readonly pair: ServingPair; readonly field: string };
-};
-
-/** Tries one backend on a new socket, which is closed after the first result. */
-function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Result> {
+/** Shakes hands with one backend on a new socket. */
+function resultOf(address: BackendAddress, clock: Clock): Promise<Result> {
   const backend = address.name;
   return new Promise((resolve) => {
-    const socket: Socket = openSocket(address, "http/1.1", request?.pair);
+    const socket: Socket = openSocket(address, "http/1.1");
     const end = (objection: string | undefined): void => {
       cancel();
       socket.destroy();
@@ -98,20 +89,8 @@ function resultOf({ address, clock, objectionTo, request }: Trial): Promise<Resu
     };
     const cancel = clock.after(proofMs, () => end(undefined));
     // This listener stays, because an "error" event without a listener would end the process.
-    socket.on("error", (reason) => end(objectionTo(reason)));
+    socket.on("error", (reason) => end(untrusted(reason)));
     socket.once("close", () => end(undefined));
-    socket.once("secureConnect", () => {
-      if (request === undefined) return end(objectionTo(""));
-      const { field } = request;
-      const fields = ["Host: kubernetes", "User-Agent: watchkeeper-probe", field, "Connection: close"];
-      const lines = ["GET /readyz HTTP/1.1", ...fields.filter((line) => line !== ""), "", ""];
-      socket.write(lines.join("\r\n"));
-      // Reads only the first chunk, because HTTP servers send the status line in one piece.
-      socket.once("data", (chunk: Buffer) => end(objectionTo(firstLine(chunk))));
-    });
+    socket.once("secureConnect", () => end(untrusted(undefined)));
   });
-}
-
-function firstLine(chunk: Buffer): string {
-  return chunk.toString("latin1", 0, 80).split("\r\n")[0] ?? "";
 }

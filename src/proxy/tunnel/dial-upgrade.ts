@@ -38,9 +38,17 @@ export async function dialUpgrade(client: Client, parts: DialUpgradeParts): Prom
     // oxlint-disable-next-line no-await-in-loop
     while (backends.areAllSilent && (await pending.isBack(backends.silentUntil)));
     // oxlint-disable-next-line no-await-in-loop
+    if (isUnfit(parts) && !(await pending.isBack(pending.until))) return parts.pools.unfitFor(parts.trust);
+    // oxlint-disable-next-line no-await-in-loop
     const outcome = await attempt(client, parts);
     if (!(outcome instanceof Failure) || !backends.areAllSilent) return outcome;
   }
+}
+
+/** True if no backend has shown yet that it takes the identity that the proxy asserts. */
+function isUnfit({ backends: { views }, pools, trust }: DialUpgradeParts): boolean {
+  const isWaiting = views.length > 0 && pools.fitFor(views, trust).length === 0;
+  return isWaiting && pools.unfitFor(trust).code !== "unproven-identity";
 }
 
 async function attempt(client: Client, parts: DialUpgradeParts): Promise<DialledSocket | Failure> {
@@ -49,7 +57,9 @@ async function attempt(client: Client, parts: DialUpgradeParts): Promise<Dialled
   const retries = new Retries();
   let failure: Failure | undefined;
   while (!retries.isSpent) {
-    const backend = retries.nextBackend(backends.views, loads, client.backend);
+    const views = pools.fitFor(backends.views, trust);
+    if (views.length === 0 && backends.views.length > 0) return failure ?? pools.unfitFor(trust);
+    const backend = retries.nextBackend(views, loads, client.backend);
     if (backend instanceof Failure) return failure ?? backend;
     // The next backend is dialled only after this one has failed.
     // oxlint-disable-next-line no-await-in-loop

@@ -50,6 +50,8 @@ export type ConnectionPoolOptions = PoolSettings & {
   readonly silenceOverAt: () => number;
   /** Opens a connection, which carries the proxy's own credential for this trust class, if there is one. */
   readonly connect: (owner: WireOwner, trust: TrustClass) => Wire;
+  /** True if requests of this trust class may go to the backend (`Assertions`); default: all may. */
+  readonly mayCarry?: ((trust: TrustClass) => boolean) | undefined;
   /** Trust classes for which the proxy has a credential of its own. The pool keeps connections warm for them, too. */
   readonly asserted?: readonly TrustClass[];
 };
@@ -152,6 +154,7 @@ export class ConnectionPool implements ConnectionOwner {
   /** Returns a connection with room for a stream; undefined: none. */
   take(key: PoolKey): Connection | undefined {
     const shard = this.#shard(key);
+    if (!this.#mayCarry(shard)) return undefined;
     let shaky: Connection | undefined;
     for (const connection of shard.connections) {
       // A silent connection gets no new streams, because another connection or a new socket may answer (D6).
@@ -170,6 +173,7 @@ export class ConnectionPool implements ConnectionOwner {
 
   wait(waiter: Waiter): void {
     const shard = this.#shard(waiter.key);
+    if (!this.#mayCarry(shard)) return waiter.refused(this.#unproven());
     if (shard.waiting.size >= limits.waitingExchanges) {
       waiter.refused(
         new Failure("overload", "proxy", `Too many requests wait for backend ${this.#options.backend}`),
@@ -238,13 +242,14 @@ export class ConnectionPool implements ConnectionOwner {
 
   /**
    * Gives each shard of this trust class a new connection, because the class's certificate was replaced. When the new
-   * connection is open, the old ones take no new streams. Open streams go on, because the apiserver checks a
-   * certificate only when a request begins (A44).
+   * connection is open, the old ones take no new streams; if the old certificate was not proven, they take none from
+   * now on. Open streams go on, because the apiserver checks a certificate only when a request begins (A44).
    */
-  renew(trust: TrustClass): void {
+  renew(trust: TrustClass, wasProven: boolean): void {
     for (const shard of this.#shards.values()) {
       if (shard.key.trust !== trust || shard.connections.length === 0) continue;
       for (const connection of shard.connections) connection.outdate();
+      if (!wasProven) retireOutdated(shard);
       this.#dial(shard);
     }
   }
@@ -284,6 +289,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (connection.isPeerGoing) this.health.seeGoing();
     const shard = this.#shardOf.get(connection);
     if (shard === undefined || shard.waiting.size === 0) return;
+    if (!this.#mayCarry(shard)) return refuse(shard, this.#unproven(), this.#options.clock);
     for (const waiter of Array.from(shard.waiting.keys())) {
       if (connection.room <= 0) break;
       shard.waiting.delete(waiter);
@@ -348,6 +354,15 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#shardOf.size === 0) this.#refuseAll(refusal);
     else if (!connection.isOpened && !shard.connections.some((other) => other.isOpening))
       refuse(shard, refusal, this.#options.clock);
+  }
+
+  #mayCarry({ key }: Shard): boolean {
+    return this.#options.mayCarry?.(key.trust) ?? true;
+  }
+
+  #unproven(): Failure {
+    const message = `Backend ${this.#options.backend} does not accept this proxy's word for the user of a client certificate`;
+    return new Failure("backend-refused", "backend", message);
   }
 
   #untrusted(): Failure {
@@ -425,6 +440,7 @@ export class ConnectionPool implements ConnectionOwner {
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     this.#failStuck();
     for (const shard of this.#shards.values()) {
+      if (!this.#mayCarry(shard)) refuse(shard, this.#unproven(), this.#options.clock);
       this.#attend(shard, this.#options.stallAwareClock.now());
       this.#dialOrForget(shard);
       this.#retireIdle(shard, now);

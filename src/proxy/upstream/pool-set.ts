@@ -1,7 +1,10 @@
 /** The connection pools of all backends, by name. A reload or discovery adds and removes backends. */
 
+import { Failure } from "../../base/failure.ts";
+import type { BackendView } from "../../health/backend.ts";
 import type { Client } from "../context/client.ts";
-import type { TrustClass } from "../identity/trust.ts";
+import type { AssertedTrust } from "../identity/asserted-identity.ts";
+import { isAsserted, type TrustClass } from "../identity/trust.ts";
 import type { BackendShares } from "./backend-shares.ts";
 import type { Connection } from "./connection.ts";
 import type { ConnectionPool, PoolSettings } from "./connection-pool.ts";
@@ -9,7 +12,18 @@ import { upstreamLimits } from "./limits.ts";
 import type { Loads } from "./pick.ts";
 import { type ConnectionKind, type PoolKey, poolKey, rejectedOwner } from "./pool-key.ts";
 
+/** Which backends have shown that they take the identities that the proxy asserts (D9). */
+export type Assertions = {
+  readonly isProven: (trust: AssertedTrust, backend: string) => boolean;
+  /** True if every backend has shown that it does not. */
+  readonly areRefused: (trust: AssertedTrust) => boolean;
+  /** Called when a backend becomes ready. */
+  readonly ready: (backend: string) => void;
+};
+
 export type PoolSetOptions = {
+  /** Default: all backends take all identities. */
+  readonly assertions?: Assertions | undefined;
   readonly poolFor: (backend: string) => ConnectionPool;
   /** True if every client has upstream connections of its own (D2). */
   readonly isPerClient: boolean;
@@ -90,9 +104,30 @@ export class PoolSet implements Loads {
 
   /**
    * Replaces all connections of the trust class `trust`, because they still present the old certificate of the proxy.
+   * `wasProven`: true if the backend takes the identities that are asserted with the old certificate.
    */
-  renew(trust: TrustClass): void {
-    for (const connections of this.#pools.values()) connections.renew(trust);
+  renew(trust: TrustClass, wasProven: (backend: string) => boolean): void {
+    for (const [backend, connections] of this.#pools) connections.renew(trust, wasProven(backend));
+  }
+
+  /**
+   * Returns the backends to which a request may go. A request that asserts an identity goes only to backends that take
+   * it: another backend would take the request for the proxy's own.
+   */
+  fitFor(views: readonly BackendView[], trust: AssertedTrust | undefined): readonly BackendView[] {
+    const { assertions } = this.#options;
+    if (trust === undefined || assertions === undefined) return views;
+    const isFit = ({ name }: BackendView): boolean => assertions.isProven(trust, name);
+    return views.every(isFit) ? views : views.filter(isFit);
+  }
+
+  /** Returns why a request that asserts an identity can go to no backend, if none is fit for it. */
+  unfitFor(trust: AssertedTrust | undefined): Failure {
+    const isFinal = trust !== undefined && this.#options.assertions?.areRefused(trust) === true;
+    const message = isFinal
+      ? "The backends do not accept this proxy's word for the user of a client certificate: use a bearer token"
+      : "No backend has shown yet that it accepts this proxy's word for the user of a client certificate";
+    return new Failure(isFinal ? "unproven-identity" : "no-backend", "proxy", message);
   }
 
   loadOf(backend: string): number {
@@ -140,8 +175,7 @@ export class PoolSet implements Loads {
     if (trust !== "private" && !this.#options.isPerClient) return sharedKeys[trust][kind];
     // The key contains the trust class, because one client may need two kinds of private connections: with and without
     // the proxy's own credential.
-    const isAsserted = trust === "front-proxy" || trust === "impersonate";
-    return poolKey(isAsserted ? trust : "private", kind, this.#ownerOf(client));
+    return poolKey(isAsserted(trust) ? trust : "private", kind, this.#ownerOf(client));
   }
 
   #ownerOf(client: Client): string {

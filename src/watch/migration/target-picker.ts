@@ -106,11 +106,11 @@ export class TargetPicker {
    * stalled, returns one of them, because its events are late but not lost.
    */
   choose(watch: WatchSession, tried: readonly string[]): string | undefined {
-    const { backends, pools } = this.#parts;
+    const { pools } = this.#parts;
     const bound = watch.clientRequest.client.backend;
     const except = [...tried, ...this.stalled(watch)];
     const refusing = this.refusing(watch);
-    const views = backends.views.filter(({ name }) => !refusing.includes(name));
+    const views = this.#fitFor(watch).filter(({ name }) => !refusing.includes(name));
     const backend = pick({ views, loads: pools, bound, tried: except });
     return backend instanceof Failure ? undefined : backend;
   }
@@ -135,9 +135,14 @@ export class TargetPicker {
   }
 
   elsewhereFor(watch: WatchSession, except: readonly string[]): string | undefined {
-    const { backends, pools } = this.#parts;
+    const { pools } = this.#parts;
     const all = [...except, ...this.stalled(watch), ...this.refusing(watch)];
-    return pickOther(backends.views, pools, all);
+    return pickOther(this.#fitFor(watch), pools, all);
+  }
+
+  #fitFor({ clientRequest }: WatchSession): readonly BackendView[] {
+    const { backends, pools } = this.#parts;
+    return pools.fitFor(backends.views, clientRequest.asserted?.trust);
   }
 
   /** Returns the state of a backend; undefined if it is no longer configured or discovered. */

@@ -81,10 +81,15 @@ test("prometheusrule.sed makes the rules an object of the Prometheus Operator", 
   assert.equal([kind, spec], ["PrometheusRule", parse(rulesFile())]);
 });
 
-test("there are at most 15 alerts, and only a loss of service is critical", () => {
-  assert.ok(alerts.length <= 15, `${alerts.length} alerts`);
+test("there are at most 16 alerts, and only a loss of service is critical", () => {
+  assert.ok(alerts.length <= 16, `${alerts.length} alerts`);
   const critical = alerts.filter(({ severity }) => severity === "critical").map(({ name }) => name);
-  assert.equal(critical, ["WatchkeeperDown", "WatchkeeperNoReadyBackends", "WatchkeeperCertificateExpired"]);
+  assert.equal(critical, [
+    "WatchkeeperDown",
+    "WatchkeeperNoReadyBackends",
+    "WatchkeeperIdentityRefused",
+    "WatchkeeperCertificateExpired",
+  ]);
 });
 
 test("an incident has the severity of its alert", () => {

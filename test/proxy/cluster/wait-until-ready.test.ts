@@ -9,12 +9,12 @@ const test = suite("proxy/cluster/wait-until-ready");
 
 function played(...states: BackendState[]) {
   const clock = manualClock();
-  const now = { states };
+  const now = { states, isProven: !states.includes("draining") };
   const views = (): BackendView[] =>
     now.states.map((state, index) => ({ name: `cp-${index}`, state, since: 0 }));
   let outcome: boolean | undefined;
   const work = async (): Promise<void> => {
-    outcome = await waitUntilReady(views, clock, 1000);
+    outcome = await waitUntilReady(views, clock, { withinMs: 1000, isProven: () => now.isProven });
   };
   const done = work();
   return { clock, now, done, outcome: () => outcome };
@@ -28,6 +28,17 @@ test("one ready backend is enough, once all have been judged", async () => {
   await Promise.resolve();
   assert.is(outcome(), undefined);
   now.states = ["ready", "dead"];
+  clock.advance(100);
+  await within(20_000, "the answer", done);
+  assert.is(outcome(), true);
+});
+
+test("a ready backend is not enough while no certificate that asserts identities is proven", async () => {
+  const { clock, now, done, outcome } = played("ready", "draining");
+  clock.advance(100);
+  await Promise.resolve();
+  assert.is(outcome(), undefined);
+  now.isProven = true;
   clock.advance(100);
   await within(20_000, "the answer", done);
   assert.is(outcome(), true);

@@ -35,7 +35,10 @@ test.before.each(() => {
       swapped.push(trust);
       onSwap();
     },
-    ready: () => [],
+    random: () => 0.5,
+    backends: () => [],
+    isReady: () => false,
+    onProof: () => {},
   });
 });
 test.after.each(() => {

@@ -4,9 +4,11 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import type { Failure } from "../../../src/base/failure.ts";
 import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
+import type { AssertingPolicy } from "../../../src/proxy/identity/asserted-identity.ts";
 import type { BackendAddress } from "../../../src/proxy/net/connect.ts";
 import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
-import { proofMs, proveCaBundle, provePair } from "../../../src/proxy/tls/upstream-acceptance.ts";
+import { askCanary, proofMs, proveCaBundle } from "../../../src/proxy/tls/upstream-acceptance.ts";
+import { usualNames as names } from "../../support/certificate.ts";
 import { manualClock } from "../../support/clock.ts";
 import { frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
 import { testPki } from "../../support/pki.ts";
@@ -17,7 +19,6 @@ const test = suite("proxy/tls/upstream-acceptance");
 const { authority } = await testPki();
 const pki = await frontProxyPki();
 const other = await createAuthority({ name: "other cluster", clock: wallClock });
-const field = "X-Remote-User: watchkeeper-probe";
 
 let judge: JudgingBackend;
 test.before(async () => {
@@ -38,10 +39,17 @@ function trusted(ca: string, ready: readonly BackendAddress[]): Promise<Failure 
   return within(20_000, "a word", proveCaBundle(ca, ready, wallClock));
 }
 
-function taken(pair: Pair, ready: readonly BackendAddress[]): Promise<Failure | undefined> {
+const frontProxy = { clientCerts: "FrontProxy", names } as const;
+const impersonate = { clientCerts: "Impersonate" } as const;
+const lent = { clientCerts: "ActAsImpersonator" } as const;
+
+/** Returns the result of a canary, in words. */
+async function canary(pair: Pair, port = judge.port, policy: AssertingPolicy = frontProxy): Promise<string> {
   const checked = checkPair(pair.certificate, pair.key, wallClock.wall());
   if ("code" in checked) throw new Error(checked.message);
-  return within(20_000, "a word", provePair(checked, { ready, field }, wallClock));
+  const asked = askCanary(checked, policy, { address: at(port), clock: wallClock });
+  const answer = await within(20_000, "an answer", asked);
+  return `${answer.kind} ${answer.kind === "proven" ? answer.gap : answer.problem}`.trimEnd();
 }
 
 test("a CA to which a backend's certificate leads will do, another cluster's will not", async () => {
@@ -91,18 +99,23 @@ test("a backend that stays silent is no objection either, after a while", async 
   mute.close();
 });
 
-test("a certificate that the backend takes for the front proxy's will do", async () => {
-  assert.is(await taken(pki.pair, [at(judge.port)]), undefined);
+test("the front proxy's certificate is proven, and so is an impersonator's in both of its modes", async () => {
+  const impersonator = pki.clients.issue({ name: "impersonator", usage: "client" });
+  assert.is(await canary(pki.pair), "proven");
+  assert.is(await canary(impersonator, judge.port, impersonate), "proven");
+  assert.is(await canary(impersonator, judge.port, lent), "proven");
 });
 
-test("one of another authority is answered 401, and will not", async () => {
+test("an ordinary client certificate is refused, and the answer names the user that the backend takes it for", async () => {
+  const admin = pki.clients.issue({ name: "kubernetes-admin", groups: ["system:masters"], usage: "client" });
+  assert.is(await canary(admin), 'refused it takes every client with a certificate for "kubernetes-admin"');
+  assert.match(await canary(admin, judge.port, impersonate), "refused it takes every client");
+});
+
+test("a certificate of another CA is refused, and a backend that does not answer shows nothing", async () => {
   const pair = other.issue({ name: "front-proxy-client", usage: "client" });
-  const failure = await taken(pair, [at(judge.port)]);
-  assert.match(
-    failure?.message ?? "",
-    'the certificate of "CN=front-proxy-client" is unsuitable: backend judge rejects it (HTTP/1.1 401',
-  );
-  assert.is(await taken(pair, [at(1)]), undefined);
+  assert.is(await canary(pair), "refused it answers 401 (Unauthorized)");
+  assert.match(await canary(pair, 1), "none connect ECONNREFUSED");
 });
 
 test.run();

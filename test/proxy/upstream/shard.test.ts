@@ -64,7 +64,7 @@ test("A44: a renewed certificate has an upstream connection before the old one's
   path.settle();
   path.backend("a").last.side?.sendHeaders([new Field(":status", "200"), json], false);
   path.settle();
-  path.pools.renew("front-proxy");
+  path.pools.renew("front-proxy", () => true);
   assert.equal(shards(path), ["front-proxy long: 2 of 2, 1"]);
   const between = client.ask("GET", target);
   path.settle();
@@ -81,7 +81,7 @@ test("while the new upstream connection cannot be opened the old one serves", ()
   client.ask("GET", target);
   path.settle();
   path.backend("a").isDown = true;
-  path.pools.renew("front-proxy");
+  path.pools.renew("front-proxy", () => true);
   path.clock.advance(1000);
   client.ask("GET", target);
   path.settle();
@@ -93,7 +93,7 @@ test("while the new upstream connection cannot be opened the old one serves", ()
 
 test("upstream connections of other classes do not care", () => {
   const path = new PlayedPath(["a"]);
-  path.pools.renew("front-proxy");
+  path.pools.renew("front-proxy", () => true);
   path.settle();
   assert.equal(shards(path), ["proven plain: 1 of 1, 0", "proven long: 1 of 1, 0"]);
 });
