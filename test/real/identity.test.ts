@@ -2,8 +2,10 @@
  * Which user an apiserver recognizes in a request, through the proxy and directly: for client certificates (front-proxy
  * and impersonation), bearer tokens and no credentials. Nothing that a client sends may change that user.
  */
+import { spawnSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import http2 from "node:http2";
+import { join } from "node:path";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
@@ -208,6 +210,75 @@ real("a watch that goes on at another apiserver is its holder's there too", asyn
   assert.is(isOver, false);
   session.destroy();
 });
+
+/** Certificates that are no front proxy's, each with the text by which the incident names its fault. */
+function wrongPairs(): Readonly<Record<string, readonly [pair: Pair, fault: RegExp]>> {
+  const { pki } = cluster;
+  const of = (name: string, subject: string, issuer = pki.ca): Pair => pki.issue({ name, subject }, issuer);
+  return {
+    "admin.crt": [of("wrong-admin", "/O=system:masters/CN=kubernetes-admin"), /for \\?"kubernetes-admin/],
+    "apiserver-kubelet-client.crt": [
+      of("wrong-kubelet-client", "/O=system:masters/CN=kube-apiserver-kubelet-client"),
+      /for \\?"kube-apiserver-kubelet-client/,
+    ],
+    "a pair of another CA": [
+      of("wrong-ca", "/CN=front-proxy-client", pki.authority("another-front-proxy-ca")),
+      /answers 401/,
+    ],
+    "a name that is not allowed": [of("wrong-name", "/CN=mallory", pki.frontProxyCa), /answers 401/],
+    "an expired pair": [
+      pki.issueFor(-1, { name: "wrong-date", subject: "/CN=front-proxy-client" }, pki.frontProxyCa),
+      /expired at/,
+    ],
+  };
+}
+
+real(
+  "with each of five wrong front-proxy pairs a kubelet gets no other identity, and check fails",
+  async () => {
+    const { folder, pki } = cluster;
+    const kubelet = pki.issue({ name: "kubelet", subject: "/O=system:nodes/CN=system:node:n1" });
+    const backends = cluster.apiservers.map(({ name, url }) => ({ name, url }));
+    for (const [what, [frontProxy, fault]] of Object.entries(wrongPairs())) {
+      const tlsOf = { caFile: pki.ca.certFile, serverName: "kubernetes.default.svc", frontProxy };
+      const name = `wrong-${what.replace(/\W/g, "-")}`;
+      const starting = Proxy.start({
+        folder,
+        pki,
+        backends,
+        name,
+        listener: { identity: { clientCerts: "FrontProxy" } },
+        listenerTls: { clientCAFile: pki.ca.certFile },
+        config: { clusters: [{ name: "default", backends, tls: tlsOf }] },
+      });
+      const proxy = await starting.catch(() => undefined);
+      // With an expired pair, the proxy does not even start.
+      assert.is(proxy === undefined, what === "an expired pair", what);
+      if (proxy !== undefined) {
+        for (let count = 0; count < 10; count += 1) {
+          const octets = claimingRequest(
+            { fields: [], trailers: [], lines: [] },
+            { path, host: "kubernetes", body },
+          );
+          const answer = await within(20_000, "an answer", said(proxy.url, kubelet, octets));
+          assert.match(answer, /^HTTP\/1.1 503 /, what);
+          assert.is(infoIn(answer), undefined, `${what}: ${answer}`);
+        }
+        const log = readFileSync(proxy.logFile, "utf8");
+        const opened = log.split("\n").filter((line) => line.includes("identity-refused"));
+        assert.match(opened.join("\n"), frontProxy.certFile, what);
+        assert.match(opened.join("\n"), fault, what);
+        // A bearer token passes.
+        assert.is((await reviewed(proxy.url, undefined, users.bob.token))?.username, "bob");
+        await proxy.stop();
+      }
+      const config = join(folder, `${name}.yaml`);
+      const checked = spawnSync(process.execPath, ["bin/watchkeeper.js", "check", "--config", config]);
+      assert.is(checked.status, 1, `${what}: ${checked.stdout.toString()}`);
+      assert.match(checked.stdout.toString(), fault, what);
+    }
+  },
+);
 
 /** Sends the claim over HTTP/2. The client library sends only well-formed fields. */
 async function claimH2(url: string, pair: Pair | undefined, { fields, trailers }: Claim): Promise<string> {
