@@ -103,13 +103,13 @@ export function protobufVersion(bytes: Buffer, number: number): string | undefin
   return bytes.toString("latin1", version.start, version.end);
 }
 
-type Span = { readonly start: number; readonly end: number };
+export type Span = { readonly start: number; readonly end: number };
 
 /**
  * Returns the position of the value of field `number`; undefined if it is missing, or behind a field that is not
  * length-delimited. If the value extends beyond `end`, its position ends at `end`.
  */
-function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
+export function fieldIn(bytes: Buffer, start: number, end: number, number: number): Span | undefined {
   for (let at = start; at < end; ) {
     const tag = bytes[at] ?? 0;
     let length = 0;

@@ -6,8 +6,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { Entry, EntryOf } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
-import { apiFailureLimits } from "../../src/proxy/observe/api-failures.ts";
+import { classify } from "../../src/kube/request-info.ts";
 import { outcomeLimits } from "../../src/proxy/observe/peer-outcomes.ts";
+import { apiFailureLimits } from "../../src/proxy/request/avoided-apis.ts";
 import { Answering } from "../support/answering.ts";
 import { type Asked, bearer, type Ear, PlayedPath } from "../support/path.ts";
 
@@ -80,9 +81,9 @@ class Grey {
   }
 
   /** A write by the client or, with `isElsewhere`, by one that is bound to the other backend. */
-  write(isElsewhere = false): Ear {
+  write(isElsewhere = false, url = configmaps): Ear {
     const client = isElsewhere ? this.#elsewhere : this.#client;
-    const ear = client.ask("POST", configmaps, [bearer("x")], false);
+    const ear = client.ask("POST", url, [bearer("x")], false);
     ear.say("{}", true);
     this.run(100);
     return ear;
@@ -164,7 +165,7 @@ test("reads that the backend leaves unanswered are sent to the other as well, an
   assert.equal([named?.backend, named?.failure, named?.failed], [grey.grey, "unanswered", 4]);
 });
 
-test("after a while one request finds out whether the backend can reach it now; a failure costs its client nothing", () => {
+test("after a while one read finds out whether the backend can reach it now; a failure costs its client nothing", () => {
   const grey = new Grey();
   for (let count = 0; count < 6; count += 1) grey.get(metrics);
   const before = grey.asked(metrics).grey;
@@ -187,6 +188,20 @@ test("after a while one request finds out whether the backend can reach it now; 
     [grey.grey],
   );
   assert.equal(grey.path.measurementsOf(grey.grey).unreachableApis, []);
+});
+
+test("a write never tests an unreachable API: while only writes come, all go to the other backend", () => {
+  const grey = new Grey();
+  for (let count = 0; count < 6; count += 1) grey.get(metrics);
+  const { way } = grey;
+  for (const theirs of ["refuses", "hangs"] as const) {
+    grey.way = (backend) => (backend === grey.grey ? theirs : way(backend));
+    for (let minute = 0; minute < 10; minute += 1) {
+      grey.run(60_000);
+      assert.is(grey.write(false, metrics).status, "200", `${theirs}, minute ${minute}`);
+    }
+  }
+  assert.equal(grey.path.avoidedApis.avoided(classify("POST", metrics)), [grey.grey]);
 });
 
 test("the request that finds out may be that of a client which is bound to another backend", () => {

@@ -485,7 +485,7 @@ export class DataPath {
     this.backends.reconcile(names);
     this.#options.shared?.reconcile(names);
     this.loads.reconcile(names);
-    this.avoidedApis.failures.reconcile(names);
+    this.avoidedApis.reconcile(names);
     this.shields.reconcile(names);
     this.pools.reconcile(names);
     this.caches.reconcile(names);

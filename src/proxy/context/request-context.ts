@@ -77,11 +77,6 @@ export function targetIn(fields: readonly Field[]): string {
   return fields.find(({ name }) => name === ":path")?.value ?? "";
 }
 
-/** True if the path belongs to an API: a resource, the API's discovery or its OpenAPI document. */
-export function isApiPath({ target }: RequestContext): boolean {
-  return /^\/(openapi\/v3\/)?apis?\//.test(target);
-}
-
 /** Returns a key that stays the same when a client reconnects or restarts: its address, a space, its User-Agent. */
 export function clientKey(client: Pick<Client, "address">, fields: readonly Field[]): string {
   return `${client.address} ${userAgentOf(fields)}`;

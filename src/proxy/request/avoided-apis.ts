@@ -1,13 +1,20 @@
 /**
- * The APIs for which requests avoid a backend, because another backend can answer them. Either the backend does not
- * serve the resource, as in the middle of an upgrade of the apiservers (enhancements#4020):
+ * The backends that requests of an API avoid, because another backend can answer them. There are two reasons.
  *
- *     a backend's router answers 404     doubted: requests for the resource avoid this backend
- *     another backend serves it          missing: requests still avoid it, and the journal names both
- *     another backend answers 404, too   dropped: no backend serves it
- *     `missingMs` later                  the backend is asked again
+ * A backend has no route for a resource, as in the middle of an upgrade of the apiservers (enhancements#4020). Only
+ * reads show this:
  *
- * Or the backend cannot reach the server of an aggregated API, and other backends can (api-failures.ts).
+ *     one backend's router answers a read with 404      the read is sent to another backend
+ *     this other backend serves the resource            a *gap*: all requests for the resource avoid the first backend
+ *     this other backend's router answers 404, too      no gap; a known gap of this resource ends
+ *     `missingMs` later, if no read has confirmed it    the gap ends
+ *
+ * A gap decides where a request is placed. It never makes a request other than a read be sent again.
+ *
+ * Or a backend is *grey*: it is ready, but cannot reach the server of an aggregated API, or a webhook, that other
+ * backends reach. Requests are counted only after a first failure, so a healthy cluster costs nothing.
+ *
+ * A read tests an avoided backend from time to time. If the test fails, the read is sent to another backend.
  */
 import type { Clock } from "../../base/clock.ts";
 import { clipped } from "../../base/detach.ts";
@@ -15,29 +22,328 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
-import { isBuiltIn } from "../../kube/api-origin.ts";
+import type { Field } from "../../h2/core/field.ts";
+import { isBuiltIn, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import { isApiPath, isRepeatable, type RequestContext } from "../context/request-context.ts";
-import { ApiFailures } from "../observe/api-failures.ts";
+import { resourceKey } from "../../watch/session/watch-context.ts";
+import { isRepeatable, type RequestContext } from "../context/request-context.ts";
+import { type Outlier, PeerOutcomes } from "../observe/peer-outcomes.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import type { HeldResponse } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 
-type Gap = {
-  /** Clock reading until which the backend is avoided. */
-  until: number;
-  /** True if another backend serves the resource. */
-  isConfirmed: boolean;
+export const apiFailureLimits = {
   /**
-   * True if an entry in the journal says that the backend does not serve the resource, and the backend was not asked
-   * since.
+   * Ms after which a read tests a backend that cannot reach the API. The API's other requests avoid this backend until
+   * `trials` tests have succeeded.
    */
-  isJournaled: boolean;
+  avoidMs: 30_000,
+  /** Minimum ms between two reads that test the same avoided backend. */
+  trialMs: 10_000,
+  /** Ms after which an avoided backend is forgotten if no request of the API has come since it could be tested. */
+  forgetMs: 300_000,
+  /**
+   * Number of consecutive requests that must reach the API through an avoided backend before it is no longer avoided.
+   */
+  trials: 3,
+  /** Maximum number of entries, each for one backend that the requests of one API avoid. */
+  avoided: 64,
+  /** Minimum ms between two journal entries about one API group or webhook at one backend. */
+  reportMs: 10_000,
+  /** Ms between two checks for API groups and webhooks that no longer fail. */
+  lookMs: 10_000,
+  /**
+   * Number of bytes of an error response that are searched. A Status with a webhook's name and URL is about 1 KiB long.
+   */
+  statusBytes: 4096,
+  /** Maximum length of a webhook's name, which is a DNS name. */
+  nameChars: 253,
+} as const;
+
+/**
+ * Why a request did not reach an API's server through a backend. `refused`: the backend's response says so.
+ * `unanswered`: the backend did not answer, and another backend answered the request's hedge.
+ */
+export type ApiFailure = "refused" | "unanswered";
+
+/**
+ * A backend that the requests of one API avoid. `testAt`: clock reading from which a read may test the backend.
+ * `askedAt`: clock reading of the API's latest request. `successes`: number of consecutive requests that have reached
+ * the API through this backend.
+ */
+type Grey = {
+  readonly backend: string;
+  readonly api: string;
+  testAt: number;
+  askedAt: number;
+  successes: number;
 };
 
-type Complaint = Pick<HeldResponse, "complaint"> & { readonly attempt: { readonly backend: string } };
+/**
+ * The error text of kube-apiserver's webhook admission (k8s.io/apiserver, admission/plugin/webhook/errors): in a JSON
+ * Status, where quotes are escaped, or in a protobuf Status.
+ */
+const ofWebhook = /Internal error occurred: failed calling webhook \\?"([^"\\]{1,253})\\?":/;
+const ofTimeout = /context deadline exceeded|Client\.Timeout|i\/o timeout/;
 
-type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource">;
+export class ApiFailures {
+  readonly #clock: Clock;
+  readonly #journal: Journal;
+  readonly #groups = new PeerOutcomes();
+  readonly #webhooks = new PeerOutcomes();
+  /** One entry for each pair of a backend and an API group whose requests avoid this backend. */
+  readonly #grey = new Map<string, Grey>();
+  readonly #reportedAt = new Map<string, number>();
+  #lookedAt = 0;
+  /** Failures since the process started, by backend, API group and kind of failure (`ApiFailure`). */
+  readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
+  /** If false, a backend that cannot reach an API is reported, but still gets the API's requests. */
+  mayAvoid = true;
+
+  constructor(clock: Clock, journal: Journal) {
+    this.#clock = clock;
+    this.#journal = journal;
+  }
+
+  // --- as an observer of all requests ---
+
+  began(): void {}
+
+  ended(): void {}
+
+  /**
+   * Counts a success: the request reached the API, or a write passed its webhooks. A 503 or 504 is not counted here,
+   * because it may be a failure. `failed` counts it when the response's body shows that. 401, 403 and 429 show nothing:
+   * the apiserver sends them itself, before it calls the API's server.
+   */
+  answered(backend: string, info: RequestInfo, _ms: number, head: readonly Field[]): void {
+    if (this.#isQuiet || !info.isResource || info.kind !== "plain") return;
+    this.#forgetOld(this.#clock.now());
+    const status = Number(head[0]?.value);
+    if (!showNothing.includes(status) && !isBuiltIn(info.group)) this.#reached(backend, info.group);
+    if (status < 300 && isWrite(info)) this.#called(backend, writeKey(info));
+  }
+
+  /** True if nothing has failed lately. */
+  get #isQuiet(): boolean {
+    return this.#groups.isEmpty && this.#webhooks.isEmpty && this.#grey.size === 0;
+  }
+
+  #called(backend: string, key: string): void {
+    for (const subject of this.#webhooks.subjects)
+      if (subject.startsWith(`${key} `)) this.#webhooks.succeeded(subject, backend, this.#clock.now());
+  }
+
+  #reached(backend: string, group: string): void {
+    this.#groups.succeeded(group, backend, this.#clock.now());
+    const key = greyKey(backend, group);
+    const grey = this.#grey.get(key);
+    if (grey === undefined) return;
+    grey.successes += 1;
+    // The backend may reach the API again, so the next read tests the backend, without another pause.
+    grey.testAt = this.#clock.now();
+    if (grey.successes < apiFailureLimits.trials) return;
+    this.#grey.delete(key);
+    this.#journal.write({ kind: "backend.api_reachable", backend, api: grey.api });
+  }
+
+  // --- aggregated APIs ---
+
+  /** Records that a request to an aggregated API has failed at `backend`. `failure`: how it failed. */
+  failed(info: RequestInfo, backend: string, failure: ApiFailure): void {
+    const now = this.#clock.now();
+    const api = cleaned(info.group);
+    this.#count(backend, api, failure);
+    this.#forgetOld(now);
+    const outlier = this.#groups.failed(info.group, backend, now);
+    const key = greyKey(backend, info.group);
+    const known = this.#grey.get(key);
+    if (known === undefined && outlier === undefined) return;
+    if (known !== undefined || this.#grey.size < apiFailureLimits.avoided)
+      this.#grey.set(key, {
+        backend,
+        api,
+        testAt: now + apiFailureLimits.avoidMs,
+        askedAt: now,
+        successes: 0,
+      });
+    if (outlier === undefined) return;
+    if (this.#isNews(key, now))
+      this.#journal.write({ kind: "backend.api_unreachable", api, failure, ...textsOf(outlier) });
+  }
+
+  /** Returns the backends that this API's requests avoid. */
+  avoided(info: Pick<RequestInfo, "group">): readonly string[] {
+    return Array.from(this.#greyOf(info), ({ backend }) => backend);
+  }
+
+  /** Records a request of an API. Returns the backend that it has to test. Only a read may test one (`mayTest`). */
+  placed(info: Pick<RequestInfo, "group">, mayTest: boolean): string | undefined {
+    const now = this.#clock.now();
+    let tested: string | undefined;
+    for (const grey of this.#greyOf(info)) {
+      grey.askedAt = now;
+      if (!mayTest || tested !== undefined || now < grey.testAt) continue;
+      grey.testAt = now + apiFailureLimits.trialMs;
+      tested = grey.backend;
+    }
+    return tested;
+  }
+
+  #greyOf({ group }: Pick<RequestInfo, "group">): readonly Grey[] {
+    if (this.#grey.size === 0 || !this.mayAvoid || isBuiltIn(group)) return noGrey;
+    const api = cleaned(group);
+    return Array.from(this.#grey.values()).filter((grey) => grey.api === api);
+  }
+
+  /** Returns the groups of the aggregated APIs that this backend cannot reach. */
+  unreachableFrom(backend: string): readonly string[] {
+    return this.#grey
+      .values()
+      .filter((grey) => grey.backend === backend)
+      .map(({ api }) => api)
+      .toArray();
+  }
+
+  // --- webhooks ---
+
+  /**
+   * Returns the reader of a failed response's body; undefined unless the request is a write, because only writes call
+   * webhooks.
+   */
+  readerOf(info: RequestInfo): StatusReader | undefined {
+    return isWrite(info) ? new StatusReader((backend, text) => this.#read(backend, info, text)) : undefined;
+  }
+
+  #read(backend: string, info: RequestInfo, text: string): void {
+    const name = ofWebhook.exec(text)?.[1];
+    if (name === undefined) return;
+    const now = this.#clock.now();
+    const webhook = cleaned(name);
+    this.#forgetOld(now);
+    const subject = `${writeKey(info)} ${webhook}`;
+    const outlier = this.#webhooks.failed(subject, backend, now);
+    if (outlier === undefined || !this.#isNews(`${backend} ${subject}`, now)) return;
+    this.#journal.write({
+      kind: "backend.webhook_failing",
+      webhook,
+      resource: cleaned(resourceKey(info)),
+      failure: ofTimeout.test(text) ? "unanswered" : "refused",
+      ...textsOf(outlier),
+    });
+  }
+
+  // --- limits ---
+
+  #isNews(key: string, now: number): boolean {
+    if (now - (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) < apiFailureLimits.reportMs)
+      return false;
+    this.#reportedAt.set(key, now);
+    return true;
+  }
+
+  #count(backend: string, api: string, failure: ApiFailure): void {
+    const labels = [backend, api, failure];
+    const key = labels.join(" ");
+    const known = this.counts.get(key);
+    if (known !== undefined) known.count += 1;
+    else if (this.counts.size < limits.familySeries) this.counts.set(key, { labels, count: 1 });
+  }
+
+  #forgetOld(now: number): void {
+    if (now - this.#lookedAt < apiFailureLimits.lookMs) return;
+    this.#lookedAt = now;
+    this.#groups.forgetOld(now);
+    this.#webhooks.forgetOld(now);
+    for (const [key, { testAt, askedAt }] of this.#grey)
+      if (now - Math.max(testAt, askedAt) >= apiFailureLimits.forgetMs) this.#grey.delete(key);
+    for (const [key, at] of this.#reportedAt)
+      if (now - at >= apiFailureLimits.reportMs) this.#reportedAt.delete(key);
+  }
+
+  reconcile(names: readonly string[]): void {
+    this.#groups.reconcile(names);
+    this.#webhooks.reconcile(names);
+    for (const [key, { backend }] of this.#grey) if (!names.includes(backend)) this.#grey.delete(key);
+    for (const [key, { labels }] of this.counts)
+      if (!names.includes(labels[0] ?? "")) this.counts.delete(key);
+  }
+}
+
+const noGrey: readonly Grey[] = [];
+
+/** The statuses that do not show that a request has reached the API. */
+const showNothing: readonly number[] = [401, 403, 429, 503, 504];
+
+function isWrite({ isResource, kind, verb }: RequestInfo): boolean {
+  return isResource && kind === "plain" && verb !== "get" && verb !== "list";
+}
+
+/** Returns a key that is equal for writes that most probably call the same webhooks. */
+function writeKey(info: RequestInfo): string {
+  const { verb, namespace, subresource } = info;
+  return cleaned(`${verb}/${resourceKey(info)}/${subresource}/${namespace}`);
+}
+
+function greyKey(backend: string, group: string): string {
+  return `${backend} ${cleaned(group)}`;
+}
+
+/** Cuts the name, and replaces all but visible ASCII by "?", because a client may write anything into a path. */
+function cleaned(name: string): string {
+  return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
+}
+
+type OutlierTexts = {
+  readonly backend: string;
+  readonly failed: number;
+  readonly total: number;
+  readonly peer: string;
+  readonly peerFailed: number;
+  readonly peerTotal: number;
+};
+
+function textsOf({ backend, failed, total, peer }: Outlier): OutlierTexts {
+  return { backend, failed, total, peer: peer.backend, peerFailed: peer.failed, peerTotal: peer.total };
+}
+
+/** Collects the first bytes of an error response's body, and calls `read` once with their text. */
+export class StatusReader {
+  readonly #read: (backend: string, text: string) => void;
+  #backend = "";
+  #text = "";
+  #isOver = false;
+
+  constructor(read: (backend: string, text: string) => void) {
+    this.#read = read;
+  }
+
+  answered(backend: string): boolean {
+    this.#backend = backend;
+    return false;
+  }
+
+  read(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (this.#isOver) return;
+    this.#text += bytes.toString("latin1", start, Math.min(end, start + apiFailureLimits.statusBytes));
+    if (!isLast && this.#text.length < apiFailureLimits.statusBytes) return;
+    this.#isOver = true;
+    this.#read(this.#backend, this.#text);
+    this.#text = "";
+  }
+}
+
+/** A backend that does not serve a resource. Clock readings: when a read may test it, and when the gap ends. */
+type Gap = { testAt: number; readonly endsAt: number };
+
+type Held = Pick<HeldResponse, "complaint"> & { readonly attempt: { readonly backend: string } };
+
+type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource" | "subresource">;
+
+const none: readonly string[] = [];
+
+/** Matches the discovery or OpenAPI documents of an API, and its requests. */
+const apiPath = /^\/(?:openapi\/v3\/)?(?:apis\/([^/?]+)(?:\/([^/?]+))?|api\/)/;
 
 export class AvoidedApis {
   readonly #clock: Clock;
@@ -46,6 +352,7 @@ export class AvoidedApis {
   /** Which backends do not serve a resource. Outer key: the resource; inner key: the backend. */
   readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
   readonly #budget: TokenBucket;
+  #names: readonly string[] = none;
 
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
@@ -54,26 +361,85 @@ export class AvoidedApis {
     this.#budget = new TokenBucket(clock, requestLimits.missingAskBurst, requestLimits.missingAsksPerSecond);
   }
 
-  /**
-   * True if the request may go to another backend because of this backend's 404. A write may do so only if it is known
-   * that the backend does not serve the API: a 404 alone does not prove that nothing was executed.
-   */
-  maySendAgain(context: RequestContext, info: Resource, backend: string): boolean {
-    return isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend));
+  // --- where a request is placed ---
+
+  /** Returns the backends that this API's requests avoid: they are asked only if no other backend can be asked. */
+  avoided(info: Resource): readonly string[] {
+    const unreachable = this.failures.avoided(info);
+    const gaps = this.#gapsOf(info);
+    if (gaps === undefined) return unreachable;
+    const now = this.#clock.now();
+    return [...unreachable, ...[...gaps].flatMap(([backend, { endsAt }]) => (now < endsAt ? [backend] : []))];
   }
 
   /**
-   * Records a refusal that has arrived completely. Returns true if the request may be sent to another backend, which
-   * may give a better response.
+   * Places a request: returns the backends that it avoids. A read may have to test one of the backends that the API's
+   * requests avoid; then all others are returned.
    */
-  mayLeave(info: RequestInfo, { attempt: { backend }, complaint }: Complaint): boolean {
-    if (complaint === "unreachable" && isElsewhere(info)) {
-      this.failures.failed(info, backend, "refused");
-      return this.failures.mayAvoid && this.#budget.take();
+  place(context: RequestContext, info: Resource): readonly string[] {
+    const avoided = this.avoided(info);
+    if (avoided.length === 0) return avoided;
+    // After a failed test, the read needs a token of the budget, to be sent to another backend.
+    const mayTest = context.kind === "plain" && isRepeatable(context) && this.#budget.isOpen;
+    const tested = this.failures.placed(info, mayTest) ?? (mayTest ? this.#testedGap(info) : undefined);
+    return tested === undefined ? avoided : this.#names.filter((name) => name !== tested);
+  }
+
+  #testedGap(info: Resource): string | undefined {
+    const now = this.#clock.now();
+    for (const [backend, gap] of this.#gapsOf(info) ?? []) {
+      if (now < gap.testAt || now >= gap.endsAt) continue;
+      gap.testAt = now + apiFailureLimits.trialMs;
+      return backend;
     }
-    if (complaint !== "no-route" || !this.#budget.take()) return false;
-    if (info.isResource) this.#doubt(info, backend);
-    return true;
+    return undefined;
+  }
+
+  // --- what responses show ---
+
+  /**
+   * True if a 404 is held back until its body shows whether the backend has a route for the path. Only a read may be
+   * sent again after a 404. A proxied path, or one of an aggregated API, is not the apiserver's own.
+   */
+  mayJudge(context: RequestContext, info: Resource, origins: Pick<Origins, "of">): boolean {
+    const path = apiPath.exec(context.target);
+    if (path === null || !isRepeatable(context)) return false;
+    const { isForeign, isKnown } = origins.of(
+      info.isResource ? info : { group: path[1] ?? "", version: path[2] ?? "" },
+    );
+    return !(isForeign && isKnown);
+  }
+
+  /**
+   * Records a response that has arrived completely. If the request goes to another backend, returns the backends whose
+   * routers have answered it with 404; `lacking`: those before this response. Undefined: the client gets this response.
+   * `other`: a backend that can be asked.
+   */
+  leave(
+    info: RequestInfo,
+    { complaint, attempt: { backend } }: Held,
+    lacking = none,
+    other?: string,
+  ): readonly string[] | undefined {
+    if (complaint === "unreachable")
+      return this.#leavesUnreached(info, backend) && this.#mayAsk(other) ? lacking : undefined;
+    if (complaint === "no-object") this.#served(info, backend, lacking);
+    if (complaint !== "no-route") return undefined;
+    const routers = [...lacking, backend];
+    if (this.#mayAsk(other)) return routers;
+    this.#notServed(info, routers);
+    return undefined;
+  }
+
+  #mayAsk(other: string | undefined): boolean {
+    return other !== undefined && this.#budget.take();
+  }
+
+  /** Records that a backend could not reach an API's server. True if another backend may be asked instead. */
+  #leavesUnreached(info: RequestInfo, backend: string): boolean {
+    if (!isElsewhere(info)) return false;
+    this.failures.failed(info, backend, "refused");
+    return this.failures.mayAvoid;
   }
 
   /** Records that another backend answered the hedge of the slow `attempt` first, with `status`. */
@@ -83,67 +449,51 @@ export class AvoidedApis {
       this.failures.failed(info, attempt.backend, "unanswered");
   }
 
-  #doubt(info: Resource, backend: string): void {
-    const key = keyOf(info);
-    const gaps = this.#gaps.get(key) ?? new Map<string, Gap>();
-    const isConfirmed = gaps.get(backend)?.isConfirmed === true;
-    gaps.set(backend, {
-      until: this.#clock.now() + requestLimits.missingMs,
-      isConfirmed,
-      isJournaled: false,
-    });
-    this.#gaps.set(key, gaps);
-  }
-
   /**
-   * Records how another backend answered a request that was sent to it because of a 404. `servedBy`: this other
-   * backend.
+   * Records how a backend answered a read. `lacking`: the backends whose routers answered the same read with 404. Apart
+   * from 2xx and a 404 that names an object (`leave`), no status shows that a backend serves the resource:
+   * apiservers send 401, 403, 429 and 5xx before they look up the path.
    */
-  answered(info: Resource, servedBy: string, status: number): void {
-    const key = keyOf(info);
-    // A second 404 shows that no backend serves the resource. 401, 403, 429 and 5xx prove nothing: apiservers send them
-    // before they look up the path.
-    if (status === 404) this.#gaps.delete(key);
-    if (status >= 400) return;
-    for (const [backend, gap] of this.#gaps.get(key) ?? [])
-      if (backend !== servedBy) this.#confirm(info, backend, gap, servedBy);
+  answered(info: Resource, backend: string, status: number, lacking: readonly string[] = none): void {
+    if (status < 300 && lacking.length + this.#gaps.size > 0) this.#served(info, backend, lacking);
   }
 
-  #confirm({ group, version, resource }: Resource, backend: string, gap: Gap, servedBy: string): void {
-    gap.isConfirmed = true;
-    if (gap.isJournaled) return;
-    gap.isJournaled = true;
+  #served(info: Resource, servedBy: string, lacking: readonly string[]): void {
+    if (!info.isResource) return;
+    const gaps = this.#gapsOf(info) ?? new Map<string, Gap>();
+    gaps.delete(servedBy);
+    const now = this.#clock.now();
+    for (const backend of lacking) {
+      if (backend === servedBy) continue;
+      if (now >= (gaps.get(backend)?.testAt ?? 0)) this.#journalGap(info, backend, servedBy);
+      const { missingMs, missingTestMs } = requestLimits;
+      gaps.set(backend, { testAt: now + missingTestMs, endsAt: now + missingMs });
+    }
+    if (gaps.size > 0) this.#gaps.set(keyOf(info), gaps);
+    else this.#gaps.delete(keyOf(info));
+  }
+
+  #journalGap({ group, version, resource }: Resource, backend: string, servedBy: string): void {
     const api = group === "" ? version : `${group}/${version}`;
     this.#journal.write({ kind: "backend.api_missing", backend, api, resource, servedBy });
   }
 
-  #isMissing(info: Resource, backend: string): boolean {
-    return this.#gaps.get(keyOf(info))?.get(backend)?.isConfirmed === true;
+  /** `routers`: the backends whose routers answered the read with 404. */
+  #notServed(info: Resource, routers: readonly string[]): void {
+    const gaps = this.#gapsOf(info);
+    if (gaps !== undefined && (routers.length > 1 || !gaps.has(routers[0] ?? "")))
+      this.#gaps.delete(keyOf(info));
   }
 
-  /**
-   * True if requests of this API avoid some backend. If their client is bound to that backend, they go to another one.
-   */
-  isAvoiding(info: Resource): boolean {
-    return this.failures.isAvoiding(info) || this.#missingAt(info).length > 0;
+  #gapsOf(info: Resource): Map<string, Gap> | undefined {
+    return this.#gaps.size === 0 ? undefined : this.#gaps.get(keyOf(info));
   }
 
-  /** Returns the backends that a new request avoids: they are asked only if no other backend can be asked. */
-  avoided(info: Resource): readonly string[] {
-    const unreachable = this.failures.avoided(info);
-    const missing = this.#missingAt(info);
-    return missing.length === 0 ? unreachable : [...unreachable, ...missing];
-  }
-
-  #missingAt(info: Resource): readonly string[] {
-    const gaps = this.#gaps.size === 0 ? undefined : this.#gaps.get(keyOf(info));
-    if (gaps === undefined) return none;
-    const now = this.#clock.now();
-    return [...gaps].flatMap(([backend, { until }]) => (now < until ? [backend] : []));
+  reconcile(names: readonly string[]): void {
+    this.#names = names;
+    this.failures.reconcile(names);
   }
 }
-
-const none: readonly string[] = [];
 
 /** True if an aggregated API's own server, not the apiserver, may answer the request. */
 function isElsewhere({ isResource, group }: RequestInfo): boolean {
@@ -151,5 +501,5 @@ function isElsewhere({ isResource, group }: RequestInfo): boolean {
 }
 
 /** Names are cut to a maximum length, because a client may request names of any length. */
-const keyOf = ({ group, version, resource }: Resource): string =>
-  clipped(`${group}/${version}/${resource}`, limits.resourceChars);
+const keyOf = ({ group, version, resource, subresource }: Resource): string =>
+  clipped(`${group}/${version}/${resource}/${subresource}`, limits.resourceChars);

@@ -100,8 +100,11 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
    * Counts how often the client repeats this watch; undefined: the watch does not start at an exact resource version.
    */
   #replayLoop: ReplayLoop | undefined;
-  /** True if one of the attempted backends does not serve the API, or cannot reach the server of the aggregated API. */
-  #isMissing = false;
+  /**
+   * The backends whose routers have answered this read with 404. Undefined: no backend lacked the API, or could not
+   * reach its server.
+   */
+  #lacking: readonly string[] | undefined;
   #delivered = 0;
   #sentBytes = 0;
   /** The held body that was forwarded; undefined: the body was not held. */
@@ -288,7 +291,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (this.#gate?.mayAsk(backend, this) === false) return;
     // If an API is missing at the backend to which the client is bound, only the requests of this API go to another
     // backend, and the client stays bound (k/k 59848).
-    if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);
+    if (this.#lacking === undefined && avoidedApis.avoided(this.#info).length === 0) client.bind(backend);
     this.#state = "asking";
     this.attempts.ask(backend).dial(pools);
   }
@@ -531,7 +534,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const now = clock.now();
     overhead.forwarded("response", now, this.context.auditId);
     const isAccepted = this.learnt(status, attempt.isConnectionRetiring);
-    if (this.#isMissing) avoidedApis.answered(this.#info, this.backend, status);
+    if (isRepeatable(this.context)) avoidedApis.answered(this.#info, this.backend, status, this.#lacking);
     this.context.client.answered();
     hedges.answered(this.context, status, attempt, { rest, now });
     this.#gate?.answered(status, attempt.answeredMs, isAccepted);
@@ -580,16 +583,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     return isShutdown(refusal, isGoing) && hedges.another(this.attempts) !== undefined;
   }
 
-  /**
-   * Holds a 404 back, and returns true, until its body shows whether the path has no route or the object does not
-   * exist. Returns false if the request may not be sent to another backend.
-   */
+  /** Holds a read's 404 back, and returns true, until its body shows whether the path has no route. */
   #holdsNotFound(attempt: Attempt, fields: Field[], end: boolean): boolean {
-    const { avoidedApis, hedges } = this.#parts;
     if (fields[0]?.value !== "404" || this.attempts.hasTwo) return false;
-    if (this.#body?.isRepeatable === false || hedges.another(this.attempts) === undefined) return false;
-    if (!avoidedApis.maySendAgain(this.context, this.#info, attempt.backend)) return false;
-    return this.#waitsForRest(attempt, fields, end);
+    const { avoidedApis, origins } = this.#parts;
+    return (
+      avoidedApis.mayJudge(this.context, this.#info, origins) && this.#waitsForRest(attempt, fields, end)
+    );
   }
 
   /**
@@ -620,9 +620,9 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (held instanceof HeldBody) return this.#relayHeld();
     if (this.attempts.hasTwo) return;
     const { avoidedApis, hedges } = this.#parts;
-    if (!avoidedApis.mayLeave(this.#info, held) || hedges.another(this.attempts) === undefined)
-      return this.#relayHeld();
-    this.#isMissing = true;
+    const lacking = avoidedApis.leave(this.#info, held, this.#lacking, hedges.another(this.attempts));
+    if (lacking === undefined) return this.#relayHeld();
+    this.#lacking = lacking;
     if (!this.#goesOnWithout(held.attempt)) this.#retry(refusedBy(held.attempt.backend));
   }
 

@@ -104,7 +104,7 @@ export function createHandler(parts: HandlerParts): RequestHandler {
       down: side,
       credential,
       info,
-      avoided: avoidedBy(parts, info, asked),
+      avoided: avoidedBy(parts, context, info, asked),
       observers: parts.observers,
       asked,
       reader: guardedRead ?? writeTapFor(parts, classified, end),
@@ -280,13 +280,14 @@ function watchAsked(
  */
 function avoidedBy(
   { caches, clock, avoidedApis }: HandlerParts,
+  context: RequestContext,
   info: RequestInfo,
   asked: WatchContext | undefined,
 ): readonly string[] {
   const stalled = caches.isClear ? none : caches.stalledWith(resourceKey(info), clock.now());
   const version = asked?.version ?? "";
   const refusing = version === "" ? none : caches.refusing(resourceKey(info), version);
-  const missing = avoidedApis.avoided(info);
+  const missing = avoidedApis.place(context, info);
   return refusing.length + missing.length === 0 ? stalled : [...stalled, ...refusing, ...missing];
 }
 

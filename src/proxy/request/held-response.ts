@@ -14,15 +14,14 @@ import type { Clock } from "../../base/clock.ts";
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import { reasonIn } from "../../kube/status.ts";
 import type { RequestContext } from "../context/request-context.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
 /**
- * Matches the bodies of the 404s that the apiserver's router sends. The first alternative is the text for an unknown
- * group or version (k8s.io/apiserver, server/handler.go). The second is the message of the Status, in JSON or protobuf,
- * for an unknown resource (endpoints/handlers/responsewriters, through go-restful). For a missing object the message
- * differs: it names the object.
+ * Matches the bodies of the router's 404s that are no Status in JSON or protobuf: the text for an unknown group or
+ * version until Kubernetes 1.37 (k8s.io/apiserver, server/handler.go), and the message of a Status in CBOR.
  */
 const ofRouter = /^404 page not found|the server could not find the requested resource/;
 
@@ -32,6 +31,8 @@ const ofRouter = /^404 page not found|the server could not find the requested re
  * apiservers share.
  */
 const ofAggregator = /^error trying to reach service: /;
+
+const noReason = { reason: "", name: "" };
 
 export class HeldResponse {
   readonly attempt: Attempt;
@@ -61,15 +62,19 @@ export class HeldResponse {
   }
 
   /**
-   * "no-route": the apiserver's router sent the response, because it has no route for the path. "unreachable": the
-   * apiserver cannot reach the server of an aggregated API. "": neither.
+   * "no-route": the apiserver's router sent the response, because it has no route for the path. "no-object": the
+   * apiserver serves the path, but the object does not exist. "unreachable": the apiserver cannot reach the server of an
+   * aggregated API. "": none of these.
    */
-  get complaint(): "no-route" | "unreachable" | "" {
+  get complaint(): "no-route" | "no-object" | "unreachable" | "" {
     const status = this.head[0]?.value;
     if (status !== "503" && status !== "404") return "";
-    const text = this.#body.joined().toString("latin1");
-    if (status === "503" && ofAggregator.test(text)) return "unreachable";
-    return status === "404" && ofRouter.test(text) ? "no-route" : "";
+    const body = this.#body.joined();
+    if (status === "503") return ofAggregator.test(body.toString("latin1")) ? "unreachable" : "";
+    const { reason, name } = reasonIn(body) ?? noReason;
+    // The router knows no object. The text of its message has changed with Kubernetes 1.38.
+    if (reason === "NotFound") return name === "" ? "no-route" : "no-object";
+    return ofRouter.test(body.toString("latin1")) ? "no-route" : "";
   }
 
   keep(bytes: Buffer, start: number, end: number, endStream: boolean): void {

@@ -54,17 +54,19 @@ export const requestLimits = {
   slowHedgesPerSecond: 10,
   slowHedgeShare: 0.05,
   /**
-   * Ms for which requests avoid a backend that does not serve their resource. After that, the backend probably serves
-   * it: an upgraded apiserver serves new APIs within seconds of its start, and every apiserver serves a new CRD within
-   * seconds.
+   * Ms for which requests avoid a backend that does not serve their resource, unless a read confirms it. After that, the
+   * backend probably serves it: an upgraded apiserver serves new APIs within seconds of its start, and every apiserver
+   * serves a new CRD within seconds.
    */
   missingMs: 30_000,
+  /** Ms after which a read may confirm it. It is shorter than `missingMs`, so that no write is placed wrongly meanwhile. */
+  missingTestMs: 15_000,
   /** Ms until an unanswered read of an aggregated API is hedged. Servers of such APIs are slower than apiservers. */
   foreignHedgeMs: 2000,
   /** Maximum number of remembered resources that some backend does not serve. An upgrade adds a few dozen. */
   missingResources: 256,
   /**
-   * Token bucket for requests that are repeated at another backend after a 404 or an unreachable API: its size, and its
+   * Token bucket for reads that are repeated at another backend after a 404 or an unreachable API: its size, and its
    * tokens per second. The bucket limits them because any wrong path causes a 404.
    */
   missingAskBurst: 50,

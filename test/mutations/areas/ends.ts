@@ -155,42 +155,6 @@ export const ends: readonly Defect[] = [
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
   defect(
-    "a write is sent again because of a 404 alone",
-    {
-      file: "proxy/request/avoided-apis.ts",
-      find: "isApiPath(context) && (isRepeatable(context) || this.#isMissing(info, backend))",
-      replace: "isApiPath(context)",
-    },
-    ["flows/missing-apis", "a write is not sent twice on a 404 alone"],
-  ),
-  defect(
-    "a client is bound to the backend that serves what its own does not serve",
-    {
-      file: "proxy/request/exchange.ts",
-      find: "if (!this.#isMissing && !avoidedApis.isAvoiding(this.#info)) client.bind(backend);",
-      replace: "client.bind(backend);",
-    },
-    ["flows/missing-apis", "the client stays where it was"],
-  ),
-  defect(
-    "an API that no backend serves is called missing",
-    {
-      file: "proxy/request/avoided-apis.ts",
-      find: "    if (status === 404) this.#gaps.delete(key);\n    if (status >= 400) return;\n",
-      replace: "",
-    },
-    ["flows/missing-apis", "nothing is remembered"],
-  ),
-  defect(
-    "paths that no backend serves are asked for twice without a limit",
-    {
-      file: "proxy/request/avoided-apis.ts",
-      find: 'complaint !== "no-route" || !this.#budget.take()',
-      replace: 'complaint !== "no-route"',
-    },
-    ["flows/missing-apis", "only as far as their budget allows"],
-  ),
-  defect(
     "a backend is named for a server that no backend reaches",
     {
       file: "proxy/observe/peer-outcomes.ts",
@@ -203,7 +167,7 @@ export const ends: readonly Defect[] = [
     "a backend's failures are compared with another backend's successes from before them",
     { file: "proxy/observe/peer-outcomes.ts", find: "first >= start && ", replace: "" },
     [
-      "proxy/observe/api-failures",
+      "proxy/request/api-failures",
       "a backend that was not tested while its peer was, or whose peer was not, is not named",
     ],
   ),
@@ -215,17 +179,8 @@ export const ends: readonly Defect[] = [
       replace: "else {",
     },
     [
-      "proxy/observe/api-failures",
+      "proxy/request/api-failures",
       "failures of one burst name no backend by successes of its peer before or after the burst",
     ],
-  ),
-  defect(
-    "a backend that cannot reach an API gets all its requests again after a while",
-    {
-      file: "proxy/observe/api-failures.ts",
-      find: "grey.until = now + apiFailureLimits.trialMs;",
-      replace: "",
-    },
-    ["flows/grey-backend", "one request finds out"],
   ),
 ];

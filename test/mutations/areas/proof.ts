@@ -61,4 +61,132 @@ export const proof: readonly Defect[] = [
     },
     ["flows/token-proof", "do not keep other new tokens waiting"],
   ),
+  defect(
+    "a write is sent again because of a 404",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "path === null || !isRepeatable(context)",
+      replace: "path === null",
+    },
+    ["flows/missing-apis", "a write is never sent again because of a 404"],
+  ),
+  defect(
+    "a client is bound to the backend that serves what its own does not serve",
+    {
+      file: "proxy/request/exchange.ts",
+      find: "if (this.#lacking === undefined && avoidedApis.avoided(this.#info).length === 0) client.bind(backend);",
+      replace: "client.bind(backend);",
+    },
+    ["flows/missing-apis", "the client stays where it was"],
+  ),
+  defect(
+    "an API that no backend serves is called missing",
+    { file: "proxy/request/avoided-apis.ts", find: "if (status < 300 && lacking", replace: "if (lacking" },
+    ["flows/missing-apis", "nothing is remembered"],
+  ),
+  defect(
+    "paths that no backend serves are asked for twice without a limit",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "if (this.#mayAsk(other)) return routers;",
+      replace: "if (other !== undefined) return routers;",
+    },
+    ["flows/missing-apis", "only as far as their budget allows"],
+  ),
+  defect(
+    "a subresource that one backend lacks moves all requests of its resource",
+    { file: "proxy/request/avoided-apis.ts", find: "/${resource}/${subresource}`", replace: "/${resource}`" },
+    ["flows/missing-apis", "a subresource that one backend does not serve"],
+  ),
+  defect(
+    "a 404 alone makes requests avoid the backend",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "if (this.#mayAsk(other)) return routers;",
+      replace:
+        'if (this.#mayAsk(other)) {\n      this.#served(info, "", [backend]);\n      return routers;\n    }',
+    },
+    ["flows/missing-apis", "shows no gap"],
+  ),
+  defect(
+    "a gap never ends",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "now < endsAt ? [backend] : []",
+      replace: "endsAt > 0 ? [backend] : []",
+    },
+    ["flows/missing-apis", "a write is never sent again because of a 404"],
+  ),
+  defect(
+    "no read confirms a gap before it ends",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "if (now < gap.testAt || now >= gap.endsAt) continue;",
+      replace: "if (now < gap.endsAt || now >= gap.testAt) continue;",
+    },
+    ["flows/missing-apis", "while reads of the API go on"],
+  ),
+  defect(
+    "a read is sent again after the 404 of an aggregated API's server",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "return !(isForeign && isKnown);",
+      replace: "return isForeign || !isKnown || true;",
+    },
+    ["flows/missing-apis", "a 404 to a GET of /apis/metrics.k8s.io"],
+  ),
+  defect(
+    "a gap goes on although no backend serves the resource",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "    this.#notServed(info, routers);\n",
+      replace: "",
+    },
+    ["flows/missing-apis", "a gap ends when the router of a second backend"],
+  ),
+  defect(
+    "an object that does not exist shows nothing about its API",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: '    if (complaint === "no-object") this.#served(info, backend, lacking);\n',
+      replace: "",
+    },
+    ["flows/missing-apis", "a read of an object that does not exist shows"],
+  ),
+  defect(
+    "a router's 404 is known by its text only",
+    {
+      file: "proxy/request/held-response.ts",
+      find: '    if (reason === "NotFound") return name === "" ? "no-route" : "no-object";\n',
+      replace: "    void reason;\n    void name;\n",
+    },
+    ["proxy/request/held-response", "a 404 of the router is known by its reason"],
+  ),
+  defect(
+    "a write tests a backend that cannot reach the API",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "if (!mayTest || tested !== undefined",
+      replace: "if (tested !== undefined",
+    },
+    ["flows/grey-backend", "a write never tests an unreachable API"],
+  ),
+  defect(
+    "a backend that cannot reach an API is forgotten while only writes come",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "now - Math.max(testAt, askedAt) >=",
+      replace: "now - Math.min(testAt, askedAt, testAt) >=",
+    },
+    ["flows/grey-backend", "a write never tests an unreachable API"],
+  ),
+  defect(
+    "a backend that cannot reach an API gets all its reads after a while",
+    {
+      file: "proxy/request/avoided-apis.ts",
+      find: "      grey.testAt = now + apiFailureLimits.trialMs;\n      tested",
+      replace: "      tested",
+    },
+    ["flows/grey-backend", "one read finds out"],
+  ),
 ];

@@ -67,22 +67,62 @@ test("429 and 5xx are refusals; a response with any other status is relayed", ()
   assert.equal([200, 301, 401, 404, 410, 429, 500, 503].filter(isRefusal), [429, 500, 503]);
 });
 
-test("a 404 of the router is known by its text, and that of a missing object is not taken for one", () => {
-  const isOfRouter = (body: string): boolean => {
+/** A Status in protobuf (k8s.io/apimachinery, meta/v1/generated.proto), of fields shorter than 128 bytes. */
+function protobufStatus(message: string, name?: string): Buffer {
+  const field = (number: number, value: Buffer | string): Buffer =>
+    Buffer.concat([Buffer.from([number * 8 + 2, value.length]), Buffer.from(value)]);
+  const details = name === undefined ? [] : [field(5, Buffer.concat([field(1, name), field(2, "apps")]))];
+  const status = Buffer.concat([
+    field(1, ""),
+    field(2, "Failure"),
+    field(3, message),
+    field(4, "NotFound"),
+    ...details,
+    Buffer.from([6 * 8, 0x94, 0x03]),
+  ]);
+  const type = field(1, Buffer.concat([field(1, "v1"), field(2, "Status")]));
+  return Buffer.concat([Buffer.from("k8s\0"), type, field(2, status), field(3, ""), field(4, "")]);
+}
+
+test("a 404 of the router is known by its reason and by the missing name, in the words of each Kubernetes version", () => {
+  const complaintOf = (body: string | Buffer): string => {
     const response = new HeldResponse(attempt, [new Field(":status", "404")], false, new Buffered(1000));
     const bytes = Buffer.from(body);
     response.keep(bytes, 0, bytes.length, true);
-    return response.complaint === "no-route";
+    return response.complaint;
   };
-  const status = (message: string): string => JSON.stringify({ kind: "Status", message, code: 404 });
+  const status = (message: string, details?: object, reason: string | undefined = "NotFound"): string =>
+    JSON.stringify({ kind: "Status", status: "Failure", message, reason, details, code: 404 });
   const message = "the server could not find the requested resource";
-  const protobuf = `k8s\0\n\f\n\u0002v1\u0012\u0006Status\u0012H\u001a0${message}`;
-  assert.equal(["404 page not found\n", status(message), protobuf].map(isOfRouter), [true, true, true]);
-  assert.equal([status('pods "x" not found'), "x 404 page not found", ""].map(isOfRouter), [
-    false,
-    false,
-    false,
-  ]);
+  const before138 = "404 page not found";
+  for (const body of [
+    `${before138}\n`,
+    status(before138),
+    status(before138, {}),
+    status("some other words", { group: "apps" }),
+    status(message, {}),
+    protobufStatus(message),
+    protobufStatus(before138),
+    `\u{d9}\u{d9}\u{f7}message${message}`,
+  ])
+    assert.is(complaintOf(body), "no-route", String(body));
+  for (const body of [
+    status('pods "x" not found', { name: "x", kind: "pods" }),
+    status(message, { name: "x" }),
+    status(before138, { name: "x" }),
+    protobufStatus('pods "x" not found', "x"),
+    protobufStatus(before138, "x"),
+  ])
+    assert.is(complaintOf(body), "no-object", String(body));
+  for (const body of [
+    "",
+    "x 404 page not found",
+    status('pods "x" not found', {}, "Gone"),
+    "{",
+    "k8s\0",
+    "k8s\0\u0012",
+  ])
+    assert.is(complaintOf(body), "", body);
 });
 
 test("a 503 of the aggregator is known by its text, and by its status", () => {

@@ -4,11 +4,11 @@ import type { Entry } from "../../../src/events/journal.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { classify, type RequestInfo } from "../../../src/kube/request-info.ts";
-import { ApiFailures, apiFailureLimits } from "../../../src/proxy/observe/api-failures.ts";
 import { outcomeLimits, PeerOutcomes } from "../../../src/proxy/observe/peer-outcomes.ts";
+import { ApiFailures, apiFailureLimits } from "../../../src/proxy/request/avoided-apis.ts";
 import { manualClock } from "../../support/clock.ts";
 
-const test = suite("proxy/observe/api-failures");
+const test = suite("proxy/request/api-failures");
 
 /** The shortest time in ms after which a backend is named that has only failed. */
 const runMs = (outcomeLimits.runOutcomes - 1) * outcomeLimits.runStepMs;
