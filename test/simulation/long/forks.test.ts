@@ -1,12 +1,13 @@
-/** The same as forks.test.ts with a thousand seeds. FORKS_SEEDS="from-to" plays other seeds. */
+/** The same as forks.test.ts with more seeds. FORKS_SEEDS="from-to" plays other seeds. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { longSeeds } from "../../support/seeds.ts";
 import { playForks } from "../watches/forks.ts";
 
 const test = suite("simulation/long/forks");
-const [from = 1, to = 1_000] = (process.env["FORKS_SEEDS"] ?? "1-1000").split("-").map(Number);
+const [from = 1, to = longSeeds] = (process.env["FORKS_SEEDS"] ?? `1-${longSeeds}`).split("-").map(Number);
 
-test("in a thousand runs an apiserver on a restored copy is found, nothing of it stays with any client, and all is right soon", () => {
+test("in all runs an apiserver on a restored copy is found, nothing of it stays with any client, and all is right soon", () => {
   const told: string[] = [];
   let early = 0;
   for (let seed = from; seed <= to; seed += 1) {
