@@ -57,8 +57,11 @@ export class Layout {
     return { ...this.manifest(described, blobs, annotations), platform: { os: "linux", architecture } };
   }
 
-  /** Writes index.json: one reference with a tag, which points to one manifest or to an index of several. */
-  tag(tag: string, manifests: readonly Descriptor[]): void {
+  /**
+   * Writes index.json: one reference with a tag, which points to one manifest or to an index of several. Returns its
+   * digest.
+   */
+  tag(tag: string, manifests: readonly Descriptor[]): string {
     const mediaType = oci("index.v1+json");
     const [only] = manifests;
     const index = { schemaVersion: 2, mediaType, manifests };
@@ -68,5 +71,6 @@ export class Layout {
       join(this.#folder, "index.json"),
       JSON.stringify({ schemaVersion: 2, mediaType, manifests: [tagged] }),
     );
+    return top.digest;
   }
 }

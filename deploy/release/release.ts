@@ -1,6 +1,7 @@
 /**
- * npm run release -- [--out DIR] [--only PLATFORM]… [--url URL]
+ * npm run release -- [--out DIR] [--only PLATFORM]… [--url URL] [--image NAME]
  *
+ * --image: where you will push the image. The chart and the archives then contain this name with the image's digest.
  * Makes all files of a release. The same commit gives the same bytes. WATCHKEEPER_SIGNING_KEY: an Ed25519 key in PEM,
  * with which the checksums are signed. Default: no signature.
  */
@@ -116,7 +117,7 @@ async function addImage(
 }
 
 /** Calls `fill` with a new layout, and returns the layout as one tar archive. */
-async function layoutTar(fill: (layout: Layout) => Promise<void>): Promise<Buffer> {
+async function layoutTar(fill: (layout: Layout) => Promise<unknown>): Promise<Buffer> {
   const folder = mkdtempSync(join(tmpdir(), "watchkeeper-layout-"));
   try {
     await fill(new Layout(folder));
@@ -178,7 +179,27 @@ function writeChecksums(out: string): void {
   writeFileSync(join(out, "minisign.pub"), publicKey);
 }
 
-async function release(out: string, only: readonly Platform[], url: string): Promise<void> {
+/** Returns values.yaml with the image's name and digest as defaults. */
+function stampedValues(name: string, digest: string): string {
+  const text = readFileSync(join(chart, "values.yaml"), "utf8");
+  const stamped = text
+    .replace('\n  repository: ""\n', `\n  repository: ${JSON.stringify(name)}\n`)
+    .replace('\n  digest: ""\n', `\n  digest: ${JSON.stringify(digest)}\n`);
+  const { repository, digest: found } = parse(stamped).image;
+  if (repository !== name || found !== digest)
+    throw new Error("values.yaml has no place for the image's name");
+  return stamped;
+}
+
+type Wishes = {
+  readonly out: string;
+  readonly only: readonly Platform[];
+  readonly url: string;
+  /** Name of the image without a tag; default: the chart and `watchkeeper manifest` require one. */
+  readonly imageName: string | undefined;
+};
+
+async function release({ out, only, url, imageName }: Wishes): Promise<void> {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(out, { recursive: true });
   const save = (name: string, content: string | Buffer): void => {
@@ -194,11 +215,13 @@ async function release(out: string, only: readonly Platform[], url: string): Pro
     await addProgram(program, "app", parts);
     const created = createdAt();
     const linux = only.filter((platform) => platform.startsWith("linux"));
+    let digest = "";
     const image = await layoutTar(async (layout) => {
       const images = [];
       for (const platform of linux) images.push(await addImage(layout, program, platform, created));
-      layout.tag(version, images);
+      digest = layout.tag(version, images);
     });
+    if (imageName !== undefined) program.set("app/image", file(`${imageName}@${digest}\n`));
     if (linux.length > 0) save(`watchkeeper-${version}-image.oci.tar`, image);
     const archives = new Map<Platform, string>();
     for (const platform of only) {
@@ -208,7 +231,8 @@ async function release(out: string, only: readonly Platform[], url: string): Pro
     }
     save("watchkeeper.krew.yaml", krewManifest(url, archives));
     const tree: Tree = new Map();
-    addFolder(tree, { folder: chart, prefix: "watchkeeper", isWanted: all, follow: true });
+    addFolder(tree, { folder: chart, prefix: "watchkeeper", isWanted: all });
+    if (imageName !== undefined) tree.set("watchkeeper/values.yaml", file(stampedValues(imageName, digest)));
     const tgz = await compressed(tarOf(tree));
     save(`watchkeeper-${version}-chart.tgz`, tgz);
     save(`watchkeeper-${version}-chart.oci.tar`, await chartLayout(tgz));
@@ -223,9 +247,12 @@ const { values } = parseArgs({
     out: { type: "string", default: join(root, "dist-release") },
     only: { type: "string", multiple: true, default: [...platforms] },
     url: { type: "string", default: `https://example.com/watchkeeper/v${version}` },
+    image: { type: "string" },
   },
 });
 const only = platforms.filter((platform) => values.only.includes(platform));
 if (only.length < new Set(values.only).size)
   throw new Error(`--only must be one of ${platforms.join(", ")}, is ${values.only.join(", ")}`);
-await release(resolve(values.out), only, values.url);
+if (values.image !== undefined && !only.some((platform) => platform.startsWith("linux")))
+  throw new Error("--image needs a Linux platform, because a release without one has no image");
+await release({ out: resolve(values.out), only, url: values.url, imageName: values.image });

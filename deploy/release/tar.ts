@@ -2,7 +2,7 @@
  * Makes tar archives whose bytes depend only on their contents: all entries have the same time and owner, and are
  * sorted by name.
  */
-import { lstatSync, readdirSync, readFileSync, readlinkSync, statSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzipSync, gzip } from "node:zlib";
@@ -25,17 +25,13 @@ type Added = {
   readonly folder: string;
   readonly prefix: string;
   readonly isWanted: (path: string) => boolean;
-  readonly follow?: boolean;
 };
 
-/**
- * Adds a folder's files below `prefix`. `isWanted` gets paths relative to the folder. `follow`: adds the target of a
- * link instead of the link.
- */
-export function addFolder(tree: Tree, { folder, prefix, isWanted, follow = false }: Added): void {
+/** Adds a folder's files below `prefix`. `isWanted` gets paths relative to the folder. */
+export function addFolder(tree: Tree, { folder, prefix, isWanted }: Added): void {
   for (const name of readdirSync(folder, { encoding: "utf8", recursive: true })) {
     const path = join(folder, name);
-    const stats = follow ? statSync(path) : lstatSync(path);
+    const stats = lstatSync(path);
     if (stats.isDirectory() || !isWanted(name)) continue;
     const content = stats.isSymbolicLink() ? { link: readlinkSync(path) } : readFileSync(path);
     tree.set(join(prefix, name), { mode: stats.mode & 0o111 ? 0o755 : 0o644, content });

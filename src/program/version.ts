@@ -1,7 +1,13 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { ownFile } from "./own-files.ts";
 
 export function ownVersion(): string {
   const text = readFileSync(ownFile("../package.json"), "utf8");
   return /"version": "([^"]+)"/.exec(text)?.[1] ?? "unknown";
+}
+
+/** Returns the image of this release, with its digest. Undefined if the program does not come from a release's archive. */
+export function releasedImage(): string | undefined {
+  const file = ownFile("../image");
+  return existsSync(file) ? readFileSync(file, "utf8").trim() : undefined;
 }

@@ -106,7 +106,7 @@ real(
   async () => {
     const byKustomize = await dryRun(await kustomized("deploy/deployment"));
     assert.equal(kindsOf(byKustomize), ["Namespace", ...whole].toSorted());
-    const byCommand = await dryRun(await printed("deployment"));
+    const byCommand = await dryRun(await printed("deployment", "--image", "w:1"));
     assert.equal(kindsOf(byCommand), kindsOf(byKustomize));
     const pods = byKustomize.filter(({ kind }) => kind === "Deployment").map(({ spec }) => spec.template);
     // The pod template as a Pod of its own: Pod Security only warns about a Deployment, but rejects a Pod.
@@ -195,7 +195,9 @@ for (const file of [
 
 real("the sidecar component makes of a workload what `manifest sidecar` makes of it", async () => {
   const [component] = await dryRun(await kustomized("deploy/sidecar-example"));
-  const [patched] = await dryRun(await printed("sidecar", "-f", "deploy/sidecar-example/app.yaml"));
+  const [patched] = await dryRun(
+    await printed("sidecar", "-f", "deploy/sidecar-example/app.yaml", "--image", "SET-THE-IMAGE"),
+  );
   assert.is(component?.kind, "Deployment");
   assert.equal(component?.spec.template.spec, patched?.spec.template.spec);
 });

@@ -100,9 +100,13 @@ const hasSidecar = ({ initContainers = [] }: PodSpec): boolean =>
   initContainers.some(({ name }) => name === "watchkeeper");
 
 real("an unmodified pod gets the environment, the CA and the sidecar of `manifest sidecar`", async () => {
-  const printed = await call(process.execPath, [bin, "manifest", "sidecar", "-f", "-"], {
-    input: unmodified,
-  });
+  const printed = await call(
+    process.execPath,
+    [bin, "manifest", "sidecar", "-f", "-", "--image", "SET-THE-IMAGE"],
+    {
+      input: unmodified,
+    },
+  );
   assert.is(printed.code, 0, printed.err);
   const patched = await admitted("plain", printed.out);
   // A new policy takes effect a moment after it is created.

@@ -171,7 +171,11 @@ export const commands = {
     words: "static-pod|deployment|sidecar",
     choices: ["static-pod", "deployment", "sidecar"],
     options: [
-      option("--image IMAGE", "container image of watchkeeper that the manifests use", "watchkeeper:VERSION"),
+      option(
+        "--image IMAGE",
+        "container image of watchkeeper that the manifests use",
+        "the release's own, or none; required",
+      ),
       option("-f, --file FILE", "YAML of the workload to patch; - is stdin", "none; required for sidecar", {
         only: ["sidecar"],
       }),
@@ -201,8 +205,8 @@ export const commands = {
     examples: [
       "watchkeeper manifest static-pod --print-config --backend cp-1=https://10.0.0.11:6443 > watchkeeper.yaml",
       "watchkeeper manifest static-pod --image registry.example.com/watchkeeper:0.1.0 > /etc/kubernetes/manifests/watchkeeper.yaml",
-      "watchkeeper manifest deployment | kubectl apply -f -",
-      "watchkeeper manifest sidecar -f app.yaml | kubectl apply -f -",
+      "watchkeeper manifest deployment --image registry.example.com/watchkeeper:0.1.0 | kubectl apply -f -",
+      "watchkeeper manifest sidecar -f app.yaml --image registry.example.com/watchkeeper:0.1.0 | kubectl apply -f -",
     ],
   },
   import: {

@@ -2,6 +2,7 @@
  * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. The proxy
  * discovers the apiservers through the EndpointSlice of default/kubernetes, and passes bearer tokens through.
  */
+import { stringify } from "yaml";
 import { shapeConfig } from "./shape-config.ts";
 
 export type DeploymentWishes = {
@@ -36,7 +37,8 @@ export function deploymentConfig(): string {
 
 /** Returns the YAML documents. The key of each is its file name in deploy/deployment, without the extension. */
 export function deploymentParts(wishes: DeploymentWishes): Readonly<Record<string, string>> {
-  const { namespace } = wishes;
+  // Quoted if YAML would read it as a number or a boolean.
+  const namespace = stringify(wishes.namespace, { version: "1.1" }).trim();
   return {
     namespace: namespaceOf(namespace),
     rbac: rbac(namespace),
@@ -47,7 +49,7 @@ ${metadata(namespace)}
 data:
   watchkeeper.yaml: |
 ${indented(deploymentConfig(), 4)}`,
-    deployment: deployment(wishes),
+    deployment: deployment({ ...wishes, namespace }),
     service: service(namespace),
     disruption: disruption(namespace),
     network: network(namespace),

@@ -2,7 +2,8 @@
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { quote } from "../../config/problem.ts";
-import { ownVersion } from "../../program/version.ts";
+import { docsPage } from "../../program/docs.ts";
+import { releasedImage } from "../../program/version.ts";
 import { readInput } from "../commands/input.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { failed } from "../commands/screen.ts";
@@ -36,16 +37,18 @@ function staticPodPrinted(options: Given): Printed | Failure {
     if (backend instanceof Failure) return backend;
     backends.push(backend);
   }
-  const { image, remarks } = imageOf(options);
   const flags = {
     isPassthrough: options.has("passthrough"),
     isSecond: options.has("second"),
     hasSecureMetrics: options.has("secure-metrics"),
   };
-  const wishes = { ...ports, ...flags, image, backends };
-  if (!options.has("print-config")) return { text: staticPod(wishes), remarks };
-  if (backends.length === 0) return usage("--backend is missing: NAME=URL of each kube-apiserver");
-  return { text: staticPodConfig(wishes), remarks: [] };
+  const wishes = { ...ports, ...flags, backends };
+  if (options.has("print-config"))
+    return backends.length === 0
+      ? usage("--backend is missing: NAME=URL of each kube-apiserver")
+      : { text: staticPodConfig(wishes), remarks: [] };
+  const image = imageOf(options);
+  return image instanceof Failure ? image : { text: staticPod({ ...wishes, image }), remarks: [] };
 }
 
 function deploymentPrinted(options: Given): Printed | Failure {
@@ -56,9 +59,10 @@ function deploymentPrinted(options: Given): Printed | Failure {
   // Rejects a namespace that is no RFC 1123 label.
   if (!/^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/.test(namespace))
     return usage(`${quote(namespace)} is not a valid namespace`);
-  const { image, remarks } = imageOf(options);
+  const image = imageOf(options);
+  if (image instanceof Failure) return image;
   const tls = `it serves with the Secret "watchkeeper-tls" of namespace ${quote(namespace)}, which you must create`;
-  return { text: deploymentText({ image, namespace, replicas }), remarks: [...remarks, tls] };
+  return { text: deploymentText({ image, namespace, replicas }), remarks: [tls] };
 }
 
 async function sidecarPrinted(options: Given): Promise<Printed | Failure> {
@@ -66,13 +70,11 @@ async function sidecarPrinted(options: Given): Promise<Printed | Failure> {
   if (file === undefined) return usage("--file is missing: a manifest, or - for stdin");
   const ports = portsOf(options, usual.port);
   if (ports instanceof Failure) return ports;
-  const { image, remarks } = imageOf(options);
+  const image = imageOf(options);
+  if (image instanceof Failure) return image;
   const text = await readInput(file, limits.manifestBytes);
   if (text instanceof Failure) return usage(`${file}: the file ${text.message}`);
-  const patched = addSidecar(text, file, { image, ...ports });
-  return patched instanceof Failure
-    ? patched
-    : { text: patched.text, remarks: [...remarks, ...patched.remarks] };
+  return addSidecar(text, file, { image, ...ports });
 }
 
 const printers = new Map<string, (options: Given) => Printed | Failure | Promise<Printed | Failure>>([
@@ -81,10 +83,16 @@ const printers = new Map<string, (options: Given) => Printed | Failure | Promise
   ["sidecar", sidecarPrinted],
 ]);
 
-function imageOf(options: Given): { readonly image: string; readonly remarks: readonly string[] } {
-  const image = options.text("image") ?? `watchkeeper:${ownVersion()}`;
-  const remark = `the image is ${quote(image)}: --image sets another`;
-  return { image, remarks: options.text("image") === undefined ? [remark] : [] };
+function imageOf(options: Given): string | Failure {
+  const image = options.text("image") ?? releasedImage();
+  if (image === undefined)
+    return usage(
+      `--image is missing: the name of watchkeeper's image in your registry. \`npm run release\` makes the image: ${docsPage("release.md")}`,
+    );
+  if (/^[\w.:/@-]{1,512}$/.test(image)) return image;
+  return usage(
+    `--image ${quote(image)} is not the name of an image, such as registry.example.com/watchkeeper:0.1.0`,
+  );
 }
 
 function portsOf(options: Given, usualPort: number): { port: number; metricsPort: number } | Failure {

@@ -43,7 +43,7 @@ const metricsFiles = ({ isPassthrough }: { readonly isPassthrough: boolean }): S
 const metricsHost = ({ hasSecureMetrics }: Pick<StaticPodWishes, "hasSecureMetrics">): string =>
   hasSecureMetrics ? "" : "127.0.0.1";
 
-export function staticPodConfig(wishes: Omit<StaticPodWishes, "isSecond">): string {
+export function staticPodConfig(wishes: Omit<StaticPodWishes, "image" | "isSecond">): string {
   const { isPassthrough, port, metricsPort, backends } = wishes;
   const common = {
     name: "control-plane",

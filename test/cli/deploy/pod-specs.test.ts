@@ -180,11 +180,13 @@ test("no pod mounts a part of a volume by subPath, which a change of the volume 
 });
 
 test("the chart mounts nothing of the node, and only the certificate of the CA that verifies clients", () => {
-  const text = read(`${chart}/workload.yaml`);
+  const text = ["workload.yaml", "check.yaml", "_names.tpl", "_config.tpl"]
+    .map((one) => read(`${chart}/${one}`))
+    .join("");
   assert.not.match(text, "hostPath");
-  const [, clientCA = ""] = /- name: client-ca\n {10}secret:\n((?: {12}.*\n)+)/.exec(text) ?? [];
+  const [, clientCA = ""] = /- name: client-ca\n {2}secret:\n((?: {4}.*\n)+)/.exec(text) ?? [];
   assert.match(clientCA, "items: [{key: ca.crt, path: ca.crt}]");
-  assert.match(read(`${chart}/_names.tpl`), '"clientCAFile" "/var/run/secrets/watchkeeper-client-ca/ca.crt"');
+  assert.match(text, '"clientCAFile" "/var/run/secrets/watchkeeper-client-ca/ca.crt"');
 });
 
 test.run();

@@ -8,11 +8,10 @@ import * as assert from "uvu/assert";
 import { staticPod, staticPodConfig } from "../../../src/cli/deploy/static-pod.ts";
 import { parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
-import { ownVersion } from "../../../src/program/version.ts";
 
 const test = suite("cli/deploy/static-pod");
 const wishes = {
-  image: `watchkeeper:${ownVersion()}`,
+  image: "SET-THE-IMAGE",
   port: 8443,
   metricsPort: 7481,
   isPassthrough: false,

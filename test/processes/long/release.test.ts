@@ -16,6 +16,7 @@ const directory = mkdtempSync(join(tmpdir(), "watchkeeper-release-test-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));
 
 const out = join(directory, "out");
+const image = "registry.example.com/watchkeeper";
 const { privateKey } = generateKeyPairSync("ed25519");
 const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { readonly version: string };
 const isPossible = spawnSync("dpkg-deb", ["--version"]).status === 0 && process.arch === "x64";
@@ -32,7 +33,8 @@ function said(command: string, args: readonly string[], env: NodeJS.ProcessEnv =
 function release(folder: string): string {
   const pem = privateKey.export({ type: "pkcs8", format: "pem" }).toString();
   const env = { ...process.env, WATCHKEEPER_SIGNING_KEY: pem };
-  said(process.execPath, ["deploy/release/release.ts", "--out", folder, "--only", "linux-amd64"], env);
+  const args = ["deploy/release/release.ts", "--out", folder, "--only", "linux-amd64", "--image", image];
+  said(process.execPath, args, env);
   return readFileSync(join(folder, "SHA256SUMS"), "utf8");
 }
 
@@ -129,7 +131,7 @@ released("the image has all that its program needs, `watchkeeper` on PATH and a 
   const json = (file: string): Record<string, unknown> => JSON.parse(readFileSync(file, "utf8"));
   const [top] = json(join(layout, "index.json"))["manifests"] as Described[];
   const manifest = json(blob(top?.digest ?? ""));
-  const image = join(directory, "image");
+  const root = join(directory, "image");
   for (const { digest } of manifest["layers"] as Described[]) {
     assert.is(
       `sha256:${createHash("sha256")
@@ -146,10 +148,10 @@ released("the image has all that its program needs, `watchkeeper` on PATH and a 
     return;
   }
   // Every container runtime creates this device.
-  mkdirSync(join(image, "dev"));
-  said("mknod", ["-m", "666", join(image, "dev/null"), "c", "1", "3"]);
+  mkdirSync(join(root, "dev"));
+  said("mknod", ["-m", "666", join(root, "dev/null"), "c", "1", "3"]);
   const start = (...words: string[]): string =>
-    said("chroot", ["--userspec=65532:65532", image, ...words], {
+    said("chroot", ["--userspec=65532:65532", root, ...words], {
       PATH: "/usr/local/bin:/usr/sbin:/usr/bin",
     });
   assert.match(start("watchkeeper", "version"), `watchkeeper ${version} `);
@@ -158,6 +160,20 @@ released("the image has all that its program needs, `watchkeeper` on PATH and a 
     start(...entry, "demo", "--once", "--faults", "none", "--port", "0"),
     "so far  5 writes, 5 events",
   );
+});
+
+released("the chart and the archive's program name the image that is pushed, by its digest", () => {
+  const layout = unpacked(join(out, `watchkeeper-${version}-image.oci.tar`), "stamped");
+  const [{ digest }] = JSON.parse(readFileSync(join(layout, "index.json"), "utf8")).manifests;
+  const chart = unpacked(join(out, `watchkeeper-${version}-chart.tgz`), "chart");
+  const values = parse(readFileSync(join(chart, "watchkeeper/values.yaml"), "utf8"));
+  assert.equal([values.image.repository, values.image.digest], [image, digest]);
+  const program = join(
+    unpacked(join(out, `watchkeeper-${version}-linux-amd64.tar.gz`), "named"),
+    "watchkeeper",
+  );
+  const manifest = said(program, ["manifest", "static-pod"], { PATH: "/bin:/usr/bin" });
+  assert.match(manifest, `image: ${image}@${digest}\n`);
 });
 
 released("the SBOM names the packages, Node and the C libraries", () => {
