@@ -2,7 +2,6 @@
  * Generates the manifests of a Deployment, for clients inside the cluster or behind a load balancer. The proxy
  * discovers the apiservers through the EndpointSlice of default/kubernetes, and passes bearer tokens through.
  */
-import { stringify } from "yaml";
 import { shapeConfig } from "./shape-config.ts";
 
 export type DeploymentWishes = {
@@ -37,8 +36,8 @@ export function deploymentConfig(): string {
 
 /** Returns the YAML documents. The key of each is its file name in deploy/deployment, without the extension. */
 export function deploymentParts(wishes: DeploymentWishes): Readonly<Record<string, string>> {
-  // Quoted if YAML would read it as a number or a boolean.
-  const namespace = stringify(wishes.namespace, { version: "1.1" }).trim();
+  const isPlain = /^(?!(?:true|false|yes|no|on|off|y|n|null)$)[a-z]/.test(wishes.namespace);
+  const namespace = isPlain ? wishes.namespace : JSON.stringify(wishes.namespace);
   return {
     namespace: namespaceOf(namespace),
     rbac: rbac(namespace),

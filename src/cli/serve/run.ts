@@ -21,6 +21,7 @@ import { complain, failed } from "../commands/screen.ts";
 import { Handover, inheritedLimits, isSuccessor, tellPredecessor } from "./handover.ts";
 import { Reloads } from "./reloads.ts";
 import { beginServing, exitCode, exitSoon } from "./signals.ts";
+import { ServiceState } from "./systemd.ts";
 import { loadWhenComplete } from "./wait-for-files.ts";
 
 export async function run(args: string[]): Promise<number> {
@@ -61,9 +62,12 @@ export async function run(args: string[]): Promise<number> {
   if (isSuccessor()) tellPredecessor();
   const pidFile = options.text("pid-file");
   if (pidFile !== undefined) writePid(pidFile, journal);
+  const service = new ServiceState(journal);
+  service.ready();
   const isHandedOver = await Promise.race([signals.first, handover.done]);
   handover.stop();
   reloads.stop();
+  service.stopping(isHandedOver);
   await running.stop(signals.hurry, isHandedOver);
   if (pidFile !== undefined) removePid(pidFile);
   return exitSoon(exitCode());

@@ -299,4 +299,31 @@ export const operator: readonly Defect[] = [
     },
     ["proxy/observe/overhead", "the time at the backend does not count"],
   ),
+  defect(
+    "a manifest is printed with the name of an image that no registry has",
+    {
+      file: "cli/deploy/manifest.ts",
+      find: 'options.text("image") ?? releasedImage();',
+      replace: 'options.text("image") ?? releasedImage() ?? "watchkeeper:0.1.0";',
+    },
+    ["processes/cli/deploy/manifest", "without --image, or with one that is no image"],
+  ),
+  defect(
+    "a namespace that YAML reads as a number is printed as one",
+    {
+      file: "cli/deploy/deployment.ts",
+      find: "isPlain ? wishes.namespace : JSON.stringify(wishes.namespace)",
+      replace: "isPlain ? wishes.namespace : wishes.namespace",
+    },
+    ["processes/cli/deploy/manifest", "a deployment says which Secret"],
+  ),
+  defect(
+    "a predecessor that has handed over tells systemd that the service stops",
+    {
+      file: "cli/serve/systemd.ts",
+      find: 'if (!isHandedOver) this.#tell("STOPPING=1");',
+      replace: 'void isHandedOver;\n    this.#tell("STOPPING=1");',
+    },
+    ["processes/cli/serve/handover", "systemd is told of the start"],
+  ),
 ];

@@ -8,6 +8,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Handover } from "../../../../src/cli/serve/handover.ts";
+import { ServiceState } from "../../../../src/cli/serve/systemd.ts";
 import { type Entry, Journal } from "../../../../src/events/journal.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { Load } from "../../../support/load.ts";
@@ -291,6 +292,73 @@ test("without anything to hand over nothing is started", async () => {
     ["successor.failed"],
   );
   process.removeAllListeners("SIGUSR2");
+});
+
+const notify = "systemd-notify";
+const canNotify = [notify, "python3"].every((command) => spawnSync(command, ["--version"]).status === 0);
+if (!canNotify) process.stdout.write(`skip: messages to systemd need ${notify} and python3\n`);
+/** Receives systemd's messages, because Node has no datagram sockets of the Unix domain. */
+const receiver = `import socket, sys
+s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+s.bind(sys.argv[1])
+print("bound", flush=True)
+while True: print(s.recv(4096).decode().replace("\\n", " "), flush=True)`;
+
+(canNotify ? test : test.skip)(
+  "systemd is told of the start, a reload, the successor and the stop, in this order",
+  async () => {
+    const file = await writeConfig(await startBackend(), await freePort());
+    const socket = join(directory, "notify");
+    const told = start(["python3", "-c", receiver, socket]);
+    await said(told, "bound");
+    const run = [process.execPath, "bin/watchkeeper.js", "run", "--config", file, "--pid-file", pidFile];
+    start(["env", `NOTIFY_SOCKET=${socket}`, ...run]);
+    await said(told, "READY=1");
+    const first = servingPid();
+    process.kill(first, "SIGHUP");
+    await said(told, "READY=1", 2);
+    process.kill(first, "SIGUSR2");
+    await said(told, "READY=1", 3);
+    const second = servingPid();
+    process.kill(second, "SIGTERM");
+    await said(told, "STOPPING=1");
+    const messages = told
+      .text()
+      .split("\n")
+      .filter((line) => /=1\b/.test(line) && !line.includes("BARRIER"));
+    assert.equal(
+      messages.map((line) => line.replace(/MONOTONIC_USEC=\d+/, "MONOTONIC_USEC")),
+      [
+        `READY=1 MAINPID=${first}`,
+        "RELOADING=1 MONOTONIC_USEC",
+        "READY=1",
+        "RELOADING=1 MONOTONIC_USEC",
+        `READY=1 MAINPID=${second}`,
+        "STOPPING=1",
+      ],
+    );
+    process.kill(second, "SIGTERM");
+  },
+);
+
+test("without NOTIFY_SOCKET no command runs, and a command that is missing costs a line in the log", async () => {
+  const journal = new Journal(wallClock);
+  const entries: Entry[] = [];
+  journal.subscribe((entry) => entries.push(entry));
+  const path = process.env["PATH"];
+  process.env["PATH"] = "/nonexistent";
+  for (const environment of [{}, { NOTIFY_SOCKET: "/nonexistent" }]) {
+    const service = new ServiceState(journal, environment);
+    service.ready();
+    service.stopping(true);
+  }
+  const written = async (): Promise<void> => {
+    while (entries.length === 0) await pause(10);
+  };
+  await within(5_000, "the entry", written());
+  process.env["PATH"] = path;
+  assert.is(entries.length, 1);
+  assert.match(JSON.stringify(entries), "Cannot tell systemd READY=1");
 });
 
 const hasSystemd = spawnSync("systemd-socket-activate", ["--version"]).status === 0;
