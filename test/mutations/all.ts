@@ -1,6 +1,7 @@
 /** All planted faults by area. */
 import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
+import { canaries } from "./areas/canaries.ts";
 import { configuration } from "./areas/configuration.ts";
 import { connections } from "./areas/connections.ts";
 import { ends } from "./areas/ends.ts";
@@ -35,5 +36,5 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   configuration,
   operator,
   watch: [...watches, ...moves, ...watchSession, ...histories],
-  identity,
+  identity: [...identity, ...canaries],
 };

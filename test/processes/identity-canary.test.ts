@@ -2,6 +2,7 @@
  * A whole proxy with a certificate that is not a front proxy's: no client gets another identity, and the incident names
  * the certificate.
  */
+import { execFile } from "node:child_process";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "uvu";
@@ -76,6 +77,50 @@ async function readyz(proxy: TestProxy): Promise<string> {
   const response = await fetch(`http://${proxy.running.adminAddress}/readyz?verbose`);
   return `${response.status} ${/\[.\]identity.*/.exec(await response.text())?.[0] ?? "no check"}`;
 }
+
+/** Returns the exit code of `watchkeeper check`, and what it prints about the front proxy. */
+function check(proxy: TestProxy, ...options: string[]): Promise<string> {
+  const words = [
+    "bin/watchkeeper.js",
+    "check",
+    "--config",
+    join(proxy.directory, "watchkeeper.yaml"),
+    ...options,
+  ];
+  return new Promise((resolve) => {
+    execFile(process.execPath, words, (error, stdout) => {
+      const lines = stdout.split("\n").filter((line) => line.includes("front-proxy identities"));
+      resolve(`${String(error?.code ?? 0)} ${lines.join()}`);
+    });
+  });
+}
+
+test("check asks each backend with a canary, and fails if one takes another identity", async () => {
+  const [good, bad] = [await judgeNamed("good"), await judgeNamed("bad")];
+  const proxy = await start(pki.pair, [good, bad]);
+  const accepted = (name: string): string => `✓ front-proxy identities at backend ${name}: accepted`;
+  assert.is(await check(proxy), `0 ${accepted("good")},${accepted("bad")}`);
+  bad.manner = "drifted";
+  assert.match(
+    await check(proxy),
+    /^1 .*✗ front-proxy identities at backend bad: refused \(CN=front-proxy-client\)/,
+  );
+  bad.manner = "no-uid";
+  assert.match(
+    await check(proxy),
+    /^0 .*! front-proxy identities at backend bad: drops the uid of certificates/,
+  );
+});
+
+test("check finds an ordinary client certificate of the listener's CA even offline", async () => {
+  const proxy = await start(admin, [await judgeNamed("judge")]);
+  assert.match(
+    await check(proxy, "--offline"),
+    /^1 ✗ front-proxy identities: it is an ordinary client certificate: a CA in .*clients.crt/,
+  );
+  put(proxy, pki.pair);
+  assert.is(await check(proxy, "--offline"), "0 ");
+});
 
 function refusals(proxy: TestProxy): string[] {
   return proxy.entries.flatMap((entry) =>
