@@ -69,6 +69,8 @@ export class Credentials {
   readonly #answers = new Map<AssertedTrust, ReadonlyMap<string, CanaryAnswer>>();
   /** The certificates whose files wait until a backend can test them. */
   readonly #untested = new Set<AssertedTrust>();
+  /** The fingerprint of the certificate that new connections present. */
+  readonly #presented = new Map<AssertedTrust, string | undefined>();
   /** The certificates that a backend has proven at any time. */
   readonly #everProven = new Set<AssertedTrust>();
   /** What the other process has told last, and what it told about the certificates before. */
@@ -277,15 +279,18 @@ export class Credentials {
     const was = this.#loaded.get(trust);
     this.#loaded.set(trust, loaded);
     was?.certificate.stop();
-    if (was !== undefined) this.#swapped(trust);
-    else if (this.#assertions.has(trust)) this.#begin(trust);
+    if (was !== undefined) return this.#swapped(trust);
+    this.#presented.set(trust, this.pairFor(trust)?.fingerprint);
+    if (this.#assertions.has(trust)) this.#begin(trust);
   }
 
   #swapped(trust: AssertedTrust): void {
-    const before = this.#proofs.all(trust);
-    const wasProven = (backend: string): boolean => before.get(backend)?.verdict === "proven";
+    const shown = this.#presented.get(trust);
+    const told = [this.#told[trust], this.#toldBefore[trust]].find((one) => one?.fingerprint === shown);
+    const before = this.#parts.isTold === true ? told?.backends : Object.fromEntries(this.#proofs.all(trust));
+    this.#presented.set(trust, this.pairFor(trust)?.fingerprint);
     if (this.#assertions.has(trust)) this.#begin(trust);
-    this.#parts.onSwap(trust, this.#parts.isTold === true ? () => true : wasProven);
+    this.#parts.onSwap(trust, (backend) => before?.[backend]?.verdict === "proven");
   }
 
   #assert(trust: AssertedTrust, assertion: Assertion): void {

@@ -1,3 +1,4 @@
+import { X509Certificate } from "node:crypto";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -116,6 +117,47 @@ test("what the configuration names no more stays for the connections that use it
   await take(configOf(`, frontProxy: ${pairOf("front")}`));
   await take(configOf(""));
   assert.is.not(credentials.pairFor("front-proxy"), undefined);
+});
+
+test("a process that is told the proofs takes no other certificate's proof, and no connection of one that was not proven", async () => {
+  let wasProven: boolean | undefined;
+  let toldSwap = (): void => {};
+  const told = new Credentials({
+    clock: wallClock,
+    journal: new Journal(wallClock),
+    prefix: "",
+    random: () => 0.5,
+    onSwap: (_trust, was) => {
+      wasProven = was("a");
+      toldSwap();
+    },
+    backends: () => [],
+    isReady: () => false,
+    onProof: () => {},
+    isTold: true,
+  });
+  put("front", first);
+  const commit = await told.prepare(configOf(`, frontProxy: ${pairOf("front")}`));
+  if (commit instanceof Failure) throw new Error(commit.message);
+  commit();
+  const proofs = (pair: Pair, verdict: "proven" | "refused"): void =>
+    told.follow({
+      "front-proxy": {
+        fingerprint: new X509Certificate(pair.certificate).fingerprint256,
+        backends: { a: { verdict, problem: "", gap: "", lost: 0 } },
+      },
+    });
+  proofs(first, "refused");
+  assert.not(told.isProven("front-proxy", "a"));
+  const swap = new Promise<void>((resolve) => {
+    toldSwap = resolve;
+  });
+  put("front", second);
+  proofs(second, "proven");
+  assert.not(told.isProven("front-proxy", "a"), "the file is not loaded yet");
+  await within(20_000, "the swap", swap);
+  assert.equal([told.isProven("front-proxy", "a"), wasProven], [true, false]);
+  told.stop();
 });
 
 test.run();
