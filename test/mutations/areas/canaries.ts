@@ -116,7 +116,16 @@ export const canaries: readonly Defect[] = [
       find: "find((one) => one?.fingerprint === fingerprint)",
       replace: "find((one) => one !== undefined || fingerprint === undefined)",
     },
-    [whole, "with workers the parent asks"],
+    ["proxy/tls/credentials", "a process that is told the proofs takes no other"],
+  ),
+  defect(
+    "a worker's connections with an unproven certificate take requests after its replacement",
+    {
+      file: "proxy/tls/credentials.ts",
+      find: '(backend) => before?.[backend]?.verdict === "proven"',
+      replace: "() => before !== null",
+    },
+    ["proxy/tls/credentials", "a process that is told the proofs takes no other"],
   ),
   defect(
     "check takes a refusal for a warning",
