@@ -406,6 +406,11 @@ type Events = {
   "review.failed": { review: string; reason: string };
   /** The collector does not accept the traces. Written when the reason changes. */
   "tracing.failed": { endpoint: string; reason: string };
+  /**
+   * The log and the event stream have omitted `count` entries of the kind `of` within `withinMs`, because clients
+   * caused too many (event-kinds.ts). `clients`: the addresses that caused most of them, each with a number.
+   */
+  "entries.omitted": { of: string; count: number; withinMs: number; clients: readonly string[] };
   "drain.started": object;
   "drain.ended": { cut: number };
 };

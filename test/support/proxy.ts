@@ -21,6 +21,8 @@ export type TestProxy = {
   readonly ca: string;
   readonly directory: string;
   readonly entries: readonly Entry[];
+  /** The entries that the log and the event stream get. */
+  readonly paced: readonly Entry[];
   readonly backends: readonly TestBackend[];
   stop(): Promise<void>;
 };
@@ -145,8 +147,10 @@ ${options.extra ?? ""}`;
   const config = parseConfig(text, file);
   if (isProblems(config)) throw new Error(config.map(lineOf).join("\n"));
   const entries: Entry[] = [];
+  const paced: Entry[] = [];
   const journal = new Journal(wallClock);
   journal.subscribe((entry) => entries.push(entry));
+  journal.subscribePaced((entry) => paced.push(entry));
   const reloads = options.isFollowing === true ? new Reloads(file, journal) : undefined;
   const readAgain = reloads && { readAgain: () => reloads.now() };
   const running = await startWatchkeeper(config, { journal, ...readAgain });
@@ -164,6 +168,7 @@ ${options.extra ?? ""}`;
     ca: authority.certificate,
     directory,
     entries,
+    paced,
     backends,
     async stop() {
       reloads?.stop();

@@ -1,5 +1,9 @@
-/** Keeps the latest journal entries with ids, so that a client that reconnects can continue after its last entry. */
+/**
+ * Keeps the latest journal entries with ids, so that a client that reconnects can continue after its last entry. Keeps
+ * the entries that clients can cause apart from the others, so that they cannot push out incidents and state changes.
+ */
 import { limits } from "../../base/limits.ts";
+import { eventKinds } from "../../events/event-kinds.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Times } from "../http/times.ts";
@@ -14,14 +18,17 @@ export class EventRing {
   readonly epoch: string;
   readonly #times: Times;
   readonly #entries: NumberedEntry[] = [];
+  readonly #ofClients: NumberedEntry[] = [];
   readonly #listeners = new Set<(entry: NumberedEntry) => void>();
   readonly #unsubscribe: () => void;
   #last = 0;
+  /** The highest id of a dropped entry. */
+  #dropped = 0;
 
   constructor(journal: Journal, times: Times) {
     this.#times = times;
     this.epoch = times.timeOf(times.now()).replaceAll(/\D/g, "");
-    this.#unsubscribe = journal.subscribe((entry, at) => this.#take(entry, at));
+    this.#unsubscribe = journal.subscribePaced((entry, at) => this.#take(entry, at));
   }
 
   stop(): void {
@@ -40,9 +47,9 @@ export class EventRing {
   after(id: string): { readonly entries: readonly NumberedEntry[]; readonly isWhole: boolean } {
     const [epoch = "", number = ""] = id.split("-");
     const last = epoch === this.epoch && /^\d{1,15}$/.test(number) ? Number(number) : -1;
-    const entries = this.#entries.filter((one) => one.id > last);
-    const first = this.#entries[0]?.id ?? this.#last + 1;
-    return { entries, isWhole: last >= first - 1 && last <= this.#last };
+    const entries = [...this.#entries, ...this.#ofClients].filter((one) => one.id > last);
+    entries.sort((one, other) => one.id - other.id);
+    return { entries, isWhole: last >= this.#dropped && last <= this.#last };
   }
 
   /** Calls `listener` with each new entry. Returns a function that unsubscribes. */
@@ -60,8 +67,11 @@ export class EventRing {
   #take(entry: Entry, at: number): void {
     this.#last += 1;
     const numbered = { id: this.#last, entry, at };
-    this.#entries.push(numbered);
-    if (this.#entries.length > adminLimits.eventsKept) this.#entries.shift();
+    const isOfClients = eventKinds[entry.kind].pace !== undefined;
+    const kept = isOfClients ? this.#ofClients : this.#entries;
+    kept.push(numbered);
+    const most = isOfClients ? adminLimits.clientEventsKept : adminLimits.eventsKept;
+    if (kept.length > most) this.#dropped = Math.max(this.#dropped, kept.shift()?.id ?? 0);
     for (const listener of this.#listeners) listener(numbered);
   }
 }

@@ -5,8 +5,9 @@
  */
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
+import { eventKinds, type Level, levels } from "../../events/event-kinds.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
-import { type FieldValue, fieldsOf, type Level, levelOf, levels } from "./entry-fields.ts";
+import { type FieldValue, fieldsOf, levelOf } from "./entry-fields.ts";
 
 /** The part of process.stdout that the log uses. It must not block, and must stay open after an error. */
 export type Out = {
@@ -24,33 +25,10 @@ export type LogOptions = {
   readonly accessLog: "None" | "Errors" | "LongRunning" | "All";
 };
 
-/**
- * For each kind of entry with an error message: the field that contains the message. The log names this field `err`, as
- * klog does.
- */
-const complaints = new Map<Entry["kind"], string>([
-  ["listener.lost", "reason"],
-  ["metrics.unprotected", "reason"],
-  ["downstream_connection.refused", "reason"],
-  ["request.refused", "reason"],
-  ["request.failed", "message"],
-  ["passthrough.refused", "message"],
-  ["config.refused", "problems"],
-  ["certificate.refused", "problem"],
-  ["discovery.failed", "reason"],
-  ["replica.lost", "reason"],
-  ["internal.error", "message"],
-  ["successor.failed", "reason"],
-  ["worker.lost", "reason"],
-  ["operation.refused", "reason"],
-  ["review.failed", "reason"],
-  ["tracing.failed", "reason"],
-]);
-
 /** Writes entries to the log, from construction until `stop`. */
 export class Log {
   #options: LogOptions;
-  readonly #unsubscribe: () => void;
+  readonly #unsubscribe: readonly (() => void)[];
   #dropped = 0;
   #unreportedDrops = 0;
   #reportedAt = Number.NEGATIVE_INFINITY;
@@ -60,7 +38,10 @@ export class Log {
     // Without this listener, an EPIPE or ENOSPC would end the process. The lost lines are counted in the callback of
     // each write.
     options.out.on("error", () => {});
-    this.#unsubscribe = journal.subscribe((entry) => this.#take(entry));
+    this.#unsubscribe = [
+      journal.subscribe((entry) => (this.#isUnlimited(entry) ? this.#take(entry) : undefined)),
+      journal.subscribePaced((entry) => (this.#isUnlimited(entry) ? undefined : this.#take(entry))),
+    ];
   }
 
   /** Number of lines that were dropped, because stdout did not take them. */
@@ -73,7 +54,12 @@ export class Log {
   }
 
   stop(): void {
-    this.#unsubscribe();
+    for (const unsubscribe of this.#unsubscribe) unsubscribe();
+  }
+
+  /** True for a line about a request if the operator has selected all of them. */
+  #isUnlimited({ kind }: Entry): boolean {
+    return this.#options.accessLog === "All" && (kind === "request.ended" || kind === "passthrough.ended");
   }
 
   #take(entry: Entry): void {
@@ -122,7 +108,7 @@ function isWanted(entry: Entry, accessLog: LogOptions["accessLog"]): boolean {
 }
 
 function namedFields(entry: Entry): [string, FieldValue][] {
-  const complaint = complaints.get(entry.kind);
+  const complaint = eventKinds[entry.kind].error;
   return fieldsOf(entry).map(([name, value]) => [name === complaint ? "err" : name, clean(value)]);
 }
 

@@ -53,10 +53,11 @@ export const adminLimits = {
    */
   apiGroups: 10_000,
   /**
-   * Maximum number of journal entries kept for readers of the event stream that reconnect: the last minutes of a busy
-   * proxy.
+   * Maximum number of journal entries kept for readers of the event stream that reconnect: of those that clients cannot
+   * cause, the last hours, and of the others, the last minutes of a busy proxy.
    */
-  eventsKept: 2000,
+  eventsKept: 1000,
+  clientEventsKept: 1000,
   /** Maximum number of open event streams. */
   eventStreams: 16,
   /** Maximum number of bytes that wait for one slow client of an event stream. */

@@ -9,14 +9,14 @@ import { manualClock } from "../../support/clock.ts";
 
 const test = suite("admin/events/event-ring");
 
-function ring(): { readonly ring: EventRing; readonly journal: Journal; write(count: number): void } {
+function ring() {
   const clock = manualClock();
   const journal = new Journal(clock);
   const write = (count: number): void => {
     for (let index = 0; index < count; index += 1)
-      journal.write({ kind: "upstream_connection.opened", backend: "a", connection: String(index) });
+      journal.write({ kind: "backend.added", backend: String(index) });
   };
-  return { ring: new EventRing(journal, timesOf(clock)), journal, write };
+  return { ring: new EventRing(journal, timesOf(clock)), journal, clock, write };
 }
 
 test("what came after an id is all that came, until it is too long ago", () => {
@@ -57,6 +57,24 @@ test("an entry is told once, with its time, and without what may be a token", ()
   one.stop();
   journal.write({ kind: "drain.started" });
   assert.is(one.after(`${one.epoch}-2`).entries.length, 0);
+});
+
+test("ten minutes of refusals, 1,820 a second, push out no incident and no state change", () => {
+  const { ring: one, journal, clock, write } = ring();
+  write(3);
+  for (let second = 0; second < 600; second += 1) {
+    for (let at = 0; at < 1820; at += 1)
+      journal.write({ kind: "request.refused", client: `10.0.0.${at % 200}`, reason: "malformed" });
+    clock.advance(1000);
+  }
+  const kinds = one.after("").entries.map(({ entry }) => entry.kind);
+  assert.is(kinds.filter((kind) => kind === "backend.added").length, 3);
+  assert.is(kinds.length - 3, adminLimits.clientEventsKept);
+  const ids = one.after("").entries.map(({ id }) => id);
+  assert.equal(
+    ids,
+    ids.toSorted((a, b) => a - b),
+  );
 });
 
 test.run();

@@ -77,18 +77,17 @@ function listen(query = "", lastId = "", host = api.address): Promise<Listener> 
   return within(10_000, "the stream", answered);
 }
 
-const opened = (name: string): void =>
-  journal.write({ kind: "upstream_connection.opened", backend: "a", connection: name });
+const opened = (name: string): void => journal.write({ kind: "backend.added", backend: name });
 
 test("an event that is written arrives at once, as the kind that it is", async () => {
   const one = await listen();
   assert.is(one.response.headers["content-type"], "text/event-stream; charset=utf-8");
   await one.heard("from now on");
   opened("first");
-  await one.heard('"connection":"first"');
+  await one.heard('"backend":"first"');
   assert.match(
     one.text,
-    /\nid: \d+-\d+\nevent: upstream_connection\.opened\ndata: \{"at":"[^"]+","kind":"upstream_connection\.opened"/,
+    /\nid: \d+-\d+\nevent: backend\.added\ndata: \{"at":"[^"]+","kind":"backend\.added"/,
   );
   await one.leave();
 });

@@ -2,9 +2,9 @@ import { spawn } from "node:child_process";
 import { existsSync, openSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Level } from "../../../src/admin/events/entry-fields.ts";
 import { Log, type LogOptions } from "../../../src/admin/events/log.ts";
 import { limits } from "../../../src/base/limits.ts";
+import { eventKinds, type Level } from "../../../src/events/event-kinds.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
@@ -146,15 +146,34 @@ test("without an access log failed exchanges are not written, all else is", () =
 
 test("as many lines are written as stdout takes", () => {
   const { journal, log, lines } = start();
-  for (let index = 0; index < 5000; index++) journal.write(failed("x"));
+  for (let index = 0; index < 5000; index++) journal.write({ kind: "backend.added", backend: "x" });
   assert.equal([lines.length, log.dropped], [5000, 0]);
+});
+
+test("with an access log of all requests, each one is a line; otherwise their number is limited, too", () => {
+  for (const accessLog of ["All", "LongRunning"] as const) {
+    const { journal, lines } = start({ accessLog });
+    for (let index = 0; index < 5000; index++)
+      journal.write({
+        kind: "passthrough.ended",
+        client: "10.0.0.1",
+        listener: "nodes",
+        backend: "a",
+        serverName: "",
+        reason: "ended",
+        durationMs: 1,
+        sent: 0,
+        received: 0,
+      });
+    assert.is(lines.length, accessLog === "All" ? 5000 : eventKinds["passthrough.ended"].pace.most);
+  }
 });
 
 test("dropped lines are counted, and reported at most once a second", () => {
   const { journal, log, lines, clock, out } = start();
   for (let index = 0; index < 500; index++) {
     out.writableLength = index % 2 === 0 ? limits.logBacklogBytes : 0;
-    journal.write(failed("x"));
+    journal.write({ kind: "backend.added", backend: "x" });
   }
   assert.is(log.dropped, 250);
   const reports = (): readonly string[] => lines.filter((line) => line.includes("log.dropped"));
@@ -275,7 +294,7 @@ const child = `
   import { Journal } from "./src/events/journal.ts";
   const journal = new Journal(wallClock);
   const log = new Log(journal, { out: process.stdout, clock: wallClock, format: "JSON", accessLog: "Errors" });
-  const entry = { kind: "request.failed", code: "overload", origin: "proxy", message: "x".repeat(250), auditId: "y".repeat(250) };
+  const entry = { kind: "discovery.failed", from: "y".repeat(250), reason: "x".repeat(250) };
   let turns = 0;
   const timer = setInterval(() => {
     for (let index = 0; index < 400; index++) journal.write(entry);

@@ -33,6 +33,20 @@ export const operator: readonly Defect[] = [
     ["cli/commands/environment", "turns off TLS verification is refused"],
   ),
   defect(
+    "a client fills the log with entries of its own",
+    { file: "events/pacer.ts", find: "window.passed < most &&", replace: "window.passed < Infinity ||" },
+    ["attacks/whole/log-flood", "200 malformed requests each: 60 log lines at most"],
+  ),
+  defect(
+    "entries that clients cause push out state changes",
+    {
+      file: "admin/events/event-ring.ts",
+      find: "eventKinds[entry.kind].pace !== undefined",
+      replace: "false",
+    },
+    ["admin/events/event-ring", "push out no incident and no state change"],
+  ),
+  defect(
     "a reader gets steps that it already has",
     { file: "admin/history/history.ts", find: "Math.max(after + 1,", replace: "Math.max(after," },
     ["admin/history/history", "a reader gets only the steps"],

@@ -106,6 +106,7 @@ const slowTables: Readonly<Record<string, number>> = {
   "Ledger.#callers": ledgerLimits.callers,
   "BackendHistory.#changes[]": adminLimits.backendHistory,
   "EventRing.#entries": adminLimits.eventsKept,
+  "EventRing.#ofClients": adminLimits.clientEventsKept,
   "IncidentStore.#ended": incidentLimits.incidentsKept,
 };
 
