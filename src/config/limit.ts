@@ -52,14 +52,48 @@ function perSecondOf(rate: string): number {
   return Number(count) / (unitSeconds[unit] ?? 1);
 }
 
-/** Returns the problem of a limit that limits nothing, or that would by mistake match all requests; undefined: none. */
+/** Returns the problem of a limit that limits nothing, or that matches all requests by mistake; undefined: none. */
 export function limitProblem(written: WrittenLimit): string | undefined {
   if (written.rate === undefined && written.maxInFlight === undefined)
     return 'needs a "rate" or "maxInFlight"';
   if (written.rate === undefined && written.burst !== undefined) return 'has a "burst", but no "rate"';
-  return matchKeys.every((key) => (written[key] ?? []).length === 0)
-    ? `matches all requests: it needs at least one of ${matchKeys.join(", ")}`
-    : undefined;
+  const { all = false } = written;
+  if (matchesAll(written) === all) return undefined;
+  return all
+    ? 'has "all: true", but matches only some requests'
+    : `matches all requests: it needs at least one of ${matchKeys.join(", ")} that excludes some, or "all: true" (--all)`;
+}
+
+/** True if no list excludes requests. */
+function matchesAll(written: WrittenLimit): boolean {
+  const { users, groups, userAgents, sourceCIDRs, verbs, resources } = matchOf(written);
+  return (
+    [users, userAgents].every((names) => names.length === 0 || names.includes("*")) &&
+    (groups.length === 0 || groups.some(isOfEveryone)) &&
+    (sourceCIDRs.length === 0 || coverAll(sourceCIDRs)) &&
+    (verbs.length === 0 || allVerbs.every((verb) => verbs.includes(verb))) &&
+    resources.length === 0
+  );
+}
+
+/** True if the pattern matches the group that every authenticated user is in. */
+function isOfEveryone(pattern: string): boolean {
+  const name = "system:authenticated";
+  return pattern === name || (pattern.endsWith("*") && name.startsWith(pattern.slice(0, -1)));
+}
+
+const allVerbs = ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy"];
+
+/** True if the networks together have as many addresses as IPv4 or IPv6. IPv4 may be written as ::ffff:0:0/96. */
+function coverAll(networks: readonly string[]): boolean {
+  const shares = { 4: 0, 6: 0 };
+  for (const network of new Set(networks)) {
+    const [address = "", bits = ""] = network.toLowerCase().split("/");
+    const isMapped = address.startsWith("::ffff:") && Number(bits) >= 96;
+    const isLong = address.includes(":") && !isMapped;
+    shares[isLong ? 6 : 4] += 2 ** ((isMapped ? 96 : 0) - Number(bits));
+  }
+  return shares[4] >= 1 || shares[6] >= 1;
 }
 
 export function limitBreaches({ cluster: { limits = [] }, pointer }: Placed): Breach[] {

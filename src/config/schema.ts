@@ -103,6 +103,7 @@ export type WrittenCluster = {
 
 export type WrittenLimit = {
   readonly name: string;
+  readonly all?: boolean;
   readonly users?: readonly string[];
   readonly groups?: readonly string[];
   readonly userAgents?: readonly string[];

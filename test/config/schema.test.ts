@@ -60,6 +60,7 @@ const everyCluster = {
   limits: [
     {
       name: "x",
+      all: true,
       users: ["x"],
       groups: ["x"],
       userAgents: ["x"],

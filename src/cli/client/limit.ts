@@ -25,8 +25,11 @@ const mostCount = 100_000;
 
 /** Exit codes: 0 the limit is in force, 1 refused, 2 usage error, 3 the API or a replica is unreachable. */
 export const limit = apiCommand("limit", async ({ options, client, screen }) => {
-  const body = bodyOf(options);
-  if (body instanceof Failure) return body;
+  if (options.words.length === 0 && !options.has("all"))
+    return usage("Missing KEY=VALUE; --all limits all requests");
+  const asked = bodyOf(options);
+  if (asked instanceof Failure) return asked;
+  const body = options.has("all") ? { ...asked, all: true } : asked;
   if (options.has("all-replicas")) return limitAll(client, body, screen);
   const done = await client.post("limits", body, operator());
   if (done instanceof Failure) return done;

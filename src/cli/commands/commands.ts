@@ -371,12 +371,13 @@ export const commands = {
   },
   limit: {
     summary: "limit requests for a time: what is above the limit gets 429 with Retry-After",
-    words: "KEY=VALUE [KEY=VALUE]...",
+    words: "[KEY=VALUE [KEY=VALUE]...]",
     options: [
       ...apiOptions,
       option("--rate RATE", "requests that may begin: 10/s, 30/m or 100/h", "not limited"),
       option("--burst N", "requests that may begin at once after a pause", "those of one second"),
       option("--in-flight N", "maximum number of concurrent requests", "not limited"),
+      option("--all", "the limit matches all requests: no KEY=VALUE excludes any"),
       option("--for DURATION", "how long the limit is in force, from 1s to 24h", "1h"),
       replica,
       option("--all-replicas", "set the limit at all replicas, which share it: each allows its part"),

@@ -107,9 +107,11 @@ export class Limit {
   }
 
   /** True if the limit counts requests of this caller. */
-  appliesTo({ user, groups, agent, address }: LimitedCaller): boolean {
+  appliesTo(caller: LimitedCaller): boolean {
+    const { user, groups, agent, address } = caller;
     const { config } = this;
     return (
+      !this.#exempts(caller) &&
       (config.users.length === 0 || (user !== undefined && isIn(config.users, user))) &&
       (config.groups.length === 0 || groups.some((group) => isIn(config.groups, group))) &&
       (config.userAgents.length === 0 || isIn(config.userAgents, agent)) &&
@@ -117,12 +119,21 @@ export class Limit {
     );
   }
 
+  /**
+   * True for the operator who has set the limit and for cluster administrators, unless the limit names them in full:
+   * they must be able to act while it is in force.
+   */
+  #exempts({ user, groups }: LimitedCaller): boolean {
+    const { config, origin } = this;
+    if (user === undefined || config.users.includes(user)) return false;
+    if (groups.includes(administrators) && !config.groups.includes(administrators)) return true;
+    return origin !== undefined && user === operatorIn(origin.by);
+  }
+
   /** True if the limit counts requests with this verb and resource. */
   counts(info: LimitedInfo): boolean {
     if (this.#verbs.size > 0 && !this.#verbs.has(info.verb)) return false;
-    // A limit that names no resource does not count renewals of Leases: if it refused them, a controller would lose its
-    // leadership, or a node would become NotReady.
-    if (this.#resources.size === 0) return !isLeaseRenewal(info);
+    if (this.#resources.size === 0) return !isExempt(info);
     const { resource, group } = info;
     if (resource === "") return false;
     return this.#resources.has(resource) || (group !== "" && this.#resources.has(`${resource}.${group}`));
@@ -199,12 +210,25 @@ function words(key: string, values: readonly string[]): string[] {
   return values.map((one) => `${key}=${one}`);
 }
 
-/** True for reads and renewals of Leases, which leader election and kubelets repeat every few seconds. */
-export function isLeaseRenewal({ verb, group, resource }: LimitedInfo): boolean {
-  return resource === "leases" && group === "coordination.k8s.io" && renewals.has(verb);
+/** The group whose members kube-apiserver exempts from its own limits (API Priority and Fairness), too. */
+const administrators = "system:masters";
+
+/** Returns the name of the operator in `by`, such as "alice at 10.0.0.1" or "alice (watchkeeper CLI) at 127.0.0.1". */
+function operatorIn(by: string): string {
+  return by.replace(/ at \S*$/, "").replace(/ \(watchkeeper CLI\)$/, "");
 }
 
-const renewals: ReadonlySet<string> = new Set(["get", "update", "patch"]);
+/**
+ * True for requests that a limit counts only if it names their resource. Without its Lease, a controller loses its
+ * leadership and a node becomes NotReady. Without reviews, kubelets, webhooks and the proxy's own admin ports cannot
+ * tell who may do what.
+ */
+function isExempt({ group, resource }: LimitedInfo): boolean {
+  if (group === "coordination.k8s.io") return resource === "leases";
+  return (
+    (group === "authentication.k8s.io" || group === "authorization.k8s.io") && resource.endsWith("reviews")
+  );
+}
 
 function isIn(patterns: readonly string[], name: string): boolean {
   return patterns.some((pattern) =>

@@ -140,8 +140,22 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "a limit hits the renewals of leases",
-    { file: "proxy/limits/limit.ts", find: "return !isLeaseRenewal(info);", replace: "return true;" },
-    ["proxy/limits/limit", "reads and renewals of leases pass"],
+    { file: "proxy/limits/limit.ts", find: "return !isExempt(info);", replace: "return true;" },
+    ["proxy/limits/limit", "leases and reviews pass"],
+  ),
+  defect(
+    "a limit of all agents passes for one of some requests",
+    { file: "config/limit.ts", find: ' || names.includes("*")', replace: "" },
+    ["proxy/limits/request-limits", "needs all: true"],
+  ),
+  defect(
+    "a limit locks out the operator who has set it",
+    {
+      file: "proxy/limits/limit.ts",
+      find: "user === operatorIn(origin.by)",
+      replace: "false",
+    },
+    ["proxy/limits/limit", "the operator who has set a limit"],
   ),
   defect(
     "an invented token uses up the limit of a user",

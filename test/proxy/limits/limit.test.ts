@@ -66,19 +66,54 @@ test("verbs and resources are those of the request, with and without the API gro
   assert.ok(counts({}, "/version"));
 });
 
-test("reads and renewals of leases pass, unless the limit names leases", () => {
-  const path = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases/node-1";
-  for (const method of ["GET", "PUT", "PATCH"]) {
+test("leases and reviews pass, unless the limit names their resource", () => {
+  const lease = "/apis/coordination.k8s.io/v1/namespaces/kube-node-lease/leases";
+  const exempt = [
+    ["GET", `${lease}/node-1`, "leases"],
+    ["PUT", `${lease}/node-1`, "leases"],
+    ["PATCH", `${lease}/node-1`, "leases.coordination.k8s.io"],
+    ["POST", lease, "leases"],
+    ["GET", `${lease}?watch=1`, "leases"],
+    ["POST", "/apis/authentication.k8s.io/v1/tokenreviews", "tokenreviews"],
+    ["POST", "/apis/authentication.k8s.io/v1/selfsubjectreviews", "selfsubjectreviews"],
+    ["POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "subjectaccessreviews"],
+    ["POST", "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", "selfsubjectaccessreviews"],
+    ["POST", "/apis/authorization.k8s.io/v1/selfsubjectrulesreviews", "selfsubjectrulesreviews"],
+    [
+      "POST",
+      "/apis/authorization.k8s.io/v1/namespaces/n/localsubjectaccessreviews",
+      "localsubjectaccessreviews",
+    ],
+  ] as const;
+  for (const [method, path, resource] of exempt) {
     const info = classify(method, path);
-    assert.not.ok(limitWith({ users: ["*"] }).counts(info), method);
-    assert.ok(limitWith({ resources: ["leases"] }).counts(info), method);
-    assert.ok(limitWith({ resources: ["leases.coordination.k8s.io"] }).counts(info), method);
+    assert.not.ok(limitWith({ users: ["*"] }).counts(info), `${method} ${path}`);
+    assert.not.ok(limitWith({ all: true }).counts(info), `${method} ${path}`);
+    assert.ok(limitWith({ resources: [resource] }).counts(info), `${method} ${path}`);
   }
-  assert.ok(
-    limitWith({}).counts(classify("GET", "/apis/coordination.k8s.io/v1/leases")),
-    "a list of all leases",
-  );
-  assert.ok(limitWith({}).counts(classify("GET", "/apis/example.com/v1/leases/one")), "another API's leases");
+  for (const path of ["/apis/example.com/v1/leases/one", "/apis/example.com/v1/tokenreviews"])
+    assert.ok(limitWith({}).counts(classify("GET", path)), path);
+  assert.ok(limitWith({}).counts(classify("GET", "/apis/authentication.k8s.io/v1")));
+});
+
+test("the operator who has set a limit, and system:masters, are exempt unless the limit names them in full", () => {
+  const origin = { by: "", reason: "", startedMs: 0, endsMs: 0 };
+  const applies = (by: string, caller: LimitedCaller, written: Omit<WrittenLimit, "name">): boolean =>
+    new Limit(limitOf({ name: "1", ...written }), manualClock(), { origin: { ...origin, by } }).appliesTo(
+      caller,
+    );
+  for (const by of ["jane at 10.0.0.1", "jane (watchkeeper CLI) at 127.0.0.1"]) {
+    assert.not.ok(applies(by, jane, { all: true }));
+    assert.not.ok(applies(by, jane, { users: ["ja*"] }));
+    assert.ok(applies(by, jane, { users: ["jane"] }));
+    assert.ok(applies(by, { ...jane, user: "janet" }, { all: true }));
+    assert.ok(applies(by, { ...jane, user: undefined }, { all: true }), "an identity that is only claimed");
+  }
+  const admin = { ...jane, user: "kubernetes-admin", groups: ["system:masters"] };
+  assert.not.ok(limitWith({ all: true }).appliesTo(admin));
+  assert.not.ok(limitWith({ groups: ["system:*"] }).appliesTo(admin));
+  assert.ok(limitWith({ groups: ["system:masters"] }).appliesTo(admin));
+  assert.ok(limitWith({ users: ["kubernetes-admin"] }).appliesTo(admin));
 });
 
 test("a rate lets a burst begin, and then as many as it says", () => {

@@ -184,6 +184,67 @@ test("the limits of operators are bounded, and an invalid one is refused with it
   assert.match(refused({ users: ["one-more"], rate: "1/s" }), "32 limits are in force");
 });
 
+const everything: readonly object[] = [
+  {},
+  { userAgents: ["*"] },
+  { users: ["*"] },
+  { users: ["jane", "*"] },
+  { users: ["*"], userAgents: ["*"] },
+  { groups: ["*"] },
+  { groups: ["system:authenticated"] },
+  { groups: ["system:*"] },
+  { groups: ["s*"], users: ["*"], userAgents: ["*"] },
+  { sourceCIDRs: ["0.0.0.0/0"] },
+  { sourceCIDRs: ["::/0"] },
+  { sourceCIDRs: ["0.0.0.0/1", "128.0.0.0/1"] },
+  { sourceCIDRs: ["::ffff:0:0/96"] },
+  { verbs: ["get", "list", "watch", "create", "update", "patch", "delete", "deletecollection", "proxy"] },
+  { users: ["*"], groups: ["*"], userAgents: ["*"], sourceCIDRs: ["::/0", "0.0.0.0/0"] },
+];
+
+test("a limit that excludes no request needs all: true, in every spelling", () => {
+  for (const match of everything) {
+    const { operatorLimits: operators } = new PlayedPath(["a"]);
+    const outcome = operators.add({ ...match, rate: "1/h" }, alice, minute);
+    assert.match(
+      "message" in outcome ? outcome.message : "added",
+      "matches all requests",
+      JSON.stringify(match),
+    );
+    assert.not.ok("message" in operators.add({ ...match, all: true, rate: "1/h" }, alice, minute));
+  }
+  for (const match of [
+    { users: ["jane"] },
+    { userAgents: ["kube*"] },
+    { sourceCIDRs: ["10.0.0.0/8"] },
+    { verbs: ["list"] },
+  ]) {
+    const { operatorLimits: operators } = new PlayedPath(["a"]);
+    assert.not.ok("message" in operators.add({ ...match, userAgents: ["k*"], rate: "1/h" }, alice, minute));
+    const outcome = operators.add({ ...match, all: true, rate: "1/h" }, alice, minute);
+    assert.match("message" in outcome ? outcome.message : "added", "matches only some requests");
+  }
+});
+
+test("under a limit of all requests at 1/h, leases are created and reviews asked, and the operator acts", () => {
+  const path = new PlayedPath(["a"]);
+  path.operatorLimits.add({ userAgents: ["*"], all: true, rate: "1/h" }, alice, minute);
+  const client = path.client();
+  const statusOf = (method: string, target: string, user: string): string | undefined => {
+    const ear = client.ask(method, target, [tokenOf(user)]);
+    path.settle();
+    answerAll(path);
+    return ear.status;
+  };
+  assert.is(statusOf("GET", "/api/v1/pods", "jane"), "200", "the one request of the hour");
+  assert.is(statusOf("GET", "/api/v1/pods", "jane"), "429");
+  assert.is(statusOf("POST", "/apis/coordination.k8s.io/v1/namespaces/n/leases", "jane"), "200");
+  assert.is(statusOf("POST", "/apis/authentication.k8s.io/v1/tokenreviews", "jane"), "200");
+  assert.is(statusOf("POST", "/apis/authorization.k8s.io/v1/subjectaccessreviews", "jane"), "200");
+  assert.is(statusOf("GET", "/apis/coordination.k8s.io/v1/leases", "alice"), "200", "proves her token");
+  assert.is(statusOf("GET", "/api/v1/pods", "alice"), "200", "the operator");
+});
+
 test("a successor has the limits with their numbers, ends and counts, and changes nothing meanwhile", () => {
   const path = new PlayedPath(["a"]);
   const { operatorLimits: operators } = path;
