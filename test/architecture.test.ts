@@ -58,7 +58,7 @@ const mayImport: Readonly<Record<string, string>> = {
   workers: "base events config discovery health program proxy/tls proxy/observe proxy/cluster",
   "admin/http": "base events program",
   "admin/metrics": "base events incidents kube proxy/tunnel proxy/cluster",
-  "admin/events": "base events admin/http",
+  "admin/events": "base events kube admin/http",
   "admin/history": "base events ledger proxy/request admin/http admin/metrics",
   "admin/replicas": "base config events discovery x509 admin/http",
   "admin/api":

@@ -96,3 +96,23 @@ function endOfKey(query: string, at: number, key: string): number {
 function valueIn(pair: string, keyEnd: number): string | undefined {
   return pair.includes(";") ? undefined : unescape(pair.slice(keyEnd + 1), " ");
 }
+
+/**
+ * The keys of Kubernetes' own queries whose values are no secret. The values of all other keys are hidden, in whatever
+ * way a client writes the key: a webhook, a dashboard or a plugin may put a credential anywhere.
+ */
+const shownKeys: ReadonlySet<string> = new Set(
+  [
+    "allowWatchBookmarks container dryRun fieldManager fieldSelector fieldValidation follow force",
+    "gracePeriodSeconds includeObject labelSelector limit limitBytes orphanDependents pretty",
+    "previous propagationPolicy resourceVersion resourceVersionMatch sendInitialEvents sinceSeconds",
+    "sinceTime stderr stdin stdout tailLines timeout timeoutSeconds timestamps tty watch",
+  ].flatMap((keys) => keys.split(" ")),
+);
+
+/** Returns a text with every query in it, the value of each pair hidden unless its key is one of Kubernetes' own. */
+export function withoutQueryValues(text: string): string {
+  return text.replace(/([?&;])([^=&;?#\s]*)=([^&;?#\s"']*)/g, (whole, mark: string, key: string) =>
+    shownKeys.has(key) ? whole : `${mark}${key}=[redacted]`,
+  );
+}

@@ -1,7 +1,7 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { firstValue, flagIn, unescape } from "../../src/kube/query.ts";
+import { firstValue, flagIn, unescape, withoutQueryValues } from "../../src/kube/query.ts";
 import { goParseQuery } from "../support/request-info.ts";
 
 const test = suite("kube/query");
@@ -54,6 +54,29 @@ test("it reads random queries as net/url does", () => {
     }),
     { numRuns: 20_000 },
   );
+});
+
+test("the values of keys that are not Kubernetes' own are hidden, in every spelling (A55)", () => {
+  const secret = "c2VjcmV0LXZhbHVl";
+  const keys = [
+    "token access_token id_token refresh_token password passwd secret client_secret apikey to%6ben",
+    "%74oken id%5Ftoken TOKEN Token x auth jwt sig X-Amz-Signature code command continue path key",
+    "credential session lab%65lSelector watch%3dtrue",
+  ].flatMap((some) => some.split(" "));
+
+  for (const key of keys)
+    for (const target of [
+      `/api/v1/pods?${key}=${secret}`,
+      `/api/v1/pods?watch=1&${key}=${secret}`,
+      `/api/v1/pods?watch=1;${key}=${secret}&limit=5`,
+      `/api/v1/pods?watch=1?${key}=${secret}`,
+      `/api/v1/pods?labelSelector=a%3Db&${key}=${secret}#x`,
+    ])
+      assert.not.match(withoutQueryValues(target), secret, target);
+  const own =
+    "/api/v1/pods?watch=true&resourceVersion=5&labelSelector=app%3Dweb,x!=y&fieldSelector=a=b&timeoutSeconds=9";
+  assert.is(withoutQueryValues(own), own);
+  assert.is(withoutQueryValues("Is it? Yes; a=b & c"), "Is it? Yes; a=b & c", "prose is no query");
 });
 
 test.run();

@@ -5,6 +5,7 @@ import { inSlices, stop } from "../../base/slices.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
 import type { LifeEntry } from "../../watch/session/watch-lives.ts";
 import { watchStates } from "../../watch/session/watch-state.ts";
+import { withoutSecrets } from "../events/log.ts";
 import type { JsonObject, Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import { callerFields } from "./client-listing.ts";
@@ -140,9 +141,7 @@ function lastAt({ context, watch }: Exchange): number {
   return Math.max(context.at, watch?.progress.lastEventAt ?? -1);
 }
 
-/** Returns path and query without tokens, because some clients send a token in the query (A55). */
+/** Returns path and query without values that may be credentials: some clients send a token in the query (A55). */
 function pathOf({ context }: Exchange): string {
-  return context.target
-    .replace(/([?&](?:access_)?token=)[^&]*/gi, "$1[redacted]")
-    .slice(0, limits.apiTextChars);
+  return withoutSecrets(context.target).slice(0, limits.apiTextChars);
 }

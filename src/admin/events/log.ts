@@ -7,6 +7,7 @@ import { type Clock, dateOf } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { eventKinds, type Level, levels } from "../../events/event-kinds.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import { withoutQueryValues } from "../../kube/query.ts";
 import { type FieldValue, fieldsOf, levelOf } from "./entry-fields.ts";
 
 /** The part of process.stdout that the log uses. It must not block, and must stay open after an error. */
@@ -148,7 +149,7 @@ const secret =
 
 /** Returns the text with "[redacted]" in place of everything that looks like a token. */
 export function withoutSecrets(text: string): string {
-  return text.replace(secret, "$1[redacted]");
+  return withoutQueryValues(text).replace(secret, "$1[redacted]");
 }
 
 /** Escapes all characters but printable ASCII, because a terminal or a log parser could interpret them (A53). */

@@ -11,7 +11,7 @@ import {
   type ServerResponse,
 } from "node:http";
 import type { Socket } from "node:net";
-import { textOf } from "../../base/address.ts";
+import { isLoopback, textOf } from "../../base/address.ts";
 import { cannotListen, type Failure, wordsOf } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
 import { adopt, bind } from "../../proxy/net/bind.ts";
@@ -70,7 +70,15 @@ const eventReply: Reply = failed(503, "Too many streams are open");
 /** Opens the port of metrics and probes. Resolves when it listens, or with a Failure that says why it does not. */
 export function startAdmin(options: AdminOptions): Promise<Admin | Failure> {
   const routes = routesOf(options);
-  return open({ ...options, listener: "metrics", routes: (path) => routes.get(path), isLocal: false });
+  // Prometheus reaches other addresses than loopback by names that this process does not know.
+  const isLocal = options.guard === undefined && isLoopback(options.host);
+  return open({
+    ...options,
+    listener: "metrics",
+    routes: (path) => routes.get(path),
+    isLocal,
+    mayOmitHost: true,
+  });
 }
 
 /** Authorizes requests to an admin port. Public paths, such as files of the admin page, need no authorization. */
@@ -201,6 +209,8 @@ type Parts = {
    * DNS rebinding (A56).
    */
   readonly isLocal: boolean;
+  /** True if a request may have no Host: every browser sends one, but checks of load balancers over HTTP/1.0 do not. */
+  readonly mayOmitHost?: boolean;
   readonly tls?: ApiTls | undefined;
   readonly guard?: Guard | undefined;
 };
@@ -209,7 +219,8 @@ async function answer(request: IncomingMessage, response: ServerResponse, parts:
   const reply = await replyTo(request, parts);
   if (response.destroyed) return;
   const isStream = reply === eventReply && request.method === "GET";
-  if (isStream && parts.events?.serve(request, response, () => permissionOf(request, parts)) === true) return;
+  if (isStream && parts.events?.serve(request, response, () => permissionOf(request, parts)) === true)
+    return void streaming.add(peerOf(request.socket));
   const mayPost = parts.posts?.(pathOf(request)) !== undefined;
   response.writeHead(reply.status, {
     ...headOf(reply),
@@ -241,7 +252,7 @@ async function permissionOf(request: IncomingMessage, { guard }: Parts): Promise
 }
 
 async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
-  const refused = hostRefused(request, parts.isLocal);
+  const refused = hostRefused(request, parts);
   if (refused !== undefined) return refused;
   try {
     const admitted = await parts.guard?.admit(request, pathOf(request));
@@ -254,10 +265,14 @@ async function replyTo(request: IncomingMessage, parts: Parts): Promise<Reply> {
   }
 }
 
-function hostRefused({ headers, headersDistinct }: IncomingMessage, isLocal: boolean): Reply | undefined {
+function hostRefused(
+  { headers, headersDistinct }: IncomingMessage,
+  { isLocal, mayOmitHost = false }: Parts,
+): Reply | undefined {
   // Two Host headers are rejected (RFC 9112 §3.2), because Node would use only the first.
   if ((headersDistinct["host"] ?? []).length > 1) return twoHosts;
-  return isLocal && !isLocalHost(headers.host ?? "") ? foreignHost : undefined;
+  const host = headers.host ?? (mayOmitHost ? "localhost" : "");
+  return isLocal && !isLocalHost(host) ? foreignHost : undefined;
 }
 
 function answerFor(
@@ -301,15 +316,30 @@ function stop(server: Server): Promise<void> {
   });
 }
 
-/** Closes the oldest socket if there are too many, so that idle sockets cannot keep out a kubelet's new probe. */
+/**
+ * Closes the oldest socket if there are too many, so that idle sockets cannot keep out a kubelet's new probe. Sockets of
+ * event streams stay: there are only a few, and their clients were authorized.
+ */
 function keepNewest(server: Server): void {
-  const sockets = new Set<Socket>();
+  const sockets = new Map<string, Socket>();
   server.on("connection", (socket: Socket) => {
-    sockets.add(socket);
-    socket.on("close", () => sockets.delete(socket));
-    const [oldest] = sockets;
-    if (sockets.size > adminLimits.adminSockets) oldest?.destroy();
+    const peer = peerOf(socket);
+    sockets.set(peer, socket);
+    socket.on("close", () => {
+      sockets.delete(peer);
+      streaming.delete(peer);
+    });
+    if (sockets.size <= adminLimits.adminSockets) return;
+    const oldest = Array.from(sockets).find(([name]) => !streaming.has(name));
+    oldest?.[1].destroy();
   });
+}
+
+/** The sockets of event streams, by their ends, because Node has another object for the TLS in a socket. */
+const streaming = new Set<string>();
+
+function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 const waiting = new WeakMap<Socket, number>();

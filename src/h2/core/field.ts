@@ -35,6 +35,8 @@ export const role = {
   loadReport: 18,
   /** The trace context of a request (proxy/observe/trace-parent.ts). */
   traceParent: 19,
+  /** The other field from which kube-apiserver takes the address of a client (apimachinery util/net, SourceIPs). */
+  realIp: 20,
 } as const;
 export type Role = (typeof role)[keyof typeof role];
 
@@ -55,6 +57,7 @@ const roles = new Map<string, Role>([
   ["authorization", role.authorization],
   ["audit-id", role.auditId],
   ["x-forwarded-for", role.forwardedFor],
+  ["x-real-ip", role.realIp],
   ["expect", role.expect],
   ["user-agent", role.userAgent],
   ["endpoint-load-metrics", role.loadReport],

@@ -2,7 +2,7 @@
  * Decides which identity and which header fields the backend gets with a request.
  *
  * A bearer token is forwarded unchanged. The backend gets the client's own header fields, in the same order and number,
- * with X-Forwarded-For and Audit-ID set. For a client with a certificate, the proxy adds the identity in the
+ * with X-Forwarded-For and Audit-ID set, and without X-Real-IP. For a client with a certificate, the proxy adds the identity in the
  * certificate (asserted-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields
  * of all its clients.
  */
@@ -53,7 +53,11 @@ export function identify(
     return new Failure("misdirected", "client", "Another host: use another connection for this name");
   const asserted = assertedIn(request.fields, client.identity, clock);
   if (asserted instanceof Failure) return asserted;
-  const { fields, auditId, forwardedFor } = allowedFieldsOf(request, dropsOf(client.identity, asserted));
+  const { fields, auditId, forwardedFor } = allowedFieldsOf(
+    request,
+    client,
+    dropsOf(client.identity, asserted),
+  );
   // X-Forwarded-For is kept only from a configured forwarder, because any client may write it. All entries go into one
   // field, because the apiserver reads only the first field of that name (apimachinery util/net, SourceIPs). A list
   // longer than `limits.fieldBytes` is dropped, because it would end an upstream connection that many clients share
@@ -71,7 +75,11 @@ export function identify(
 
 type ClientFields = { readonly fields: Field[]; readonly auditId: string; readonly forwardedFor: string };
 
-function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): ClientFields {
+function allowedFieldsOf(
+  request: RequestHead,
+  { isTrustedForwarder }: Client,
+  drops: FieldRule | undefined,
+): ClientFields {
   const fields: Field[] = [];
   let auditId = "";
   let forwardedFor = "";
@@ -80,6 +88,8 @@ function allowedFieldsOf(request: RequestHead, drops: FieldRule | undefined): Cl
       forwardedFor += `${field.value}, `;
       continue;
     }
+    // The apiserver's audit log has X-Real-IP among the addresses of the client, too.
+    if (field.role === role.realIp && !isTrustedForwarder) continue;
     if (drops?.(field) === true) continue;
     if (field.role === role.auditId) auditId = clipped(field.value, auditIdChars);
     fields.push(field.role === role.scheme ? https : field);

@@ -1,4 +1,5 @@
 import { get, type IncomingMessage } from "node:http";
+import { connect } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { EventRing } from "../../../src/admin/events/event-ring.ts";
@@ -128,6 +129,24 @@ test("so many listen and no more, and another host's page not at all (A56)", asy
   assert.is(one.response.statusCode, 200);
   await one.leave();
   assert.is((await listen("", "", "evil.example")).response.statusCode, 421);
+});
+
+test("the idle sockets of others end no event stream (A56)", async () => {
+  const one = await listen();
+  await one.heard("from now on");
+  const port = Number(api.address.split(":").at(-1));
+  const idle = Array.from({ length: 3 * adminLimits.adminSockets }, () => connect(port, "127.0.0.1"));
+  for (const socket of idle) socket.on("error", () => {});
+  const ended = (): number => idle.filter((socket) => socket.destroyed || socket.readableEnded).length;
+  for (const socket of idle) socket.resume();
+  const look = async (): Promise<void> => {
+    while (ended() < 2 * adminLimits.adminSockets) await new Promise((resolve) => setTimeout(resolve, 5));
+  };
+  await within(20_000, "the end of the oldest idle sockets", look());
+  opened("after");
+  await one.heard('"backend":"after"');
+  for (const socket of idle) socket.destroy();
+  await one.leave();
 });
 
 test("a client that reads nothing is disconnected, and costs a MiB at most", async () => {

@@ -55,7 +55,7 @@ function raw(port: number, text: string): { readonly told: () => string; readonl
   return { told: () => answer, end: within(20_000, "the socket's end", promise) };
 }
 
-const question = "GET /metrics HTTP/1.1\r\nhost: x\r\n\r\n";
+const question = "GET /metrics HTTP/1.1\r\nhost: localhost\r\n\r\n";
 
 async function isWell(port: number): Promise<void> {
   const { status } = await fetch(`http://127.0.0.1:${port}/livez`, { headers: { connection: "close" } });

@@ -126,6 +126,16 @@ test("a scrape that fails is answered and told, and the port lives on", async ()
   assert.match(JSON.stringify(fault), "no snapshot");
 });
 
+test("on loopback, a request for another host gets 421: a web page whose name was rebound reads no metrics (A56)", async () => {
+  const { port } = await start();
+  for (const path of ["/metrics", "/livez", "/readyz"]) {
+    assert.is((await ask(port, path, "GET", { host: "evil.example" })).status, 421, path);
+    for (const host of [`127.0.0.1:${port}`, "localhost", `[::1]:${port}`])
+      assert.is.not((await ask(port, path, "GET", { host })).status, 421, `${path} ${host}`);
+  }
+  assert.match(await raw(port, "GET /livez HTTP/1.0\r\n\r\n"), " 200 ", "a check of a load balancer");
+});
+
 test("other paths and methods are refused, by a fixed table", async () => {
   const { port } = await start();
   for (const path of [
@@ -146,7 +156,7 @@ test("other paths and methods are refused, by a fixed table", async () => {
 
 test("a head beyond the limit, and anything that is no HTTP, is refused and the socket ends", async () => {
   const { port } = await start();
-  const big = `GET /livez HTTP/1.1\r\nhost: x\r\na: ${"x".repeat(adminLimits.adminHeaderBytes)}\r\n\r\n`;
+  const big = `GET /livez HTTP/1.1\r\nhost: localhost\r\na: ${"x".repeat(adminLimits.adminHeaderBytes)}\r\n\r\n`;
   assert.match(await within(20_000, "431", raw(port, big)), /^HTTP\/1.1 431/);
   assert.match(await within(20_000, "400", raw(port, "\x16\x03\x01 hello\r\n\r\n")), /^HTTP\/1.1 400/);
   assert.is((await ask(port, "/livez")).status, 200);
@@ -169,7 +179,7 @@ test("a port in use is a Failure that names it", async () => {
 test("it says where it listens, and stops although a socket is open", async () => {
   const { port, heard } = await start();
   assert.equal(heard[0], { kind: "listener.opened", listener: "metrics", address: `127.0.0.1:${port}` });
-  const kept = raw(port, "GET /livez HTTP/1.1\r\nhost: x\r\n\r\n");
+  const kept = raw(port, "GET /livez HTTP/1.1\r\nhost: localhost\r\n\r\n");
   await ask(port, "/livez");
   await within(20_000, "the port to stop", opened[0]?.stop() ?? Promise.resolve());
   opened.splice(0);

@@ -47,6 +47,30 @@ export const operator: readonly Defect[] = [
     ["admin/events/event-ring", "push out no incident and no state change"],
   ),
   defect(
+    "idle sockets end event streams",
+    { file: "admin/server/server.ts", find: "!streaming.has(name)", replace: 'name !== ""' },
+    ["admin/events/event-stream", "the idle sockets of others end no event stream"],
+  ),
+  defect(
+    "a list shows the values of unknown query keys",
+    { file: "kube/query.ts", find: "shownKeys.has(key) ? whole", replace: "!/token/.test(key) ? whole" },
+    ["kube/query", "the values of keys that are not Kubernetes' own are hidden"],
+  ),
+  defect(
+    "a rebound web page reads the metrics port",
+    {
+      file: "admin/server/server.ts",
+      find: "options.guard === undefined && isLoopback(options.host)",
+      replace: "false",
+    },
+    ["admin/server/server", "a request for another host gets 421"],
+  ),
+  defect(
+    "a client names its own address in X-Real-IP",
+    { file: "proxy/context/upstream-fields.ts", find: "field.role === role.realIp &&", replace: "false &&" },
+    ["proxy/context/upstream-fields", "X-Real-IP, which kube-apiserver's audit log"],
+  ),
+  defect(
     "a reader gets steps that it already has",
     { file: "admin/history/history.ts", find: "Math.max(after + 1,", replace: "Math.max(after," },
     ["admin/history/history", "a reader gets only the steps"],

@@ -55,6 +55,25 @@ test("X-Forwarded-For is believed only from a configured forwarder", () => {
   assert.equal(forwarded(true), ["x-forwarded-for: 1.2.3.4, 10.0.0.9"]);
 });
 
+test("X-Real-IP, which kube-apiserver's audit log has among a client's addresses, is kept only from a configured forwarder", () => {
+  const kept = (isTrustedForwarder: boolean): string[] =>
+    identified(
+      [
+        ["x-real-ip", "6.6.6.6"],
+        ["x-real-ip", "7.7.7.7"],
+        ["forwarded", "for=6.6.6.6"],
+      ],
+      { isTrustedForwarder },
+    ).filter((field) => /real|forwarded/.test(field));
+  assert.equal(kept(false), ["forwarded: for=6.6.6.6", "x-forwarded-for: 10.0.0.9"]);
+  assert.equal(kept(true), [
+    "x-real-ip: 6.6.6.6",
+    "x-real-ip: 7.7.7.7",
+    "forwarded: for=6.6.6.6",
+    "x-forwarded-for: 10.0.0.9",
+  ]);
+});
+
 test("what came by plain text on loopback goes on as https", () => {
   assert.equal(identified([[":scheme", "http"]])[0], ":scheme: https");
 });
