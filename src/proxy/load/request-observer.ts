@@ -21,22 +21,27 @@ export type RequestObserver = {
   ended(backend: string, info: RequestInfo): void;
 };
 
+/** Notifies the taps, which observe some moments. The list of a moment is empty if nothing observes it. */
 export class RequestObservers implements RequestObserver {
-  readonly #observers: readonly RequestObserver[];
+  readonly #began: readonly RequestObserver["began"][];
+  readonly #answered: readonly RequestObserver["answered"][];
+  readonly #ended: readonly RequestObserver["ended"][];
 
-  constructor(observers: readonly RequestObserver[]) {
-    this.#observers = observers;
+  constructor(taps: readonly Partial<RequestObserver>[]) {
+    this.#began = taps.flatMap((tap) => tap.began?.bind(tap) ?? []);
+    this.#answered = taps.flatMap((tap) => tap.answered?.bind(tap) ?? []);
+    this.#ended = taps.flatMap((tap) => tap.ended?.bind(tap) ?? []);
   }
 
   began(backend: string, info: RequestInfo): void {
-    for (const observer of this.#observers) observer.began(backend, info);
+    for (const tell of this.#began) tell(backend, info);
   }
 
   answered(backend: string, info: RequestInfo, ms: number, head: readonly Field[]): void {
-    for (const observer of this.#observers) observer.answered(backend, info, ms, head);
+    for (const tell of this.#answered) tell(backend, info, ms, head);
   }
 
   ended(backend: string, info: RequestInfo): void {
-    for (const observer of this.#observers) observer.ended(backend, info);
+    for (const tell of this.#ended) tell(backend, info);
   }
 }

@@ -107,10 +107,6 @@ export class ApiFailures {
 
   // --- as an observer of all requests ---
 
-  began(): void {}
-
-  ended(): void {}
-
   /**
    * Counts a success: the request reached the API, or a write passed its webhooks. A 503 or 504 is not counted here,
    * because it may be a failure. `failed` counts it when the response's body shows that. 401, 403 and 429 show nothing:
