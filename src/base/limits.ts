@@ -11,7 +11,11 @@ export const limits = {
    * needs 40 KiB (A8).
    */
   headerListBytes: 128 * KiB,
-  headerFields: 1024,
+  /**
+   * Maximum number of fields in an HTTP/1.1 head, as in kube-apiserver 1.38. An HTTP/2 head reaches `headerListBytes`
+   * with fewer fields, because HPACK counts each as 32 bytes more.
+   */
+  headerFields: 16_384,
   /**
    * Maximum number of paths whose watches share one classification (`sharedInfo`). Clients watch a few dozen resources,
    * and single namespaces of them.

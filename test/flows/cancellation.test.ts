@@ -400,6 +400,8 @@ for (const [name, phase] of Object.entries(phases)) {
           end(party, path);
           await until(() => {
             path.settle();
+            // A client that has closed its half only may still be answered, for 100 ms.
+            path.clock.advance(1);
             return path.exchanges.size === 0;
           });
         });

@@ -8,6 +8,7 @@
 import { putFrameHeader, putU16, putU32 } from "../core/bytes.ts";
 import type { Field } from "../core/field.ts";
 import { giveBackOutput, largestOutputBytes, outputBuffer } from "../core/output-buffers.ts";
+import { errorCode } from "../core/protocol-error.ts";
 import type { HpackEncoder } from "../hpack/hpack-encoder.ts";
 import { clientPreface, flag, frameBytes, frameHeaderBytes, frameType } from "./frame.ts";
 
@@ -32,6 +33,8 @@ export class FrameWriter {
   #lent: Buffer[] = [];
   /** Frames that are sent before all others of the same turn: PING, its acknowledgement, and the proxy's SETTINGS. */
   #urgent: Buffer[] | undefined;
+  /** Ids of the streams whose RST_STREAM(NO_ERROR) is sent with the next turn's frames. */
+  #stopped: number[] | undefined;
 
   constructor(owner: FrameWriterOwner) {
     this.#owner = owner;
@@ -45,6 +48,9 @@ export class FrameWriter {
     const all = this.#urgent === undefined ? this.#segments : [...this.#urgent, ...this.#segments];
     this.#segments = [];
     this.#urgent = undefined;
+    const stopped = this.#stopped;
+    this.#stopped = undefined;
+    for (const id of stopped ?? []) this.reset(id, errorCode.NO_ERROR);
     return all;
   }
 
@@ -99,6 +105,16 @@ export class FrameWriter {
 
   reset(id: number, code: number): void {
     this.#word(frameType.RST_STREAM, id, code);
+  }
+
+  /**
+   * Sends RST_STREAM(NO_ERROR) one flush after the frames that are written already. If a client reads a whole response
+   * and the reset at once, curl 7.88 reports a framing error instead of the response.
+   */
+  stopUpload(id: number): void {
+    this.#touch();
+    this.#stopped ??= [];
+    this.#stopped.push(id);
   }
 
   #word(type: number, id: number, value: number): void {

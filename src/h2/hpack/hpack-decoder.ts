@@ -36,7 +36,7 @@ function compressionError(message: string): ProtocolError {
 }
 
 export class HpackDecoder {
-  /** True if the last decode() cut the list, because the list exceeded a limit on bytes or fields. */
+  /** True if the last decode() cut the list, because the list or one field exceeded its limit. */
   isOversize = false;
   readonly #table: DynamicTable;
   readonly #advertisedBytes: number;
@@ -262,7 +262,6 @@ export class HpackDecoder {
   #count(bytes: number): void {
     this.#listBytes += bytes;
     this.#listFields++;
-    if (this.#listBytes > limits.headerListBytes || this.#listFields > limits.headerFields)
-      this.isOversize = true;
+    if (this.#listBytes > limits.headerListBytes) this.isOversize = true;
   }
 }

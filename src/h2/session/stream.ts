@@ -43,7 +43,23 @@ type Piece = {
 };
 
 const empty = Buffer.alloc(0);
-const longHead = [new Field(":status", "431"), new Field("content-length", "0")];
+/** A Kubernetes `Status`, because kubectl prints its message. */
+const longHeadStatus = Buffer.from(
+  `${JSON.stringify({
+    kind: "Status",
+    apiVersion: "v1",
+    metadata: {},
+    status: "Failure",
+    message: `watchkeeper: more than ${limits.headerListBytes} bytes of header fields, or ${limits.fieldBytes} in one`,
+    reason: "RequestHeaderFieldsTooLarge",
+    code: 431,
+  })}\n`,
+);
+const longHead = [
+  new Field(":status", "431"),
+  new Field("content-type", "application/json"),
+  new Field("content-length", String(longHeadStatus.length)),
+];
 /** Maximum number of bytes that a stream sends before the next waiting stream may send. */
 const quantumBytes = 4 * frameBytes;
 
@@ -173,8 +189,9 @@ export class Stream implements StreamWriter {
   }
 
   /** Answers a request whose header list is too large with 431 (RFC 6585 §5). */
-  answerLongHead(): void {
-    this.sendHeaders(longHead, true);
+  answerLongHead(isHead: boolean): void {
+    this.sendHeaders(longHead, isHead);
+    this.sendData(longHeadStatus, 0, isHead ? 0 : longHeadStatus.length, true);
     this.reset(errorCode.NO_ERROR);
   }
 
@@ -285,7 +302,9 @@ export class Stream implements StreamWriter {
     }
     if (this.#state !== "idle") {
       this.#host.resetSent(this);
-      this.#host.writer.reset(this.id, code);
+      if (code === errorCode.NO_ERROR && this.#state === "half-closed-local")
+        this.#host.writer.stopUpload(this.id);
+      else this.#host.writer.reset(this.id, code);
     }
     this.close();
   }

@@ -52,7 +52,7 @@ function sessionError(code: 1 | 3 | 5, what: string): ProtocolError {
 
 /** Returns the stream error for a header list above the limits of hpack/hpack-decoder.ts. */
 function oversize({ listBytes, listFields }: HpackDecoder): ProtocolError {
-  const limit = `${limits.headerListBytes} bytes and ${limits.headerFields} fields of up to ${limits.fieldBytes} bytes`;
+  const limit = `${limits.headerListBytes} bytes in fields of up to ${limits.fieldBytes} bytes`;
   const message = `header list of ${listBytes} bytes and ${listFields} fields: at most ${limit} are forwarded`;
   return new ProtocolError(errorCode.ENHANCE_YOUR_CALM, "stream", message);
 }
@@ -320,7 +320,7 @@ export class Streams implements StreamHost, StreamFrames {
     stream.step("receive-headers");
     const refusal = this.#refusals.ofOneOf(this.open.size, this.#maxStreams);
     if (refusal !== undefined) return this.#streamError(stream, refusal);
-    if (this.#decoder.isOversize) return this.#tooLong(stream, end);
+    if (this.#decoder.isOversize) return this.#tooLong(stream, fields, end);
     const request = this.#requests.read(fields);
     if (typeof request === "string") return this.#streamError(stream, malformed(request));
     if (end && request.contentLength > 0)
@@ -347,10 +347,10 @@ export class Streams implements StreamHost, StreamFrames {
     throw sessionError(errorCode.STREAM_CLOSED, "HEADERS on a closed stream");
   }
 
-  #tooLong(stream: Stream, end: boolean): void {
+  #tooLong(stream: Stream, fields: readonly Field[], end: boolean): void {
     this.#refusals.longHead();
     if (end) stream.step("receive-end");
-    stream.answerLongHead();
+    stream.answerLongHead(fields.some(({ name, value }) => name === ":method" && value === "HEAD"));
   }
 
   #moreHeaders(stream: Stream, fields: Field[], end: boolean): void {

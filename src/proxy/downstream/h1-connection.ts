@@ -10,9 +10,10 @@ import type { Clock } from "../../base/clock.ts";
 import { wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
+import { classify } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
 import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
-import { headOf, mayUpgrade, readHead } from "../h1/h1-request.ts";
+import { excessOf, headOf, mayUpgrade, readHead } from "../h1/h1-request.ts";
 import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
@@ -24,6 +25,12 @@ import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 const h1IdleParsers = 16;
 /** Maximum number of parsed requests that wait behind the current one. No Kubernetes client pipelines (A33). */
 export const h1Waiting = 16;
+
+/**
+ * Milliseconds in which a request of a client that has closed its half of the socket must be answered. Most such clients
+ * are gone, and a request of a client that is gone must end at its backend within this time (D17).
+ */
+const halfClosedMs = 100;
 
 export type H1Parts = {
   readonly handle: RequestHandler;
@@ -53,6 +60,9 @@ export class Http1Connection implements H1End {
   #isBusy = false;
   #isRefused = false;
   #isDraining = false;
+  /** True if the open request is a watch or long-running, and ends when its client closes its half of the socket. */
+  #isEndless = false;
+  #isHalfClosed = false;
   #stopTimer = (): void => {};
 
   constructor(parts: H1Parts, socket: Socket, client: Client) {
@@ -67,6 +77,8 @@ export class Http1Connection implements H1End {
       client.disconnected();
       this.#lose();
     });
+    // With `allowHalfOpen` false, Node would close the socket before an open request is answered.
+    socket.allowHalfOpen = true;
     socket.on("end", () => this.#receiveEnd());
     this.#awaitHead(limits.idleSessionMs, true);
   }
@@ -101,6 +113,8 @@ export class Http1Connection implements H1End {
     if (this.#socket.writableEnded) return this.destroy();
     // An Upgrade during another request is refused. Otherwise the two responses would mix on one socket (A33).
     if (this.#isBusy) return this.#abandon("Upgrade while another request is unanswered");
+    const excess = excessOf(request.rawHeaders);
+    if (excess !== undefined) return this.refuse(excess, 431);
     this.#isBusy = true;
     this.#stopTimer();
     this.contain(() => this.#parts.upgrade(request, this.#socket, head, this.client));
@@ -140,7 +154,10 @@ export class Http1Connection implements H1End {
   /** Ends an idle connection now. A busy or new connection ends after its next response. */
   drain(): void {
     this.#isDraining = true;
-    if (this.#isBusy || !this.#hasRequested) return;
+    if (!this.#isBusy && this.#hasRequested) this.#close();
+  }
+
+  #close(): void {
     this.#stopTimer();
     this.#socket.end();
     closeAfterFlush(this.#socket, this.#parts.clock);
@@ -171,10 +188,11 @@ export class Http1Connection implements H1End {
     const parsed = readHead(headOf(request, this.client.isTls));
     if (typeof parsed === "string") {
       request.resume();
-      this.refuse(parsed);
+      this.refuse(parsed, excessOf(request.rawHeaders) === undefined ? 400 : 431);
       return;
     }
     if (this.#isDraining) response.shouldKeepAlive = false;
+    this.#isEndless = classify(parsed.head.method, parsed.head.path).kind !== "plain";
     const writer = new Http1StreamWriter(request, response, this);
     this.#writer = writer;
     this.#hasRequested = true;
@@ -188,6 +206,7 @@ export class Http1Connection implements H1End {
     this.idleSince = this.#parts.clock.now();
     if (this.#isDraining) return this.drain();
     if (this.#waiting.length > 0) this.#next();
+    else if (this.#isHalfClosed) this.#close();
     else this.#awaitRest();
   }
 
@@ -219,11 +238,17 @@ export class Http1Connection implements H1End {
   }
 
   /**
-   * Called when the client has closed its half of the socket. Ends its open request, such as a watch, as Go's server
-   * does.
+   * Called when the client has closed its half of the socket. A watch or a long-running request ends. A plain request
+   * gets a little time to be answered, because Go's server, which cancels it, usually still answers it.
    */
   #receiveEnd(): void {
-    if (this.#isBusy && this.#writer?.isEnded === false) this.destroy();
+    this.#isHalfClosed = true;
+    if (!this.#isBusy) return this.#socket.destroyed ? undefined : this.#close();
+    const isCut = this.#writer?.isReceived === false;
+    if (this.#writer?.isEnded === false && (this.#isEndless || isCut)) return this.destroy();
+    this.#stopTimer = this.#parts.clock.after(halfClosedMs, () => {
+      if (this.#isBusy && this.#writer?.isAnswered === false) this.destroy();
+    });
   }
 
   #abandon(reason: string): void {
@@ -260,6 +285,8 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
     shouldUpgradeCallback: (request) => mayUpgrade(headOf(request, true)),
   });
   server.maxHeadersCount = 0;
+  // With false, the default, Node ends the socket at the client's FIN, and the open request gets no answer.
+  Reflect.set(server, "httpAllowHalfOpen", true);
   const take = (request: http.IncomingMessage, response: http.ServerResponse): void =>
     connections.get(request.socket)?.take(request, response);
   server.on("request", take);

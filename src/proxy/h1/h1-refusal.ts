@@ -10,7 +10,7 @@ const reasons = {
   400: ["Bad Request", "BadRequest"],
   405: ["Method Not Allowed", "MethodNotAllowed"],
   413: ["Content Too Large", "RequestEntityTooLarge"],
-  431: ["Request Header Fields Too Large", "BadRequest"],
+  431: ["Request Header Fields Too Large", "RequestHeaderFieldsTooLarge"],
   504: ["Gateway Timeout", "Timeout"],
 } as const;
 export type RefusalCode = keyof typeof reasons;

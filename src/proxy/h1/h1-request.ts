@@ -51,10 +51,9 @@ const kept =
 /** Checks a request by the rules of HTTP/1.1, then by those of HTTP/2. A string says why the request is refused. */
 export function readHead(head: H1Head): H1Request | string {
   if (head.version !== "1.1" && head.version !== "1.0") return "HTTP version is neither 1.1 nor 1.0";
+  const excess = excessOf(head.rawHeaders);
+  if (excess !== undefined) return excess;
   const pairs = pairsOf(head.rawHeaders);
-  if (pairs.length > limits.headerFields) return `More than ${limits.headerFields} header fields`;
-  if (pairs.some((pair) => pair.some((text) => text.length > limits.fieldBytes)))
-    return `A field of more than ${limits.fieldBytes} bytes`;
   const options = connectionOptions(pairs);
   const forbidden = [...options].find((option) => kept.test(option));
   if (forbidden !== undefined) return `Connection names "${forbidden}", which must reach the apiserver`;
@@ -67,6 +66,13 @@ export function readHead(head: H1Head): H1Request | string {
   return typeof request === "string"
     ? `Malformed request: ${request}`
     : { head: request, hasBody: framing.hasBody };
+}
+
+/** Returns which limit on the size of a head is exceeded, so that the answer is 431; undefined: none. */
+export function excessOf(rawHeaders: readonly string[]): string | undefined {
+  if (rawHeaders.length > 2 * limits.headerFields) return `More than ${limits.headerFields} header fields`;
+  const isLong = rawHeaders.some((text) => text.length > limits.fieldBytes);
+  return isLong ? `A field of more than ${limits.fieldBytes} bytes` : undefined;
 }
 
 export type H1Upgrade = { readonly head: RequestHead; readonly upgrades: readonly string[] };

@@ -297,4 +297,14 @@ function bodies(lines: readonly string[]): string[] {
   return [...streams].map(([id, body]) => `${id} ${body}`).toSorted();
 }
 
+test("the reset that stops an upload is written one flush after the answer", () => {
+  const rig = makeWriter();
+  rig.writer.data(1, Buffer.from("no"), 0, 2, true);
+  rig.writer.stopUpload(1);
+  assert.equal(rig.written(), ['DATA 1 "no" END']);
+  assert.is(rig.marks, 2);
+  assert.equal(rig.written(), ["RST_STREAM 1 NO_ERROR"]);
+  assert.is(rig.marks, 2);
+});
+
 test.run();

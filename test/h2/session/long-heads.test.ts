@@ -83,7 +83,7 @@ test("a long head names its size, its fields and the limits", () => {
   const bytes = 42 + 40 * (6000 + 32) + 10 * 3 + 30 * 4;
   assert.is(
     stream.fault,
-    `header list of ${bytes} bytes and 41 fields: at most ${limits.headerListBytes} bytes and ${limits.headerFields} fields of up to ${limits.fieldBytes} bytes are forwarded`,
+    `header list of ${bytes} bytes and 41 fields: at most ${limits.headerListBytes} bytes in fields of up to ${limits.fieldBytes} bytes are forwarded`,
   );
 });
 
@@ -189,8 +189,8 @@ const faults: Record<string, readonly [play: Frame[], answer: string]> = {
     "PROTOCOL_ERROR",
   ],
   "trailers without END_STREAM": [[headers(1).status(200), headers(1).of([["a", "b"]])], "PROTOCOL_ERROR"],
-  "1,025 fields": [
-    [headers(1).status(200, ...Array.from({ length: 1024 }, (_, at) => [`x-${at}`, ""] as const))],
+  "3,990 fields": [
+    [headers(1).status(200, ...Array.from({ length: 3990 }, () => ["x", ""] as const))],
     "ENHANCE_YOUR_CALM",
   ],
   "a WINDOW_UPDATE of 0": [[windowUpdate(1, 0)], "PROTOCOL_ERROR"],

@@ -133,11 +133,6 @@ export const wire: readonly Defect[] = [
     ["h2/hpack/hpack-decoder", "one string of 64 KiB is read"],
   ),
   defect(
-    "fields are not counted",
-    { file: "h2/hpack/hpack-decoder.ts", find: " || this.#listFields > limits.headerFields", replace: "" },
-    ["h2/hpack/hpack-decoder", "fields are counted"],
-  ),
-  defect(
     "references are free",
     {
       file: "h2/hpack/hpack-decoder.ts",
@@ -477,5 +472,32 @@ export const wire: readonly Defect[] = [
     "exec with a body is a plain request",
     { file: "proxy/h1/h1-request.ts", find: "if (tunnels.has(", replace: "if (false && tunnels.has(" },
     ["proxy/h1/h1-request", "are never plain requests"],
+  ),
+  defect(
+    "the reset that stops an upload is sent with the answer",
+    {
+      file: "h2/frame/writer.ts",
+      find: "this.#touch();\n    this.#stopped ??= [];\n    this.#stopped.push(id);",
+      replace: "this.reset(id, errorCode.NO_ERROR);",
+    },
+    ["h2/frame/writer", "is written one flush after the answer"],
+  ),
+  defect(
+    "a head above the limit is a bad request",
+    {
+      file: "proxy/downstream/h1-connection.ts",
+      find: "excessOf(request.rawHeaders) === undefined ? 400 : 431",
+      replace: "400",
+    },
+    ["attacks/h1", "A7: a field beyond its bound"],
+  ),
+  defect(
+    "a half-closed client gets no answer",
+    {
+      file: "proxy/downstream/h1-connection.ts",
+      find: "(this.#isEndless || isCut)",
+      replace: "(isCut || !isCut)",
+    },
+    ["proxy/downstream/h1", "closed its half still gets the answers"],
   ),
 ];

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { get, post, type ScriptedH1, startH1, until } from "../../support/h1.ts";
@@ -54,6 +55,39 @@ test("an Upgrade is handed over with the bytes that came early; h2c is not one",
   early.send(`${get("/exec", "Connection: upgrade", "Upgrade: SPDY/3.1").replace("GET", "POST")}early`);
   await until("the upgrade", () => h1.upgrades.length === 2);
   assert.is(h1.upgrades[1]?.head.toString(), "early");
+});
+
+test("a client that has closed its half still gets the answers to its requests, and then the end", async () => {
+  const client = await h1.connect();
+  client.socket.end(get("/one") + get("/two"));
+  const first = await h1.exchange();
+  await pause(50);
+  first.answer([":status 200", "content-length 2"]);
+  first.write("ok", true);
+  const second = await h1.exchange();
+  second.answer([":status 200", "content-length 3"]);
+  h1.clock.advance(1100);
+  second.write("too", true);
+  assert.match(await client.ended(), /^HTTP\/1.1 200 OK\r\n.*\r\n\r\nokHTTP\/1.1 200 OK\r\n.*\r\n\r\ntoo$/s);
+});
+
+test("a watch, and a request without an answer, end when their client closes its half", async () => {
+  for (const target of ["/api/v1/pods?watch=1", "/api/v1/pods"]) {
+    const client = await h1.connect();
+    client.socket.end(get(target));
+    const exchange = await h1.exchange();
+    await pause(50);
+    assert.is(exchange.resetCode === undefined, target === "/api/v1/pods");
+    h1.clock.advance(100);
+    await exchange.until("the reset", () => exchange.resetCode !== undefined);
+    client.socket.destroy();
+  }
+});
+
+test("an idle client that closes its half is let go of", async () => {
+  const client = await h1.connect();
+  client.socket.end();
+  assert.is(await client.ended(), "");
 });
 
 test.run();

@@ -8,6 +8,7 @@ import {
   readTrailers,
   readUpgrade,
 } from "../../../src/proxy/h1/h1-request.ts";
+import { fastestMs } from "../../support/fastest.ts";
 import { linesOf } from "../../support/h1.ts";
 
 const test = suite("proxy/h1/h1-request");
@@ -115,10 +116,11 @@ test("a body is announced by a length above zero or by chunked, and by nothing e
   assert.match(String(read("/", ["Host", "a", "Transfer-Encoding", "chunked"], "1.0")), /in HTTP\/1.0$/);
 });
 
-test("as many fields as HTTP/2 may have, and no more", () => {
+test("as many fields as an apiserver takes, in linear time, and no more", () => {
   const many = Array.from({ length: limits.headerFields - 1 }, () => ["X-A", "b"]).flat();
   assert.is(read("/", ["Host", "a", ...many]).length, limits.headerFields - 1 + 4);
-  assert.match(String(read("/", ["Host", "a", "X-A", "b", ...many])), /^More than 1024/);
+  assert.ok(fastestMs(() => read("/", ["Host", "a", ...many])) < 300);
+  assert.match(String(read("/", ["Host", "a", "X-A", "b", ...many])), /^More than 16384/);
 });
 
 test("trailers with an identity or the message's framing are refused (A38)", () => {
