@@ -6,7 +6,7 @@ import type { Journal } from "../../events/journal.ts";
 import { clientTls, trustAsGo } from "../../x509/trust.ts";
 import { type Ends, type HeaderVersion, writeHeader } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
-import { reword, type Trusted, wrongName } from "./untrusted-certificate.ts";
+import { reword, type Trusted, withoutHttp2, wrongName } from "./untrusted-certificate.ts";
 import type { Wire, WireOwner } from "./wire.ts";
 
 /**
@@ -57,6 +57,10 @@ export function openSocket(
   trustAsGo(socket, ca);
   // Runs before all other listeners, so that they get the reworded message (untrusted-certificate.ts).
   socket.prependListener("error", (reason) => reword(reason, trusted));
+  if (alpn === "h2")
+    socket.on("secureConnect", () => {
+      if (socket.alpnProtocol !== "h2") socket.destroy(new Error(withoutHttp2));
+    });
   return socket;
 }
 
@@ -134,14 +138,6 @@ export function connectConnection(
 ): Wire {
   const socket = openSocket(address, "h2", parts.pair);
   setKeepalive(socket, parts.keepalive);
-  if (socket instanceof tls.TLSSocket) {
-    socket.on("secureConnect", () => {
-      if (socket.alpnProtocol === "h2") return;
-      socket.destroy(
-        new Error(`Backend ${address.name} does not speak HTTP/2: ALPN gave ${String(socket.alpnProtocol)}`),
-      );
-    });
-  }
   return wireOf(socket, owner, { journal: parts.journal, origin: "backend" });
 }
 

@@ -15,6 +15,12 @@ const unsigned: readonly string[] = [
   "CERT_SIGNATURE_FAILURE",
 ];
 
+/** The alert of a server that has no protocol of the client's ALPN list (RFC 7301 §3.2), in OpenSSL's words. */
+const noProtocolInCommon = "tlsv1 alert no application protocol";
+
+export const withoutHttp2 =
+  "it serves no HTTP/2 (kube-apiserver --disable-http2-serving), so only a listener of mode Passthrough can reach it";
+
 /**
  * Maximum length to which a certificate's names are cut in a message. A hostile backend can put any text into its
  * certificate.
@@ -30,7 +36,11 @@ export function reword(reason: Error, { source }: Trusted): void {
   if (unsigned.includes(code) && source !== undefined)
     reason.message = `its certificate is not signed by tls.caFile ${source.caFile}`;
   // Cuts Node's message at the semicolon, because what follows is advice about Node's command line.
-  else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
+  else if (reason.message.includes(noProtocolInCommon)) {
+    reason.message = withoutHttp2;
+    // With OpenSSL's own fields, the failure would have OpenSSL's words.
+    Reflect.deleteProperty(reason, "library");
+  } else reason.message = reason.message.replace(/; if the root CA is installed locally.*$/s, "");
 }
 
 /**

@@ -420,4 +420,13 @@ export const connections: readonly Defect[] = [
     },
     ["proxy/tunnel/stuck-sockets", "a tunnel ends with its backend"],
   ),
+  defect(
+    "a backend without HTTP/2 has a fault of TLS",
+    {
+      file: "proxy/net/untrusted-certificate.ts",
+      find: "reason.message.includes(noProtocolInCommon)",
+      replace: "reason.message === noProtocolInCommon",
+    },
+    ["proxy/net/connect", "a backend without h2 are refused by name"],
+  ),
 ];
