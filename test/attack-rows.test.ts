@@ -93,4 +93,19 @@ test("SECURITY.md has the same table: row, test, limit, metric", () => {
   assert.ok(page.includes(threatTable(rows)), `SECURITY.md is to have:\n${threatTable(rows)}`);
 });
 
+test("each fault of others names tests that are there", () => {
+  const page =
+    readFileSync("docs/attacks.md", "utf8").split("## Faults of others")[1]?.split("\n## ")[0] ?? "";
+  const named = [...page.matchAll(/`([^`]+\/[^`]+)`: (.+?)(?=; `| \|$)/gm)];
+  const missing = named.filter(
+    ([, file = "", title = ""]) => !titlesIn(testText(file)).some((one) => one.includes(title)),
+  );
+  assert.equal(
+    missing.map(([text]) => text),
+    [],
+  );
+  assert.is(page.split("\n| ").length - 2, 22);
+  assert.ok(named.length >= 22, `${named.length} tests`);
+});
+
 test.run();

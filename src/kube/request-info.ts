@@ -43,6 +43,8 @@ const verbs = new Map([
  */
 const longRunning = new Set(["attach", "exec", "proxy", "log", "portforward"]);
 
+const mostPairs = 10_000;
+
 /** Maximum number of path parts: apis, group, version, watch, namespaces, namespace, resource, name, subresource. */
 const partLimit = 9;
 
@@ -154,7 +156,7 @@ function resource(method: string, parts: readonly string[], versionAt: number, q
   const subresource = prefix === "proxy" ? "" : part(parts, at + 2);
   const verb = prefix === "" ? verbOf(method, name, query) : prefix;
   return {
-    kind: kindOf(method, verb, subresource),
+    kind: hasTooMany(query) ? "long-running" : kindOf(method, verb, subresource),
     isResource: true,
     verb,
     group: versionAt === 2 ? part(parts, 1) : "",
@@ -192,6 +194,17 @@ function verbOf(method: string, name: string, query: string): string {
   if (verb === "delete") return "deletecollection";
   if (verb !== "get") return verb;
   return flagIn(query, "watch") === true ? "watch" : "list";
+}
+
+/**
+ * True if a query has more pairs than Go's net/url reads since 2026: such an apiserver ignores the whole query, and an
+ * older one may see a watch in it. The proxy then neither hedges the request nor moves it.
+ */
+function hasTooMany(query: string): boolean {
+  let count = 1;
+  if (query.length < mostPairs) return false;
+  for (let at = query.indexOf("&"); at >= 0; at = query.indexOf("&", at + 1)) count += 1;
+  return count > mostPairs;
 }
 
 function kindOf(method: string, verb: string, subresource: string): Kind {

@@ -93,7 +93,7 @@ for (const [attack, method, url, fields] of [
     [new Field("origin", "x")],
   ],
 ] as const)
-  test(`an invented token whose request, ${attack}, is answered before authentication stays unproven and uses up no other client's limit`, () => {
+  test(`an invented token whose request, ${attack}, is answered before authentication stays unproven and uses up no other client's limit (A43)`, () => {
     const scene = new Scene();
     const attacker = scene.path.client({ address: "10.6.6.6" });
     for (let count = 0; count < 20; count += 1) {

@@ -4,6 +4,7 @@ import { admission } from "./areas/admission.ts";
 import { canaries } from "./areas/canaries.ts";
 import { configuration } from "./areas/configuration.ts";
 import { connections } from "./areas/connections.ts";
+import { edges } from "./areas/edges.ts";
 import { ends } from "./areas/ends.ts";
 import { health } from "./areas/health.ts";
 import { histories } from "./areas/histories.ts";
@@ -26,7 +27,7 @@ const identity: readonly Defect[] = guards.map(({ row, without, removal, test, f
 }));
 
 export const areas: Readonly<Record<string, readonly Defect[]>> = {
-  wire: [...wire, ...responses],
+  wire: [...wire, ...edges, ...responses],
   memory,
   connections,
   health,

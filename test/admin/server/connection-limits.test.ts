@@ -4,10 +4,15 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
+import { secureServer } from "../../../src/admin/server/secure-server.ts";
 import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
+import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { Journal } from "../../../src/events/journal.ts";
+import { serverTlsOptions } from "../../../src/proxy/tls/server-context.ts";
+import { checkPair } from "../../../src/proxy/tls/serving-pair.ts";
 import { manualClock } from "../../support/clock.ts";
+import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("admin/server/connection-limits");
@@ -87,6 +92,29 @@ test("a few at once are answered in turn, and again", async () => {
   for (let left = 200; left > 0 && told().split("a 1").length <= adminLimits.adminWaiting + 1; left -= 1)
     await new Promise((go) => setTimeout(go, 50));
   assert.is(told().split("HTTP/1.1 200 OK").length - 1, adminLimits.adminWaiting + 1);
+});
+
+test("a client that stays silent, or stops inside of a head or a handshake, is closed after ten seconds, with and without TLS", async () => {
+  const { port } = await start();
+  const { authority } = await testPki();
+  const { certificate, key } = authority.issue({ name: "localhost", hosts: ["localhost"] });
+  const pair = checkPair(certificate, key, wallClock.wall());
+  if (pair instanceof Failure) throw new Error(pair.message);
+  const used = { certificate: { current: { pair } }, options: serverTlsOptions() };
+  const secure = secureServer({}, used, () => {});
+  await new Promise<void>((resolve) => {
+    secure.listen(0, "127.0.0.1", resolve);
+  });
+  const bound = secure.address();
+  const tlsPort = typeof bound === "object" && bound !== null ? bound.port : 0;
+  const startedAt = performance.now();
+  const part = "GET /livez HTTP/1.1\r\nhost: ";
+  await Promise.all(
+    [raw(port, ""), raw(port, part), raw(tlsPort, ""), raw(tlsPort, "\x16\x03")].map(({ end }) => end),
+  );
+  const tookMs = performance.now() - startedAt;
+  secure.close();
+  assert.ok(tookMs > 9000 && tookMs < 15_000, `${tookMs} ms`);
 });
 
 test.run();

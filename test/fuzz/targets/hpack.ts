@@ -32,8 +32,7 @@ const plain = (fields: readonly Field[]): readonly string[] =>
 function check(fields: readonly Field[]): void {
   let bytes = 0;
   for (const { size } of fields) bytes += size;
-  if (bytes > limits.headerListBytes)
-    throw new Error(`a list of ${fields.length} fields, ${bytes} bytes`);
+  if (bytes > limits.headerListBytes) throw new Error(`a list of ${fields.length} fields, ${bytes} bytes`);
 }
 
 export const hpack: Target = {
