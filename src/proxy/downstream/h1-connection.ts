@@ -10,10 +10,9 @@ import type { Clock } from "../../base/clock.ts";
 import { wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
-import { classify } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
 import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
-import { excessOf, headOf, mayUpgrade, readHead } from "../h1/h1-request.ts";
+import { excessOf, headOf, isEndless, mayUpgrade, readHead } from "../h1/h1-request.ts";
 import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
@@ -192,7 +191,7 @@ export class Http1Connection implements H1End {
       return;
     }
     if (this.#isDraining) response.shouldKeepAlive = false;
-    this.#isEndless = classify(parsed.head.method, parsed.head.path).kind !== "plain";
+    this.#isEndless = isEndless(parsed.head);
     const writer = new Http1StreamWriter(request, response, this);
     this.#writer = writer;
     this.#hasRequested = true;

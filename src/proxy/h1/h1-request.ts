@@ -68,6 +68,11 @@ export function readHead(head: H1Head): H1Request | string {
     : { head: request, hasBody: framing.hasBody };
 }
 
+/** True for a watch or a long-running request. */
+export function isEndless({ method, path }: RequestHead): boolean {
+  return classify(method, path).kind !== "plain";
+}
+
 /** Returns which limit on the size of a head is exceeded, so that the answer is 431; undefined: none. */
 export function excessOf(rawHeaders: readonly string[]): string | undefined {
   if (rawHeaders.length > 2 * limits.headerFields) return `More than ${limits.headerFields} header fields`;
