@@ -12,7 +12,7 @@ import { Interval } from "./base/interval.ts";
 import { isRecord, textAt } from "./base/json.ts";
 import { limits } from "./base/limits.ts";
 import { type Config, changedParts, heldOf } from "./config/config.ts";
-import { guarded } from "./events/guarded-clock.ts";
+import { guarded, inPart, onDataPath } from "./events/guarded-clock.ts";
 import type { EntryOf, Journal } from "./events/journal.ts";
 import { shrinkOutput } from "./h2/core/output-buffers.ts";
 import { shrinkRoom, slabLookMs } from "./h2/core/slabs.ts";
@@ -87,7 +87,7 @@ export type Surroundings = {
 export async function startWatchkeeper(config: Config, around: Surroundings): Promise<Running | Failure> {
   const { journal, worker } = around;
   const parent = parentOf(config, around);
-  const traces = new TraceExporter({ clock: guarded(wallClock, journal), journal });
+  const traces = new TraceExporter({ clock: guarded(wallClock, journal, "tracing"), journal });
   const tracer = new Tracer(wallClock, traces);
   const clusters = Clusters.of(config, journal, {
     tracer,
@@ -309,7 +309,11 @@ class Watchkeeper implements Running {
   #servingWorker(): ServingWorker {
     const [clusters, listeners] = [this.#clusters, this.#listeners];
     const { journal } = this.#around;
-    const answers = new WorkerAnswers({ ...this.#facts(), journal, clock: guarded(wallClock, journal) });
+    const answers = new WorkerAnswers({
+      ...this.#facts(),
+      journal,
+      clock: guarded(wallClock, journal, "admin"),
+    });
     return {
       clusters,
       accept: (listener, socket) => listeners.accept(listener, socket),
@@ -339,10 +343,12 @@ class Watchkeeper implements Running {
 
   async #take(config: Config): Promise<readonly string[] | Failure> {
     const { admin } = this.#config;
-    const failure = await this.#servers?.apply(config.admin);
+    const apply = async (settings: Config["admin"]): Promise<Failure | undefined> =>
+      inPart("admin", () => this.#servers?.apply(settings));
+    const failure = await apply(config.admin);
     if (failure !== undefined) return failure;
-    const outcome = await this.#takeData(config);
-    if (outcome instanceof Failure) await this.#servers?.apply(admin);
+    const outcome = await onDataPath(() => this.#takeData(config));
+    if (outcome instanceof Failure) await apply(admin);
     return outcome;
   }
 
@@ -444,7 +450,7 @@ class Watchkeeper implements Running {
     const clusterOf = (name: string): Cluster | undefined => clusters.named(name);
     const records = this.#records;
     if (records === undefined) return undefined;
-    const servers = await AdminServers.open(records, {
+    const parts: AdminParts = {
       ...this.#facts(),
       current: () => this.#config,
       addresses: () => this.addresses,
@@ -452,7 +458,8 @@ class Watchkeeper implements Running {
       secure: (name, settings) => apiSecurityOf(settings, { name, journal, clusterOf }),
       ready: () => this.#ready(),
       workers: parent,
-    });
+    };
+    const servers = await inPart("admin", () => AdminServers.open(records, parts));
     if (servers instanceof Failure) return servers;
     this.#servers = servers;
     clusters.onGone((cluster) => servers.gone(cluster));

@@ -14,6 +14,7 @@ import {
   unprotectedMetrics,
 } from "../config/admin.ts";
 import type { Config } from "../config/config.ts";
+import { guarded } from "../events/guarded-clock.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
 import { Incidents } from "../incidents/incidents.ts";
@@ -92,7 +93,7 @@ export class AdminRecords {
   readonly id = randomUUID();
   readonly startedAt: string;
   readonly journal: Journal;
-  readonly clock: Clock = wallClock;
+  readonly clock: Clock;
   readonly times: Times = timesOf(wallClock);
   readonly incidents: Incidents;
   readonly history: BackendHistory;
@@ -100,6 +101,7 @@ export class AdminRecords {
 
   constructor(journal: Journal) {
     this.journal = journal;
+    this.clock = guarded(wallClock, journal, "admin");
     this.startedAt = this.times.timeOf(this.times.now());
     this.incidents = new Incidents(this.clock, journal);
     this.history = new BackendHistory(journal);

@@ -1,5 +1,6 @@
 /** Runs a command. Exit codes: 0 success, 1 negative result, 2 invalid usage or configuration, 3 API unreachable. */
-import { Failure } from "../base/failure.ts";
+import { wallClock } from "../base/clock.ts";
+import { Failure, wordsOf } from "../base/failure.ts";
 import { ownVersion } from "../program/version.ts";
 import { type CommandName, commands, isCommand } from "./commands/commands.ts";
 import { unsafeEnvironment } from "./commands/environment.ts";
@@ -76,4 +77,7 @@ if (!isSuccessor()) process.once("disconnect", () => process.kill(process.pid, "
 // Without this listener, `get watches | head` would end with an error when `head` closes the pipe.
 process.stdout.on("error", () => {});
 
-process.exitCode = await main(process.argv.slice(2));
+process.exitCode = await main(process.argv.slice(2)).catch((reason: unknown) => {
+  wallClock.after(100, () => process.exit(1));
+  return complain(`An internal error ended the command: ${wordsOf(reason)}`, 1);
+});

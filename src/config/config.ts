@@ -5,7 +5,7 @@ import { dirname, resolve } from "node:path";
 import { type Address, parseAddress } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseDuration } from "../base/duration.ts";
-import { Failure } from "../base/failure.ts";
+import { Failure, wordsOf } from "../base/failure.ts";
 import { watchFiles } from "../base/file-watcher.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
@@ -155,8 +155,19 @@ export function heldOf(before: Config, after: Config): Config {
   return { ...after, workers: before.workers, clusters: [held(first), ...others.map(held)] };
 }
 
-/** Parses a configuration. `file`: the file's name in problems; its directory is the base of relative paths. */
+/**
+ * Parses a configuration. Never throws: an exception is a problem of the file, because the file has caused it. `file`:
+ * the file's name in problems; its directory is the base of relative paths.
+ */
 export function parseConfig(text: string, file: string): Config | readonly Problem[] {
+  try {
+    return parsed(text, file);
+  } catch (reason) {
+    return [problemOf(file, `cannot be read because of an internal error: ${wordsOf(reason)}`)];
+  }
+}
+
+function parsed(text: string, file: string): Config | readonly Problem[] {
   if (text.length > limits.configBytes)
     return [problemOf(file, `is larger than ${limits.configBytes} bytes`)];
   const document = readYaml(text, file);

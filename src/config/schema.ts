@@ -364,7 +364,8 @@ const demands: Readonly<Record<string, Demand>> = {
   enum: ({ params, data }) => {
     const allowed: readonly string[] = params["allowedValues"];
     const list = allowed.map((value) => quote(value)).join(", ");
-    return `must be ${allowed.length > 1 ? "one of " : ""}${list}, is ${quote(data)}${didYouMean(String(data), allowed)}`;
+    const meant = typeof data === "string" ? didYouMean(data, allowed) : "";
+    return `must be ${allowed.length > 1 ? "one of " : ""}${list}, is ${quote(data)}${meant}`;
   },
 };
 

@@ -1,5 +1,8 @@
 import type { Met } from "../base/failure.ts";
 
+/** A part of the control side (guarded-clock.ts). */
+export type ControlPart = "admin" | "certificates" | "configuration" | "discovery" | "handover" | "tracing";
+
 /**
  * Numbers of requests at `backend`: failed ones (`failed`) and all (`total`). The other fields are the same numbers for
  * `peer`, the backend with which `backend` is compared.
@@ -194,7 +197,11 @@ type Events = {
   };
   /** A certificate that was reported as expiring has been replaced, or is no longer used (then `notAfter` is ""). */
   "certificate.renewed": { purpose: string; name: string; notAfter: string };
-  "internal.error": { scope: "stream" | "session" | "timer" | "process" | "reader"; message: string };
+  /** `scope`: what the error ended, or the part of the control side in which it was contained. */
+  "internal.error": {
+    scope: "stream" | "session" | "timer" | "promise" | "process" | "reader" | ControlPart;
+    message: string;
+  };
   /** The result of the proxy's own readiness check changed. `complaint`: the problem; "": the check succeeds. */
   "probe.changed": { probe: string; complaint: string };
   /** This process started another watchkeeper process, which takes over the listening sockets. */

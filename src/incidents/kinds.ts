@@ -222,7 +222,7 @@ export const incidentKinds = {
     severity: "warning",
     alert: "WatchkeeperInstanceUnhealthy",
     calmMs: incidentLimits.quietMs,
-    about: "An internal error ended a stream, a session or a timer callback",
+    about: "An internal error ended a stream, a session, or one step of a part of the control side",
   },
 } as const satisfies Record<string, KindRow>;
 

@@ -26,6 +26,18 @@ test("a callback that throws is journaled, and costs nothing that is due beside 
   assert.equal(entries, [entry, entry]);
 });
 
+test("a callback of the control side is told as one of its part", () => {
+  const manual = manualClock();
+  const journal = new Journal(manual);
+  const scopes: string[] = [];
+  journal.subscribe((entry) => scopes.push(entry.kind === "internal.error" ? entry.scope : entry.kind));
+  guarded(manual, journal, "discovery").after(10, () => {
+    throw new Error("a bug");
+  });
+  manual.advance(10);
+  assert.equal(scopes, ["discovery"]);
+});
+
 test("it tells the same time, and what it was given can be undone", () => {
   const manual = manualClock();
   const clock = guarded(manual, new Journal(manual));

@@ -99,7 +99,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "internal_errors_total",
-    help: "Internal errors of watchkeeper, by scope: what the error ended (a stream, a session, a timer callback, a reader of the journal or the process)",
+    help: "Internal errors of watchkeeper, by scope: what the error ended (a stream, a session, a timer callback, a promise, a reader of the journal or the process), or the part of the control side in which it happened (such as discovery)",
     labels: ["scope"],
     counted: { "internal.error": ({ scope }) => [scope] },
   },

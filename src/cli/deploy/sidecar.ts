@@ -7,6 +7,7 @@ import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { type Config, parseConfig } from "../../config/config.ts";
 import { isProblems, lineOf } from "../../config/problem.ts";
+import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { type Running, startWatchkeeper } from "../../main.ts";
 import { type Given, given, usage } from "../commands/options.ts";
@@ -79,5 +80,5 @@ function follow(running: Running, { config, directories, journal }: Followed): (
     if (failure === undefined) void running.reload(config).then(report);
     else report(failure);
   };
-  return followCa(directories, { clock: wallClock, onChange });
+  return followCa(directories, { clock: guarded(wallClock, journal, "configuration"), onChange });
 }

@@ -3,6 +3,7 @@ import { wallClock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { type Config, loadConfig, watchConfig } from "../../config/config.ts";
 import { isProblems, lineOf, type Problem } from "../../config/problem.ts";
+import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Running } from "../../main.ts";
 import type { ReloadOutcome } from "../../proxy/cluster/operations.ts";
@@ -27,7 +28,8 @@ export class Reloads {
     this.#file = file;
     this.#journal = journal;
     this.#adjust = adjust;
-    this.#stopWatching = watchConfig(file, { clock: wallClock, onChange: (loaded) => this.#take(loaded) });
+    const clock = guarded(wallClock, journal, "configuration");
+    this.#stopWatching = watchConfig(file, { clock, onChange: (loaded) => this.#take(loaded) });
     process.on("SIGHUP", this.#hangUp);
   }
 

@@ -12,6 +12,7 @@ import { isZone } from "../../config/cluster.ts";
 import { type Config, workersOf } from "../../config/config.ts";
 import { mostWorkers } from "../../config/limits.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
+import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import { startWatchkeeper } from "../../main.ts";
 import { passedIn } from "../../proxy/net/descriptors.ts";
@@ -37,7 +38,8 @@ export async function run(args: string[]): Promise<number> {
   const { journal } = parts;
   const reloads = new Reloads(config.file, journal, wishes.adjust);
   const inherited = passedIn(process.env, process.pid);
-  const handover = new Handover({ clock: wallClock, journal, areSocketsKept: inherited.areKept });
+  const clock = guarded(wallClock, journal, "handover");
+  const handover = new Handover({ clock, journal, areSocketsKept: inherited.areKept });
   const running = await startWatchkeeper(config, {
     ...parts,
     inherited,

@@ -3,7 +3,8 @@ import { Log, type LogOptions } from "../../admin/events/log.ts";
 import { wallClock } from "../../base/clock.ts";
 import { failureFrom } from "../../base/failure.ts";
 import type { Config } from "../../config/config.ts";
-import { Journal } from "../../events/journal.ts";
+import { faultyPart, guarded } from "../../events/guarded-clock.ts";
+import { type EntryOf, Journal } from "../../events/journal.ts";
 import type { Surroundings } from "../../main.ts";
 
 export type Signals = {
@@ -40,7 +41,7 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
   readonly parts: Pick<Required<Surroundings>, "journal" | "droppedLogLines" | "configureLog">;
 } {
   const journal = new Journal(wallClock);
-  const log = new Log(journal, { ...options, clock: wallClock });
+  const log = new Log(journal, { ...options, clock: guarded(wallClock, journal, "admin") });
   const signals = listenForSignals();
   containFaults(journal, signals.raise);
   const parts = {
@@ -51,19 +52,22 @@ export function beginServing(options: Omit<LogOptions, "clock">): {
   return { signals, parts };
 }
 
-/** Journals an exception that no stream or session caught. Drains the process, because its state is unknown (D10). */
+/**
+ * Journals an exception that nothing caught. One of the control side costs only what it was about to do, and so
+ * does a rejected promise: the data path forwards bytes without promises. After any other exception, the data path's
+ * state is unknown, so the process drains (D10).
+ */
 export function containFaults(journal: Journal, drain: () => void): void {
-  const contain = (reason: unknown): void => {
-    journal.write({
-      kind: "internal.error",
-      scope: "process",
-      message: failureFrom(reason, "proxy").message,
-    });
+  const contain = (reason: unknown, scope: EntryOf<"internal.error">["scope"]): void =>
+    journal.write({ kind: "internal.error", scope, message: failureFrom(reason, "proxy").message });
+  process.on("uncaughtException", (reason: unknown) => {
+    const scope = faultyPart() ?? "process";
+    contain(reason, scope);
+    if (scope !== "process") return;
     process.exitCode = 1;
     drain();
-  };
-  process.on("uncaughtException", contain);
-  process.on("unhandledRejection", contain);
+  });
+  process.on("unhandledRejection", (reason: unknown) => contain(reason, faultyPart() ?? "promise"));
 }
 
 /** Returns `code`, and ends the process 100 ms later, because the last lines of the log may still be in a pipe. */

@@ -13,6 +13,7 @@ import { sourceOf } from "../../discovery/discover.ts";
 import type { Discovered } from "../../discovery/discovered.ts";
 import { Discovery } from "../../discovery/discovery.ts";
 import type { Access } from "../../discovery/transport.ts";
+import { inPart } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import type { Trusted } from "../net/untrusted-certificate.ts";
@@ -182,7 +183,7 @@ export class BackendSet {
       answers,
       onChange,
     });
-    this.#discovery.start();
+    inPart("discovery", () => this.#discovery?.start());
   }
 
   /** Returns a backend in the form that discovery returns: its name has no cluster prefix. */

@@ -6,6 +6,7 @@ import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
+import { guarded, onDataPath } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendView } from "../../health/backend.ts";
 import { BackendVersions } from "../../health/backend-versions.ts";
@@ -84,9 +85,9 @@ export class Cluster {
     this.#tracer = tracer;
     this.#operatorLimits = operatorLimits;
     this.backends = backends;
+    const ofCertificates = { clock: guarded(wallClock, journal, "certificates"), journal };
     this.#credentials = new Credentials({
-      clock: wallClock,
-      journal,
+      ...ofCertificates,
       prefix: prefixOf(label),
       random: Math.random,
       onSwap: (trust, wasProven) => this.path.pools.renew(trust, wasProven),
@@ -96,21 +97,16 @@ export class Cluster {
       isTold: others !== undefined && "judge" in others,
     });
     this.#expiries = new Expiries({
-      clock: wallClock,
-      journal,
+      ...ofCertificates,
       openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
     });
-    this.#versions = new BackendVersions(wallClock, journal);
+    this.#versions = new BackendVersions(ofCertificates.clock, journal);
     this.path = this.#createPath();
-    const tunnels = new HungTunnels({
-      clock: wallClock,
-      backends: this.path.backends,
-      read: readRetransmissions,
-    });
+    const { backends: judged, clock, turn, buffered, handle } = this.path;
+    const tunnels = new HungTunnels({ clock, backends: judged, read: readRetransmissions });
     const watchTunnel: WatchTunnel = (tunnel, cut) => tunnels.watchTunnel(tunnel, cut);
     this.upgrades = this.#createUpgradeHandler(watchTunnel);
     this.passthrough = this.#createPassthrough(watchTunnel);
-    const { clock, turn, buffered, handle } = this.path;
     const h1 = createH1({
       handle,
       clock,
@@ -127,10 +123,10 @@ export class Cluster {
     // after they are started.
     let cluster: Cluster | undefined;
     const backends = BackendSet.of(config, {
-      clock: wallClock,
+      clock: guarded(wallClock, journal, "discovery"),
       journal,
       prefix: prefixOf(parts.label),
-      onChange: (names) => cluster?.reconcile(names),
+      onChange: (names) => onDataPath(() => cluster?.reconcile(names)),
       isReady: (name) => cluster?.isReady(name) === true,
       answers: (name) => cluster?.answers(name) === true,
       isTold: parts.others !== undefined && "judge" in parts.others,
@@ -161,11 +157,10 @@ export class Cluster {
       // Address, credentials and CA are looked up at each dial. A change thus applies to the next connection.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
-        return connectConnection(this.backends.addressOf(backend), owner, {
-          journal: this.#journal,
-          keepalive: this.#config.health.tcpKeepalive,
-          pair,
-        });
+        const { tcpKeepalive: keepalive } = this.#config.health;
+        const parts = { journal: this.#journal, keepalive, pair };
+        // An operator's command or a new certificate may lead to this dial.
+        return onDataPath(() => connectConnection(this.backends.addressOf(backend), owner, parts));
       },
       asserted: assertedIn(this.#config),
       assertions: this.#credentials,

@@ -189,7 +189,7 @@ export class Clusters {
 
   /** Removes a cluster after the drain timeout. Until then, its listeners drain its clients. */
   #leave(name: string, cluster: Cluster, graceMs: number): void {
-    const stay = wallClock.after(graceMs, () => {
+    const stay = guarded(wallClock, this.#journal).after(graceMs, () => {
       this.#leaving.delete(name);
       this.#onGone(cluster);
       end(cluster);

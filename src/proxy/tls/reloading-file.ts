@@ -69,7 +69,7 @@ export class ReloadingFile<T> {
 
   /** Reads the files now. Returns a Failure if the previous value stays in use. */
   reload(): Promise<Failure | undefined> {
-    this.#last = this.#last.then(() => this.#reload());
+    this.#last = this.#last.then(() => this.#reload()).catch(unforeseen);
     return this.#last;
   }
 

@@ -3,6 +3,35 @@ import { type Defect, defect } from "../defect.ts";
 
 export const configuration: readonly Defect[] = [
   defect(
+    "a map as the value of an enum key throws",
+    {
+      file: "config/schema.ts",
+      find: 'typeof data === "string" ? didYouMean(data, allowed) : ""',
+      replace: "didYouMean(String(data), allowed)",
+    },
+    ["config/every-node", "each key with each kind of YAML node"],
+  ),
+  defect(
+    "an exception while a configuration is read reaches the poll",
+    {
+      file: "config/config.ts",
+      find: "    return [problemOf(file, `cannot be read because of",
+      replace:
+        "    if (text !== undefined) throw reason;\n    return [problemOf(file, `cannot be read because of",
+    },
+    ["config/every-node", "an exception while a configuration is read"],
+  ),
+  defect(
+    "an uncaught exception of the control side drains the process",
+    { file: "cli/serve/signals.ts", find: 'if (scope !== "process") return;', replace: "" },
+    ["processes/control-side", "an exception or rejection of the control side"],
+  ),
+  defect(
+    "after an exception in a microtask, the data path runs in the part that threw",
+    { file: "events/guarded-clock.ts", find: "  parts.enterWith(undefined);\n", replace: "" },
+    ["processes/control-side", "an exception of the data path drains the process"],
+  ),
+  defect(
     "an entry of a pod's list that is no map gets a sidecar",
     {
       file: "cli/deploy/patch-workload.ts",

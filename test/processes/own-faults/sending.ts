@@ -1,0 +1,2 @@
+/** A child process that sends one message. */
+process.send?.(1);
