@@ -38,12 +38,17 @@ export const rules: readonly Rule[] = [
   ],
   [
     /^npm (test|run check|run test:attacks)$/,
-    { run: "nowhere", because: "runs this test", shownBy: [".ci/run", "npm test\nnpm run -s test:attacks"] },
+    { run: "nowhere", because: "runs this test", shownBy: [".ci/run", "npm run -s test:attacks"] },
   ],
   [
     /^npm run test:seeds$/,
     { run: "nowhere", because: "simulates for many minutes", shownBy: [".ci/run", "npm run -s test:seeds"] },
   ],
+  [
+    /^npm run test:real:short$/,
+    { run: "nowhere", because: "takes minutes", shownBy: [".ci/run", "npm run -s test:real:short"] },
+  ],
+  [/^npm run nightly$/, { run: "nowhere", because: "runs every suite, for about ten hours" }],
   [/^npm run test:soak$/, { run: "nowhere", because: "lasts two hours" }],
   [/^npm run test:mass-move$/, { run: "nowhere", because: "needs both cores for itself" }],
   [

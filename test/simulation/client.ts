@@ -15,10 +15,11 @@ export type Outcome = "waiting" | "whole" | "reset" | "cancelled" | "refused";
 
 /**
  * True if only an apiserver that has authenticated the request sends this response. Proxied requests, logs and the
- * aggregated API are answered by other servers.
+ * aggregated API are answered by other servers; so may be a write outside of the API.
  */
-function isProof({ status, path }: Plan): boolean {
+function isProof({ method, status, path }: Plan): boolean {
   const isAuthenticated = (status >= 200 && status < 300) || [403, 404, 409, 422].includes(status);
+  if (path.startsWith("/tagged/") && method !== "GET" && method !== "HEAD") return false;
   return isAuthenticated && !/\/proxy\/|\/log\?|metrics\.k8s\.io/.test(path);
 }
 

@@ -10,7 +10,7 @@ import { playAll, summaryOf } from "../watches/play-all.ts";
 
 const test = suite("simulation/long/watches");
 
-test("in all simulated runs no watch loses, repeats or reorders an event, and no watch ends without a reason (row 1, 2)", () => {
+test("in a thousand simulated runs no watch loses, repeats or reorders an event, and no watch ends without a reason (row 1, 2)", () => {
   const told: string[] = [];
   const from = wallClock.now();
   const sum = playAll(1, longSeeds, ({ seed, problems }) =>
