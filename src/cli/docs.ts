@@ -2,7 +2,6 @@
 import { globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure } from "../base/failure.ts";
-import { docsPage } from "../program/docs.ts";
 import { ownFile } from "../program/own-files.ts";
 import { given, usage } from "./commands/options.ts";
 import { shown } from "./commands/rows.ts";
@@ -24,8 +23,7 @@ function show(args: readonly string[], screen: Screen, folder: string): number {
     .map((path) => path.slice(0, -".md".length))
     .toSorted();
   if (topics.length === 0) {
-    const why = "This installation has no docs folder, because the single executable contains none";
-    return complain(`${why}: see ${docsPage("")}`, 1, screen);
+    return complain("This installation has no docs folder: see docs in watchkeeper's repository", 1, screen);
   }
   const [topic] = options.words;
   if (topic !== undefined && !topics.includes(topic))

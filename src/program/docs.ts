@@ -1,9 +1,12 @@
-/** Returns a page's public URL, because the executable has no docs. `path` is relative to `docs`. */
+/**
+ * Returns the command that prints a page of the documentation, because no site serves the pages. `path` is relative to
+ * `docs`.
+ */
 export function docsPage(path: string): string {
-  return `https://watchkeeper.dev/docs/${path}`;
+  return `watchkeeper docs ${path.replace(/\.md$/, "")}`;
 }
 
-/** Returns the public URL of an alert's runbook. */
-export function runbookUrl(alert: string): string {
+/** Returns the command that prints an alert's runbook. */
+export function runbookPage(alert: string): string {
   return docsPage(`runbooks/${alert}.md`);
 }

@@ -26,7 +26,7 @@ function printedLines(file: string): readonly string[] {
 test("no text that users see names a page of the repository by its path alone", () => {
   const bare = files.flatMap((file) =>
     printedLines(file)
-      .map((line) => line.replaceAll(/https:\/\/watchkeeper\.dev\/docs[\w./#-]*|docsPage\("[^"]*"\)/g, ""))
+      .map((line) => line.replaceAll(/watchkeeper docs [\w/-]+|docsPage\("[^"]*"\)/g, ""))
       .filter((line) => /\bdocs\/[a-z]|(?<![\w/.-])[a-z-]+\.md\b/.test(line))
       .map((line) => `${file}: ${line.trim().slice(0, 200)}`),
   );
@@ -42,7 +42,22 @@ test("every page that users are sent to exists", () => {
     const page = call === "runbook" ? `docs/runbooks/Watchkeeper${path}.md` : `docs/${path}`;
     assert.ok(existsSync(page), page);
   }
-  assert.is(docsPage("faq.md"), "https://watchkeeper.dev/docs/faq.md");
+  assert.is(docsPage("faq.md"), "watchkeeper docs faq");
+  const named = files.flatMap((file) => [
+    ...readFileSync(file, "utf8").matchAll(/\bwatchkeeper docs ([a-z][\w/-]+)/gi),
+  ]);
+  assert.ok(named.length >= 30, `commands: ${named.length}`);
+  for (const [, topic = ""] of named)
+    if (topic !== "runbooks/") assert.ok(existsSync(`docs/${topic}.md`), topic);
+});
+
+test("no text that users see has an address at a site that serves nothing, or a path of this machine", () => {
+  const found = files.flatMap((file) =>
+    printedLines(file)
+      .filter((line) => /https?:\/\/watchkeeper\.dev|\$schema=\//.test(line) && !line.includes('"$id"'))
+      .map((line) => `${file}: ${line.trim().slice(0, 200)}`),
+  );
+  assert.equal(found, []);
 });
 
 test.run();

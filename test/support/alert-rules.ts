@@ -6,7 +6,7 @@ import { docsPage } from "../../src/program/docs.ts";
 
 export const rulesPath = "deploy/monitoring/rules.yaml";
 
-/** Base of every `runbook_url`. The Helm chart replaces it with its value `prometheusRule.runbookBaseURL`. */
+/** Beginning of every annotation `runbook`. */
 export const runbookBase = docsPage("runbooks");
 
 export function rulesFile(): string {

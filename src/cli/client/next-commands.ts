@@ -1,6 +1,6 @@
 /** The commands that an operator may run next, by the kind of incident. Each command is one line for a shell. */
 import { alertOf } from "../../incidents/kinds.ts";
-import { runbookUrl } from "../../program/docs.ts";
+import { runbookPage } from "../../program/docs.ts";
 import { type Row, rowsAt, shown, textAt, wordsAt } from "../commands/rows.ts";
 
 /** `ports`: the ports of the listeners of the process that reports the incident; empty: they are not known. */
@@ -38,9 +38,7 @@ export function nextCommands(incident: Row, ports: readonly string[]): string {
   const alert = alertOf(kind);
   return [
     "NEXT",
-    ...(alert === undefined
-      ? []
-      : [`runbook: ${runbookUrl(alert)}`, `watchkeeper docs runbooks/${alert}  # prints the runbook`]),
+    ...(alert === undefined ? [] : [`${runbookPage(alert)}  # prints the runbook`]),
     ...(Object.hasOwn(byKind, kind) ? (byKind[kind]?.(incident, ports) ?? []) : []),
     ...(backend === "" ? [] : [`watchkeeper get backends ${nameIn(backend)} -o wide  # STATE and REASON`]),
     ...(audit === undefined ? [] : [`grep ${nameIn(audit)} audit.log  # of the apiserver`]),

@@ -259,7 +259,7 @@ export const commands = {
   config: {
     summary: "print a commented configuration to start from",
     words: "",
-    options: [],
+    options: [option("--schema", "print the JSON schema of the configuration, by which editors check it")],
   },
   pki: {
     summary: "create certificates, or a certificate signing request",

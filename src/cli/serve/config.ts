@@ -4,23 +4,29 @@ import { ownFile } from "../../program/own-files.ts";
 import { given } from "../commands/options.ts";
 import { failed } from "../commands/screen.ts";
 
-/** `watchkeeper config`: prints a sample configuration. */
+/** `watchkeeper config`: prints a sample configuration. With --schema, prints the schema of the configuration instead. */
 export function config(args: string[]): Promise<number> {
   const options = given("config", args);
   if (options instanceof Failure) return Promise.resolve(failed(options));
-  const sample = readFileSync(ownFile("../config/static.yaml"), "utf8");
-  process.stdout.write(printed(sample));
+  const isSchema = options.has("schema");
+  const text = readFileSync(
+    ownFile(isSchema ? `../config/schema/${schema}` : "../config/static.yaml"),
+    "utf8",
+  );
+  process.stdout.write(isSchema ? text : printed(text));
   return Promise.resolve(0);
 }
 
+const schema = "watchkeeper.v1alpha2.json";
+
 /**
- * Returns the sample with two changes: the path of the schema is the one in this installation, and the configuration
- * file is called watchkeeper.yaml.
+ * Returns the sample with two changes: the schema is expected beside the configuration file, which is called
+ * watchkeeper.yaml.
  */
 function printed(sample: string): string {
-  const schemas = ownFile("../config/schema");
   return sample
-    .replace("$schema=./schema/", () => `$schema=${schemas}/`)
+    .replace("$schema=./schema/", "$schema=./")
+    .replace("\n#\n", `\n# watchkeeper config --schema > ${schema}   # with it, editors check this file\n#\n`)
     .replaceAll("--config static.yaml     ", "--config watchkeeper.yaml")
     .replaceAll("--config static.yaml", "--config watchkeeper.yaml");
 }

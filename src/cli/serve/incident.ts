@@ -9,7 +9,7 @@ import { inSeconds, type Outcome, tableOf } from "../../demo/incidents/outcome.t
 import { Scene } from "../../demo/incidents/scene.ts";
 import type { Settings } from "../../demo/incidents/setting.ts";
 import { alertOf } from "../../incidents/kinds.ts";
-import { docsPage, runbookUrl } from "../../program/docs.ts";
+import { docsPage, runbookPage } from "../../program/docs.ts";
 import { given } from "../commands/options.ts";
 import { complain } from "../commands/screen.ts";
 
@@ -66,7 +66,7 @@ function conclude(number: IncidentNumber, outcome: Outcome): number {
   say("");
   for (const line of tableOf(outcome)) say(line);
   const alert = alertOf(kind);
-  say(`\n  the alert      ${alert === undefined ? "none" : `${alert} (${runbookUrl(alert)})`}`);
+  say(`\n  the alert      ${alert === undefined ? "none" : `${alert} (${runbookPage(alert)})`}`);
   say(`  the whole page ${docsPage(`incidents/${number}.md`)}`);
   for (const claim of outcome.broken) process.stderr.write(`Failed expectation: ${claim}\n`);
   return outcome.broken.length === 0 ? 0 : 1;

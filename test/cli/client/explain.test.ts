@@ -42,7 +42,7 @@ test("it tells what is wrong, what it means, and each piece of evidence with its
   assert.match(out, /ping +600ms +500ms/);
   assert.match(out, /^backend b: b:6443$/m);
   assert.match(out, "watchkeeper get backends b -o wide");
-  assert.match(out, "runbook: https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md\n");
+  assert.match(out, "watchkeeper docs runbooks/WatchkeeperBackendDown  # prints the runbook\n");
   assert.match(out, "\nwatchkeeper docs runbooks/WatchkeeperBackendDown  # ");
 });
 

@@ -108,12 +108,12 @@ test("no alert is about one instance, and each waits before it fires", () => {
 
 test("the text of an alert says what is affected, since when, what to do first, and what instances report", () => {
   for (const { alert, annotations } of rules) {
-    const { description = "", runbook_url = "" } = annotations;
+    const { description = "", runbook = "" } = annotations;
     assert.match(description, /^Affected: .+\nSince: .+\nFirst: .+\nCommands .+\nReported by:/, alert);
     assert.match(description, `ALERTS_FOR_STATE{alertname=\\"${alert}\\"`);
     const areFew = /topk\(5, |(count|min) by \((backend|name)\b/.test(description);
     assert.ok(areFew, `${alert} names at most five of 5,000 instances`);
-    assert.is(runbook_url, `${runbookBase}/${alert}.md`);
+    assert.is(runbook, `${runbookBase}/${alert}`);
   }
 });
 

@@ -224,10 +224,10 @@ const day = 86_400;
 const expiryOf = (days: number): number => 700 + Math.round(days * day);
 
 const commands =
-  "Commands run on the host of an instance, or through `kubectl port-forward POD 7480`: https://watchkeeper.dev/docs/runbooks/README.md#commands-on-an-instance";
+  "Commands run on the host of an instance, or through `kubectl port-forward POD 7480`: `watchkeeper docs runbooks/README`";
 
 function runbookPage(name: string): string {
-  return `https://watchkeeper.dev/docs/runbooks/${name}.md`;
+  return `watchkeeper docs runbooks/${name}`;
 }
 
 it("the alert of a backend names only the active kinds, its instances with their pods, and all apiservers' states", async () => {
@@ -264,7 +264,7 @@ it("the alert of a backend names only the active kinds, its instances with their
         "- apiserver cp-2 is dead (instances: 1)",
         "- apiserver cp-2 is suspect (instances: 1)",
       ].join("\n"),
-      runbook_url: runbookPage("WatchkeeperBackendDown"),
+      runbook: runbookPage("WatchkeeperBackendDown"),
       incidents: "active: backend-blackholed backend-frozen",
     },
   });
@@ -290,7 +290,7 @@ it("the alert of a refused certificate says what not to do, and lists only insta
         "Reported by:",
         "- instance wk-1: kube (column NAME of `watchkeeper get certificates`): new files rejected (2 since the start of the instance)",
       ].join("\n"),
-      runbook_url: runbookPage("WatchkeeperCertificateRefused"),
+      runbook: runbookPage("WatchkeeperCertificateRefused"),
       incidents: "active: certificate-refused",
     },
   });
@@ -318,7 +318,7 @@ it("the alert of a lease has the command that explains its verdict", async () =>
         "Reported by:",
         "- instance wk-1: holder cart-0, renewed last from 10.9.3.7",
       ].join("\n"),
-      runbook_url: runbookPage("WatchkeeperLeaseSuspect"),
+      runbook: runbookPage("WatchkeeperLeaseSuspect"),
       incidents: "active:",
     },
   });
@@ -351,7 +351,7 @@ for (const [days, left] of [
               .replace("T", " ")
               .replace(/\.\d+Z/, "")} +0000 UTC`,
           ].join("\n"),
-          runbook_url: runbookPage("WatchkeeperLoopbackCertificateExpiring"),
+          runbook: runbookPage("WatchkeeperLoopbackCertificateExpiring"),
           incidents: "active:",
         },
       },
@@ -401,7 +401,7 @@ it("with several clusters in one Prometheus, an alert lists the instances of its
           "Reported by:",
           "- instance wk-1: watch-replay-loop",
         ].join("\n"),
-        runbook_url: runbookPage("WatchkeeperWatchReplayLoop"),
+        runbook: runbookPage("WatchkeeperWatchReplayLoop"),
         incidents: "active: watch-replay-loop",
       },
     },

@@ -40,7 +40,10 @@ function configFile(): string {
 /** The checks for each way of installation. */
 function tryOut(command: string, env: NodeJS.ProcessEnv): void {
   const { version } = JSON.parse(readFileSync("package.json", "utf8")) as { version: string };
-  assert.match(run(command, ["--version"], env).out, `watchkeeper ${version} (node 24.`);
+  assert.match(
+    run(command, ["--version"], env).out,
+    `watchkeeper ${version} (node ${process.versions.node})`,
+  );
   const pki = run(command, ["pki", "init", "--dir", directory], env);
   assert.ok(pki.code === 0 || pki.err.includes("nothing is overwritten"), pki.err);
   const checked = run(command, ["check", "--offline", "--config", configFile()], env);
@@ -50,6 +53,7 @@ function tryOut(command: string, env: NodeJS.ProcessEnv): void {
   const demo = run(command, ["demo", "--once", "--faults", "none", "--port", "0"], env);
   assert.equal([demo.code, demo.err], [0, ""]);
   assert.match(demo.out, "so far  5 writes, 5 events");
+  assert.match(run(command, ["docs", "runbooks/WatchkeeperDown"], env).out, "# WatchkeeperDown");
   assert.match(run(command, ["config"], env).out, "kind: WatchkeeperConfiguration");
 }
 

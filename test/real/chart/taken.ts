@@ -247,7 +247,11 @@ export const taken: readonly (readonly [name: string, values: Values, check: Che
   [
     "alerts",
     { prometheusRule: { enabled: true } },
-    (objects) => assert.ok(kindsIn(objects, "PrometheusRule")[0].spec.groups[0].rules.length > 10),
+    (objects) => {
+      const { rules } = kindsIn(objects, "PrometheusRule")[0].spec.groups[0];
+      assert.ok(rules.length > 10);
+      assert.is(rules[0].annotations.runbook, "watchkeeper docs runbooks/WatchkeeperDown");
+    },
   ],
   [
     "alerts with the address of the runbooks",

@@ -117,7 +117,7 @@ test("a backend that does not ask etcd for progress is a warning, with its page"
     old.lines.at(-2) ?? "",
     /^! backend cp-1: .*, v1\.30\.14 does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s/,
   );
-  assert.is(old.lines.at(-1), "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendStale.md");
+  assert.is(old.lines.at(-1), "  see watchkeeper docs runbooks/WatchkeeperBackendStale");
   assert.is(old.code, 0);
   version = "v1.31.0";
   const { lines } = await check("--config", file);
@@ -131,7 +131,7 @@ test("every problem of an invalid file is told, and the exit code is 2", async (
     "wk.yaml:1:1: listeners is missing",
     "wk.yaml:1:1: clusters is missing",
     'wk.yaml:3:1: unknown field "listenrs" (did you mean "listeners"?)',
-    "  see https://watchkeeper.dev/docs/configuration.md",
+    "  see watchkeeper docs configuration",
   ]);
   assert.is(code, 2);
 });
@@ -140,10 +140,10 @@ test("a backend that is down or not ready is a finding; offline no backend is as
   status = 500;
   const unready = await check("-c", file);
   assert.match(unready.lines.at(-2) ?? "", /^✗ backend cp-1: .* answered \/readyz with 500/);
-  assert.is(unready.lines.at(-1), "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md");
+  assert.is(unready.lines.at(-1), "  see watchkeeper docs runbooks/WatchkeeperBackendDown");
   configure(1);
   const { lines, code } = await check("--config", file);
-  assert.is(lines.at(-1), "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md");
+  assert.is(lines.at(-1), "  see watchkeeper docs runbooks/WatchkeeperBackendDown");
   assert.match(lines.at(-2) ?? "", /^✗ backend cp-1: https:\/\/127\.0\.0\.1:1: connect ECONNREFUSED/);
   assert.equal([unready.code, code], [1, 1]);
   const offline = await check("--config", file, "--offline");
@@ -182,7 +182,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   const soon = await check("--config", file, "--offline");
   assert.equal(soon.lines.slice(-3, -1), [
     "! listener kube: certificate good until TIME",
-    "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperCertificateExpiring.md",
+    "  see watchkeeper docs runbooks/WatchkeeperCertificateExpiring",
   ]);
   assert.is(soon.code, 0);
   put({ ...serving, key: authority.issue({ name: "x" }).key });
@@ -190,9 +190,9 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   const { lines, code } = await check("--config", file);
   assert.equal(lines.slice(1), [
     '✗ backend CA: Cannot use "ca.crt": no certificate among its 5 characters',
-    "  see https://watchkeeper.dev/docs/certificates.md",
+    "  see watchkeeper docs certificates",
     '✗ listener kube: Cannot use "tls.crt" with "tls.key": the private key is not that of the certificate of "CN=watchkeeper"',
-    "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperCertificateRefused.md",
+    "  see watchkeeper docs runbooks/WatchkeeperCertificateRefused",
     "– backend cp-1: not asked (no CA)",
   ]);
   assert.is(code, 1);
@@ -202,7 +202,7 @@ test("a certificate that ends soon is a warning, a key that does not fit or a br
   );
   assert.equal((await check("--config", file)).lines.slice(-2), [
     "✗ backend cp-1: https://127.0.0.1:PORT: its certificate is not signed by tls.caFile ca.crt",
-    "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md",
+    "  see watchkeeper docs runbooks/WatchkeeperBackendDown",
   ]);
 });
 
@@ -239,7 +239,7 @@ test("a host whose certificate has none of its names is a warning: no client tha
   const strange = await check("--config", file, "--offline");
   assert.equal(strange.lines.slice(-3, -1), [
     "! host kube/kube.example.com: its certificate has none of the names kube.example.com",
-    "  see https://watchkeeper.dev/docs/certificates.md",
+    "  see watchkeeper docs certificates",
   ]);
   assert.is(strange.code, 0);
   writeFileSync(file, text.replace("keyFile: tls.key}}", host("localhost")));
@@ -257,7 +257,7 @@ test("a list in a file is read, and those in it are asked; one that is not there
   const absent = await check("--config", file);
   assert.equal(absent.lines.slice(2, 4), [
     '✗ discovery: "list.yaml" does not exist',
-    "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperConfigNotApplied.md",
+    "  see watchkeeper docs runbooks/WatchkeeperConfigNotApplied",
   ]);
   assert.is(absent.code, 1);
   writeFileSync(join(directory, "list.yaml"), `[{name: found, url: "https://localhost:${port}"}]`);
@@ -273,7 +273,7 @@ test("one that takes sockets and says nothing has the page of a black hole", asy
   configure((silent.address() as AddressInfo).port);
   const { lines } = await check("--config", file);
   silent.close();
-  assert.is(lines.at(-1), "  see https://watchkeeper.dev/docs/runbooks/WatchkeeperBackendDown.md");
+  assert.is(lines.at(-1), "  see watchkeeper docs runbooks/WatchkeeperBackendDown");
 });
 
 test("wrong usage shows the right one", async () => {

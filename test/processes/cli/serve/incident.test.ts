@@ -12,8 +12,8 @@ test("a story is told, ends with both sides, names its alert and page, and passe
   const said = stdout.toString();
   assert.match(said, /^Incident 003: /);
   assert.match(said, /without \(naive proxy\) +with watchkeeper/);
-  assert.match(said, "WatchkeeperLoopbackCertificateExpiring (https://watchkeeper.dev/docs/runbooks/");
-  assert.match(said, "https://watchkeeper.dev/docs/incidents/003.md");
+  assert.match(said, "WatchkeeperLoopbackCertificateExpiring (watchkeeper docs runbooks/");
+  assert.match(said, "watchkeeper docs incidents/003");
 });
 
 test("another number is a usage error that lists them", () => {
