@@ -222,10 +222,16 @@ function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
 }
 
 /** Loads the certificate as the proxy would. This includes a TLS handshake in which the proxy connects to itself. */
-async function pairFinding({ what, name, names = [], files }: NamedPair): Promise<Finding> {
+async function pairFinding({ what, name, names = [], files, use = "server" }: NamedPair): Promise<Finding> {
   const subject = `${what} ${name}`.trimStart();
   const clock = wallClock;
-  const certificate = await ServingCertificate.load({ name, clock, journal: new Journal(clock), ...files });
+  const certificate = await ServingCertificate.load({
+    name,
+    clock,
+    journal: new Journal(clock),
+    use,
+    ...files,
+  });
   if (certificate instanceof Failure)
     return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
   certificate.stop();
@@ -320,6 +326,8 @@ type NamedPair = {
   readonly name: string;
   /** Server names (SNI) of which the certificate must contain at least one; default: not checked. */
   readonly names?: readonly string[];
+  /** "client" for a certificate with which the proxy is a client of backends; default: "server". */
+  readonly use?: "client" | "server";
   /** Files of the certificate and its key, and of the CA bundle that verifies clients (undefined: none). */
   readonly files: PairFiles & { readonly clientCaFile?: string | undefined };
 };
@@ -358,5 +366,7 @@ function clientPairs({ tls }: ClusterConfig, prefix: string): readonly NamedPair
     { name: `${prefix}front-proxy`, files: frontProxy },
     { name: `${prefix}impersonator`, files: impersonator },
   ];
-  return named.flatMap(({ name, files }) => (files === undefined ? [] : [{ what: "", name, files }]));
+  return named.flatMap(({ name, files }) =>
+    files === undefined ? [] : [{ what: "", name, files, use: "client" }],
+  );
 }

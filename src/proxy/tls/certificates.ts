@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Certificate } from "../../x509/certificate.ts";
-import { rootsIn } from "../../x509/verify.ts";
+import { type purposes, rootsIn } from "../../x509/verify.ts";
 import { CaBundle, lastEndOf, readPem, unusable } from "./ca-bundle.ts";
 import { type Reloading, ReloadingFile } from "./reloading-file.ts";
 import { serverContext } from "./server-context.ts";
@@ -18,6 +18,8 @@ import { checkPair, type ServingPair } from "./serving-pair.ts";
 export type CertificateOptions = Reloading & {
   readonly certFile: string;
   readonly keyFile: string;
+  /** "client" for a certificate with which the proxy is a client of backends. Default: "server". */
+  readonly use?: keyof typeof purposes;
   /** The CA bundle that verifies client certificates; undefined: client certificates are ignored. */
   readonly clientCaFile?: string | undefined;
   /**
@@ -108,7 +110,7 @@ export class ServingCertificate {
   async #load(was: Loaded | undefined): Promise<Loaded | Failure> {
     const clientCa = await this.#loadClientCa();
     if (clientCa instanceof Failure) return clientCa;
-    const loaded = await load(this.#options, clientCa, was?.contents);
+    const loaded = await load({ use: "server", ...this.#options }, clientCa, was?.contents);
     if (loaded instanceof Failure || was === undefined) return loaded;
     const { certFile, keyFile, prove } = this.#options;
     const objection = isSamePair(loaded.pair, was.pair) ? undefined : await prove?.(loaded.pair, was.pair);
@@ -141,7 +143,7 @@ function isSamePair(one: ServingPair, other: ServingPair): boolean {
 }
 
 async function load(
-  { certFile, keyFile, wholeOnly, clock }: CertificateOptions,
+  { certFile, keyFile, wholeOnly, clock, use }: CertificateOptions & { readonly use: keyof typeof purposes },
   clientCa: string | undefined,
   was: Contents | undefined,
 ): Promise<Loaded | Failure> {
@@ -152,7 +154,7 @@ async function load(
   const contents = { certificate: hash("sha256", certText), key: hash("sha256", keyText) };
   const files = `"${certFile}" with "${keyFile}"${changedSince(was, contents)}`;
   const refuse = (failure: Failure): Failure => unusable(files, failure);
-  const pair = checkPair(certText, keyText, clock.wall());
+  const pair = checkPair(certText, keyText, clock.wall(), use);
   if (pair instanceof Failure) return refuse(pair);
   const clientCas = rootsIn(clientCa ?? "");
   if (clientCa !== undefined && clientCas.length === 0) return refuse(noClientCa);

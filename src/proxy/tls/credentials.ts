@@ -213,6 +213,7 @@ export class Credentials {
     const { certFile, keyFile, reloadIntervalMs } = wanted;
     const certificate = await ServingCertificate.load({
       name: prefix + names[trust],
+      use: "client",
       certFile,
       keyFile,
       reloadIntervalMs,

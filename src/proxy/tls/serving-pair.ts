@@ -4,6 +4,9 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
+import type { Certificate } from "../../x509/certificate.ts";
+import { nameTags } from "../../x509/constraints.ts";
+import { purposes, rootsIn, verifyPresented } from "../../x509/verify.ts";
 
 /** Maximum milliseconds by which a CA's clock may be ahead of the proxy's (Kerberos has the same tolerance). */
 export const clockSkewMs = 300_000;
@@ -17,7 +20,13 @@ export type ServingPair = {
   readonly notAfter: number;
 };
 
-export function checkPair(certText: string, keyText: string, wallMs: number): ServingPair | Failure {
+/** `use`: whether the peers of this pair are clients or servers, which must accept it; undefined: not checked. */
+export function checkPair(
+  certText: string,
+  keyText: string,
+  wallMs: number,
+  use?: keyof typeof purposes,
+): ServingPair | Failure {
   const certificates = certificatesIn(certText);
   if (certificates instanceof Failure) return certificates;
   const key = keyIn(keyText);
@@ -25,12 +34,12 @@ export function checkPair(certText: string, keyText: string, wallMs: number): Se
   const leaf = certificates.find((certificate) => certificate.checkPrivateKey(key));
   if (leaf === undefined) return notAPair(certificates, key);
   const chain = chainFrom(leaf, certificates);
-  const failure = outOfDate(chain, wallMs);
-  if (failure !== undefined) return failure;
   // Other certificates of the file come last: clients ignore them, but a cross-signed one may be useful.
-  const rest = certificates.filter((certificate) => !chain.includes(certificate));
+  const all = [...chain, ...certificates.filter((certificate) => !chain.includes(certificate))];
+  const failure = outOfDate(chain, wallMs) ?? (use && faultForGo(all, chain, { use, wallMs }));
+  if (failure !== undefined) return failure;
   return {
-    chain: [...chain, ...rest].map((certificate) => certificate.toString()).join(""),
+    chain: all.map((certificate) => certificate.toString()).join(""),
     key: key.export({ type: "pkcs8", format: "pem" }).toString(),
     fingerprint: leaf.fingerprint256,
     notAfter: Math.min(...chain.map((certificate) => certificate.validToDate.getTime())),
@@ -60,9 +69,9 @@ export function subjectsIn(text: string): readonly string[] {
   return certificates instanceof Failure ? [] : certificates.map(({ subject }) => oneLine(subject));
 }
 
-/** Joins the parts of a name, which Node returns on separate lines. */
-function oneLine(subject: string): string {
-  return subject.replaceAll("\n", ", ");
+/** Joins the parts of a name, which Node returns on separate lines; undefined for a name without parts. */
+function oneLine(subject: string | undefined): string {
+  return subject?.replaceAll("\n", ", ") ?? "";
 }
 
 function keyIn(text: string): KeyObject | Failure {
@@ -102,10 +111,50 @@ function chainFrom(leaf: X509Certificate, certificates: readonly X509Certificate
   const chain = [leaf];
   for (let last: X509Certificate | undefined = leaf; last !== undefined; ) {
     const subject: X509Certificate = last;
-    last = certificates.find((issuer) => !chain.includes(issuer) && subject.checkIssued(issuer));
+    last = certificates.find((issuer) => !chain.includes(issuer) && hasSigned(issuer, subject));
     if (last !== undefined) chain.push(last);
   }
   return chain;
+}
+
+/** Two CAs of one name differ only in their keys. */
+function hasSigned(issuer: X509Certificate, subject: X509Certificate): boolean {
+  try {
+    return subject.issuer === issuer.subject && subject.verify(issuer.publicKey);
+  } catch {
+    return false; // a key that OpenSSL cannot use
+  }
+}
+
+/**
+ * Returns a Failure if kube-apiserver or a client that is written in Go would refuse the pair, whatever CA it trusts.
+ * Node would present it all the same.
+ */
+function faultForGo(
+  all: readonly X509Certificate[],
+  chain: readonly X509Certificate[],
+  { use, wallMs }: { readonly use: keyof typeof purposes; readonly wallMs: number },
+): Failure | undefined {
+  const roots = rootsIn(chain.at(-1)?.toString() ?? "");
+  // A certificate may begin a little later, if the CA's clock is ahead.
+  const now = Math.max(wallMs, ...chain.map(({ validFromDate }) => validFromDate.getTime()));
+  const verified = verifyPresented(all, { roots, purpose: purposes[use], wallMs: now });
+  const fault = typeof verified === "string" ? verified : faultOfServer(verified.leaf, use);
+  const name = JSON.stringify(oneLine(all[0]?.subject ?? ""));
+  const peers = use === "server" ? "clients" : "an apiserver";
+  return fault === undefined ? undefined : bad(`${peers} would refuse the certificate of ${name}: ${fault}`);
+}
+
+/** Returns what a client misses in a server's certificate. */
+function faultOfServer(
+  { altNames = [], signedBy, issuer, subject }: Certificate,
+  use: keyof typeof purposes,
+): string | undefined {
+  // If the issuer is not in the file, nothing else has judged the signature.
+  if (signedBy === undefined && !issuer.equals(subject))
+    return "its signature algorithm is unknown or insecure";
+  const isNamed = altNames.some(({ tag }) => tag === nameTags.dns || tag === nameTags.address);
+  return use === "client" || isNamed ? undefined : "it has no DNS name or IP address in subjectAltName";
 }
 
 /** Parsed leaf certificates, kept because their names are compared with each new `:authority` of a session. */

@@ -256,7 +256,7 @@ test("a certificate that only its date keeps out is taken when the date has come
   const nowMs = wallClock.wall();
   put(serving);
   const { outcome, clock } = await loaded();
-  put(authority.issue({ name: "tomorrow", notBefore: nowMs + clockSkewMs + 60_000 }));
+  put(authority.issue({ name: "tomorrow", hosts: ["localhost"], notBefore: nowMs + clockSkewMs + 60_000 }));
   await settle(clock);
   assert.is(await servedBy(outcome), "watchkeeper");
   clock.advance(61_000);
