@@ -2,6 +2,7 @@
 import { guards } from "../processes/guards/table.ts";
 import { admission } from "./areas/admission.ts";
 import { canaries } from "./areas/canaries.ts";
+import { certificates } from "./areas/certificates.ts";
 import { configuration } from "./areas/configuration.ts";
 import { connections } from "./areas/connections.ts";
 import { edges } from "./areas/edges.ts";
@@ -33,6 +34,7 @@ export const areas: Readonly<Record<string, readonly Defect[]>> = {
   health,
   admission,
   ends,
+  certificates,
   proof,
   configuration,
   operator,

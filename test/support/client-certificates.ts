@@ -92,8 +92,9 @@ const anonymous = "none";
 for (const type of ["P-256", "P-384", "P-521", "ed25519", "rsa-2048", "rsa-3072"])
   row(`key ${type}`, alice, { keyType: type });
 row("key RSA of 1024 bits", alice, { keyType: "rsa-1024" });
-row("key RSA-PSS", refused, { keyType: "rsa-pss-2048" });
-row("key Ed448", refused, { keyType: "ed448" });
+// A client does not present these three to an apiserver, which announces no such signatures; OpenSSL announces them.
+row("key RSA-PSS", anonymous, { keyType: "rsa-pss-2048", proxy: refused });
+row("key Ed448", anonymous, { keyType: "ed448", proxy: refused });
 
 const usages: readonly (readonly [string, readonly number[]])[] = [
   ["digitalSignature", [0]],
@@ -192,22 +193,22 @@ const names: readonly (readonly [string, string, readonly NamePart[], string?])[
   ],
   [
     "an empty second common name",
-    anonymous,
+    refused,
     [
       ["CN", "alice"],
       ["CN", ""],
     ],
   ],
-  ["no common name", anonymous, [["O", "devs"]]],
+  ["no common name", refused, [["O", "devs"]]],
   [
     "an empty common name",
-    anonymous,
+    refused,
     [
       ["CN", ""],
       ["O", "devs"],
     ],
   ],
-  ["no name at all", anonymous, []],
+  ["no name at all", refused, []],
   [
     "a uid",
     "alice",
@@ -260,7 +261,7 @@ row("signature RSA-PSS with SHA-384", alice, { issuer: rsaRoot, signature: "pss-
 row("signature RSA-PSS with another salt length", refused, { issuer: rsaRoot, signature: "pss-sha256-20" });
 row("signature with SHA-1", refused, { issuer: rsaRoot, signature: "rsa-sha1" });
 row("signature with SHA-1 on P-256", refused, { signature: "ecdsa-sha1" });
-row("signature with MD5", refused, { issuer: rsaRoot, signature: "rsa-md5" });
+row("signature with MD5", anonymous, { issuer: rsaRoot, signature: "rsa-md5", proxy: refused });
 row("signature with SHA-512", alice, { issuer: rsaRoot, signature: "rsa-sha512" });
 row("two signature algorithms", refused, { issuer: rsaRoot, statedSignature: "rsa-sha512" });
 row("the first CA of three with one name", alice, { issuer: oldRoot, keyType: "rsa-2048" });
@@ -384,10 +385,6 @@ row("dates as GeneralizedTime", alice, {
 });
 row("dates in the year 2055", alice, {
   times: [utcTime(-1), encode(0x18, Buffer.from("20550101000000Z"))],
-});
-row("no seconds in a date", alice, {
-  times: [encode(0x17, Buffer.from("2001010000Z")), utcTime(100)],
-  proxy: refused,
 });
 row("a date that does not exist", refused, {
   times: [utcTime(-1), encode(0x17, Buffer.from("301340000000Z"))],

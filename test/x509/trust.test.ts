@@ -2,9 +2,11 @@ import { duplexPair } from "node:stream";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { wrongName } from "../../src/proxy/net/untrusted-certificate.ts";
 import { clientTls, trustAsGo } from "../../src/x509/trust.ts";
 import { type BundleRow, bundleRows } from "../support/ca-bundles.ts";
 import { within } from "../support/within.ts";
+import { dnsNames, keysFor, nameOf, privatePem, writeCertificate } from "../support/x509-writer.ts";
 
 const test = suite("x509/trust");
 
@@ -51,6 +53,51 @@ test("the name of a server is compared, even if only Go trusts its CA", async ()
   );
   assert.is("code" in error && error.code, "ERR_TLS_CERT_ALTNAME_INVALID");
   server.destroy();
+});
+
+/** Connects a client with `clientTls` to a server whose certificate has these names. */
+async function connected(
+  names: readonly string[],
+  onSecure: (socket: tls.TLSSocket) => void,
+): Promise<tls.TLSSocket> {
+  const keys = keysFor("P-256", "named");
+  const cert = writeCertificate({ name: nameOf(["CN", "a"]), keys, extensions: [dnsNames(...names)] });
+  const server = tls.createServer({ cert, key: privatePem(keys), maxVersion: "TLSv1.2" }, onSecure);
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  const port = typeof address === "object" ? (address?.port ?? 0) : 0;
+  const client = tls.connect({ host: "127.0.0.1", port, ca: cert, servername: "localhost", ...clientTls });
+  trustAsGo(client, cert);
+  client.on("close", () => server.close());
+  return client;
+}
+
+test("a server that renegotiates is told that it may not", async () => {
+  const { promise, resolve } = Promise.withResolvers<string>();
+  const client = await connected(["localhost"], (socket) => {
+    socket.on("error", (reason) => resolve(reason.message));
+    socket.renegotiate({}, () => resolve("done"));
+    socket.write("after");
+  });
+  client.on("error", () => {});
+  client.resume();
+  assert.match(await within(20_000, "the refusal", promise), "no renegotiation");
+  client.destroy();
+});
+
+test("the error about thousands of names is short, and escapes what a terminal would obey", async () => {
+  const hostile = Array.from({ length: 2000 }, (_, at) => `\u001b[2Jn${at}.test`);
+  const client = await connected(hostile, () => {});
+  const error = await within(
+    20_000,
+    "the refusal",
+    new Promise<Error>((resolve) => client.on("error", resolve)),
+  );
+  const trusted = { serverName: "localhost" };
+  const names = "cert" in error ? (error.cert as { subjectaltname: string }) : {};
+  const message = wrongName(error, trusted, names)?.message ?? "";
+  assert.ok(message.length < 300, `${message.length} characters`);
+  assert.not.match(message, /[^ -~]/);
 });
 
 test.run();

@@ -33,7 +33,7 @@ type Common = {
   readonly strips: FieldRule | undefined;
 };
 
-/** A client without a certificate, or with a certificate that has no common name. The apiserver treats both alike. */
+/** A client without a certificate. */
 export type Unidentified = Common & { readonly kind: "none" };
 
 /** `mayUseBearer`: true if the client's bearer token replaces its refused certificate, as at the apiserver. */
@@ -113,11 +113,11 @@ export function identityOf(shown: PeerCertificate | undefined, policy: IdentityP
 
 type Assertion = Pick<Asserted, "user" | "groups" | "trust" | "fields" | "isPresumptuous">;
 
-/** Returns undefined if the certificate names no user. A string says why the certificate is refused. */
+/** Returns a string that says why the certificate is refused. */
 function assertionFor(
   { attributes, fingerprint, problem }: PeerCertificate,
   policy: AssertingPolicy,
-): Assertion | string | undefined {
+): Assertion | string {
   if (problem !== undefined) return `Bad client certificate: ${problem}`;
   return policy.clientCerts === "ActAsImpersonator" ? lent : namedIn(attributes, fingerprint, policy);
 }
@@ -130,13 +130,13 @@ function namedIn(
   attributes: readonly Attribute[],
   fingerprint: string,
   policy: AssertingPolicy,
-): Assertion | string | undefined {
+): Assertion | string {
   const textsOf = (type: string): string[] =>
     attributes.flatMap((attribute) => (attribute.type === type ? [attribute.text] : []));
   const name = textsOf("550403").at(-1) ?? "";
   const groups = textsOf("55040a");
   const uids = textsOf(uidAttribute);
-  if (name === "") return undefined;
+  if (name === "") return "The certificate's subject has no common name, so it names no user";
   // The apiserver refuses a certificate with several uids, or with an empty uid (x509.go, parseUIDFromCert).
   if (uids.length > 1 || uids[0] === "") return "The certificate has an empty uid, or several";
   if (policy.clientCerts === "Impersonate" && name === anonymous)

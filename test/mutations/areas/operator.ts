@@ -20,7 +20,7 @@ export const operator: readonly Defect[] = [
   ),
   defect(
     "the environment decides whether discovery, reviews and replicas verify their server",
-    { file: "discovery/bounded-request.ts", find: "    rejectUnauthorized: true,\n", replace: "" },
+    { file: "x509/trust.ts", find: "  rejectUnauthorized: true,\n", replace: "" },
     verified("replicas"),
   ),
   defect(

@@ -308,8 +308,8 @@ export const guards: readonly Guard[] = [
     without: "an expired certificate is served",
     removal: {
       file: "proxy/tls/serving-pair.ts",
-      find: "const failure = outOfDate(chain, wallMs);",
-      replace: "const failure = outOfDate([], wallMs);",
+      find: "const failure = outOfDate(chain, wallMs) ?? (use && faultForGo(all, chain, { use, wallMs }));",
+      replace: "const failure = undefined;",
     },
     test: certificates,
     fails: "an expired certificate is refused once",

@@ -130,10 +130,10 @@ test("a request to impersonate is judged by the apiserver, or by no policy", () 
   assert.equal([count(frontProxy), count({ clientCerts: "Impersonate" })], [0, 3]);
 });
 
-test("a certificate that does not hold leaves the bearer to count; one without a name is none", async () => {
+test("a certificate that does not hold leaves the bearer to count; so does one without a name", async () => {
   const problem = "unable to get local issuer certificate";
   assert.equal(said(identityOf({ ...alice, problem }, frontProxy)), ["unauthenticated", "true"]);
-  assert.equal(said(identityOf(await shownBy({ name: "" }), frontProxy)), ["none"]);
+  assert.equal(said(identityOf(await shownBy({ name: "" }), frontProxy)), ["unauthenticated", "true"]);
   assert.equal(said(identityOf(undefined, frontProxy)), ["none"]);
   assert.equal(said(identityOf(alice, { clientCerts: "Reject" })), ["client-certificate", "false"]);
 });

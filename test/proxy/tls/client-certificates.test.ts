@@ -67,4 +67,22 @@ for (const row of clientRows)
     },
   );
 
+test("a client that sends its handshake byte by byte is identified", async () => {
+  const [near, end] = duplexPair();
+  const [start, far] = duplexPair();
+  start.on("data", (chunk: Buffer) => {
+    for (const byte of chunk) end.write(Buffer.of(byte));
+  });
+  end.on("data", (chunk: Buffer) => start.write(chunk));
+  const outcome = new Promise<HandshakeResult | Error>((resolve) => {
+    shakeHands(near as never, hosts as never, wallClock, resolve);
+  });
+  const [row] = clientRows;
+  const client = tls.connect({ socket: far, rejectUnauthorized: false, cert: row?.chain, key: row?.key });
+  client.on("error", () => {});
+  const result = await within(20_000, "a handshake", outcome);
+  assert.is(result instanceof Error ? result.message : result.identity.kind, "asserted");
+  client.destroy();
+});
+
 test.run();
