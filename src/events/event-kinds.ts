@@ -90,6 +90,7 @@ export const eventKinds: { readonly [E in ProxyEvent as E["kind"]]: Row<E> } = {
   "cache.progress_delayed": warning,
   "cache.progress_restored": info,
   "watch.delayed": info,
+  "history.unchecked": warning,
   "response.stale": { level: "Warning", pace },
   "stale_read_guard.bypassed": { level: "Warning", pace },
   "watch.hung": { level: "Warning", pace },

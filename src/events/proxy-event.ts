@@ -315,6 +315,8 @@ type Events = {
     version: string;
     seen: string;
   };
+  /** No client is left with which the proxy could check whether a backend has the right etcd history again. */
+  "history.unchecked": { backend: string; uncheckedMs: number };
   /** Within a few seconds, many clients have listed a resource again that they had been watching. */
   "relist_storm.detected": {
     relists: number;

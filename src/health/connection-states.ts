@@ -34,16 +34,19 @@ export class ConnectionStates {
   readonly #byBackend = new Map<string, Map<number, ConnectionState>>();
 
   /**
-   * Records evidence from a process. Returns the evidence if it applies to the backend as a whole; undefined if another
-   * process has a better connection to the backend.
+   * Records evidence from a process. Returns the evidence if it applies to the backend as a whole. If another process
+   * has a better connection, returns evidence of that connection's state if the best state has become worse; otherwise
+   * undefined.
    */
   learn(process: number, backend: string, evidence: Evidence): Evidence | undefined {
     const states = this.#byBackend.get(backend) ?? new Map<number, ConnectionState>();
     this.#byBackend.set(backend, states);
     if (stateAfter[evidence.kind] === undefined) return evidence;
+    const before = bestOf(states);
     const after = connectionsAfter(states.get(process) ?? "none", evidence);
     states.set(process, after);
-    return isWorse(after, bestOf(states)) ? undefined : evidence;
+    const best = bestOf(states);
+    return isWorse(after, best) ? worsened(before, best) : evidence;
   }
 
   /**
@@ -91,8 +94,8 @@ function bestOf(states: ReadonlyMap<number, ConnectionState>): ConnectionState {
  * of a process says nothing about the backend.
  */
 function worsened(before: ConnectionState, after: ConnectionState): Evidence | undefined {
-  if (before === after || after === "none") return undefined;
+  if (!isWorse(after, before) || after === "none") return undefined;
   if (after === "silent") return { kind: "connections-silent", ms: 0, limitMs: 0 };
   if (after === "going") return { kind: "connections-going" };
-  return { kind: "connections-lost", by: "socket", reason: "the last process with a connection has ended" };
+  return { kind: "connections-lost", by: "socket", reason: "no other process has a better connection" };
 }

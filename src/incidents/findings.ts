@@ -152,6 +152,16 @@ const readers: Readers = {
       client: nameOf(entry),
     };
   },
+  "history.unchecked"({ backend, uncheckedMs }, at) {
+    const text = `No client is left that may list, so the etcd history of ${backend} is unchecked for ${Math.round(uncheckedMs / 60_000)} min. To accept it, remove ${backend} from the configuration, reload, and add it again`;
+    return {
+      kind: "backend-dead",
+      subject: backend,
+      backend,
+      summary: text,
+      evidence: [said(at, "history", text)],
+    };
+  },
   "stale_read_guard.bypassed"(entry, at) {
     const { resource, seen } = entry;
     const client = nameOf(entry);

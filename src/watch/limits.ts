@@ -211,6 +211,11 @@ export const watchLimits = {
    * restart of an apiserver takes less time.
    */
   historyAloneMs: 30_000,
+  /**
+   * If no process could check a backend with another etcd history for this many ms, because no client that may list is
+   * left, an incident says so. Controllers watch for longer than this.
+   */
+  historyUncheckedMs: 600_000,
   /** An event that comes within this many ms after its stream was opened may be part of the initial state. */
   sightMs: 2000,
   /** Ms for which a stalled cache is avoided, doubled for each further stall, up to `stallSpellMostMs`. */

@@ -49,6 +49,7 @@ const ofParent: ReadonlySet<Entry["kind"]> = new Set<Entry["kind"]>([
   "backend.added",
   "backend.removed",
   "backend.probed",
+  "history.unchecked",
   "cluster.added",
   "cluster.removed",
   "config.reloaded",
@@ -166,10 +167,11 @@ export class WorkerLink {
   }
 
   /** Serves a socket that the parent has passed; closes it if the worker does not serve yet. */
-  accept(listener: string, socket: Socket): void {
+  /** `socket` undefined: it was lost on the way. It counts as received, so that the parent passes the next one. */
+  accept(listener: string, socket: Socket | undefined): void {
     this.#received += 1;
-    if (this.#worker === undefined) socket.destroy();
-    else this.#worker.accept(listener, socket);
+    if (this.#worker === undefined) socket?.destroy();
+    else if (socket !== undefined) this.#worker.accept(listener, socket);
     if (this.#received - this.#confirmed < workerLimits.confirmedAtOnce) return;
     this.#confirmed = this.#received;
     this.#clock.soon(() => this.#reportLoad());

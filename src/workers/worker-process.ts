@@ -13,9 +13,9 @@ export type WorkerProcess = {
   readonly stream: Duplex;
   /**
    * Passes a client's socket to the process, and closes it in the parent. `listener`: the name of the listener that
-   * accepted the socket.
+   * accepted the socket. Returns false if the socket is closed already, so that the process will not get it.
    */
-  pass(listener: string, socket: Socket): void;
+  pass(listener: string, socket: Socket): boolean;
   /**
    * Takes back and returns the sockets that were given to `pass` but that Node has not sent yet. Node sends a socket
    * only after the process has confirmed the previous one.
@@ -46,13 +46,15 @@ export function startWorkerProcess(): WorkerProcess {
     // the failure.
     stream: stream instanceof Duplex ? stream : new Duplex({ read() {}, write() {} }),
     pass(listener, socket) {
-      passed.set(socket, listener);
       const handle: unknown = Reflect.get(socket, "_handle");
-      if (!child.connected || !isHandle(handle)) return;
+      if (!isHandle(handle)) return false;
+      passed.set(socket, listener);
+      if (!child.connected) return true;
       child.send({ listener }, handle, {}, () => {
         // If `takeUnsent` has taken the socket back, another worker gets the socket, so it must stay open.
         if (passed.delete(socket)) socket.destroy();
       });
+      return true;
     },
     takeUnsent() {
       const unsent = Array.from(passed, ([socket, listener]) => ({ listener, socket }));

@@ -214,8 +214,7 @@ export class Worker {
   }
 
   pass(listener: string, socket: Socket): void {
-    this.#passed += 1;
-    this.#process?.pass(listener, socket);
+    if (this.#process?.pass(listener, socket) === true) this.#passed += 1;
   }
 
   drain(times: DrainTimes): void {

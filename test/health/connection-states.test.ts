@@ -31,12 +31,25 @@ test("lost connections of one process are no news while another's are silent or 
   assert.is(states.learn(2, "a", lost), undefined);
   states.learn(1, "a", going);
   assert.is(states.learn(2, "a", silent), undefined);
-  assert.is(states.learn(1, "a", lost), undefined, "the other process's silent connection is the best now");
+  const worse = states.learn(1, "a", lost);
+  assert.is(worse?.kind, "connections-silent", "the other process's silent connection is the best now");
   assert.is(
-    states.learn(2, "a", lost),
-    undefined,
-    "a connection that left after a GOAWAY is better than a lost one",
+    states.learn(2, "a", lost)?.kind,
+    "connections-lost",
+    "the best state was silent, and is left now",
   );
+});
+
+test("a process's worse connection hides no loss from the others: the best state before and after counts", () => {
+  const states = new ConnectionStates();
+  states.learn(0, "a", opened);
+  states.learn(1, "a", opened);
+  states.learn(2, "a", opened);
+  assert.is(states.learn(2, "a", silent), undefined);
+  assert.is(states.learn(1, "a", lost), undefined);
+  assert.equal(states.learn(0, "a", lost), { kind: "connections-silent", ms: 0, limitMs: 0 });
+  assert.is(states.learn(0, "a", lost), undefined, "it is told once");
+  assert.is(states.learn(2, "a", lost), lost);
 });
 
 test("evidence that is not about connections passes", () => {

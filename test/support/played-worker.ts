@@ -29,8 +29,9 @@ export class PlayedWorker implements WorkerProcess {
     return this.unsent.splice(0);
   }
 
-  pass(listener: string, _socket: Socket): void {
+  pass(listener: string, _socket: Socket): boolean {
     this.passed.push(listener);
+    return true;
   }
 
   kill(): void {

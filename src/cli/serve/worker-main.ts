@@ -21,12 +21,15 @@ containFaults(journal, () => {
 // them, and then tells its workers what to do.
 for (const signal of ["SIGTERM", "SIGINT", "SIGHUP", "SIGUSR2"]) process.on(signal, () => {});
 process.on("message", (message: unknown, handle: unknown) => {
-  if (!isRecord(message) || typeof handle !== "object" || handle === null) return;
+  if (!isRecord(message)) return;
+  const listener = textAt(message, "listener");
+  // Without a free descriptor (EMFILE), the kernel drops the socket and delivers the message alone.
+  if (typeof handle !== "object" || handle === null) return link.accept(listener, undefined);
   // The option `handle` of a socket is undocumented. Node itself uses it for sockets that it receives over IPC.
   const socket: unknown = Reflect.construct(Socket, [{ handle, readable: true, writable: true }]);
   if (!(socket instanceof Socket)) return;
   socket.setNoDelay(true);
-  link.accept(textAt(message, "listener"), socket);
+  link.accept(listener, socket);
 });
 
 const { config } = await link.started;

@@ -241,7 +241,7 @@ export class DataPath {
     this.#slowStart = slowStart;
     this.migrations = migrations;
     this.refresher = watched.refresher;
-    this.detectors = new WatchDetectors(watched, compares);
+    this.detectors = new WatchDetectors({ ...watched, guard: () => this.staleReadGuard }, compares);
     this.balance = new Balance({ clock, exchanges, migrations, shares: this.#balanceShares() });
     this.#periodic = [this.detectors, stallAwareClock, this.loads, this.shields, this.balance];
     this.probers = this.#createProbers(options, clock);
@@ -343,6 +343,7 @@ export class DataPath {
   learn(backend: string, evidence: Evidence | undefined): void {
     if (evidence === undefined) return;
     this.backends.learn(backend, evidence);
+    if (evidence.kind === "history") this.detectors.histories?.checked(backend);
     if (isSilent(this.backends.factsOf(backend))) this.probers?.of(backend)?.probeNow();
   }
 

@@ -64,8 +64,8 @@ type HistoryEvidence = Extract<Evidence, { kind: "history" }>;
 
 /**
  * By backend: the processes with proof that the history in the backend's etcd differs from the history that their
- * clients have seen, for example after a restore from a backup. A process without proof does not refute another
- * process's proof: its own clients may never have seen the versions that the backend lacks.
+ * clients have seen, for example after a restore from a backup. Any process may refute the proof, because it compares
+ * the backend's lists with those of a ready backend: the clients of the process with the proof may be gone.
  */
 class HistoryProofs {
   readonly #provers = new Map<string, Set<number>>();
@@ -77,10 +77,8 @@ class HistoryProofs {
       provers.add(process);
       return evidence;
     }
-    provers.delete(process);
-    // `seen` is "" if no backend has the version that clients have seen. The backend's history is then accepted for all
-    // processes, even those with proof against it.
-    return provers.size === 0 || evidence.seen === "" ? evidence : undefined;
+    provers.clear();
+    return evidence;
   }
 
   accept(backend: string): void {

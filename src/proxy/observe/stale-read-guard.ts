@@ -256,6 +256,11 @@ export class StaleReadGuard {
     return seenVersion;
   }
 
+  /** Forgets what clients have seen, because the proxy has accepted another history, which lacks these versions. */
+  forgetSeen(): void {
+    this.#seenVersions.clear();
+  }
+
   outdated(
     seenVersion: SeenVersion,
     answer: { readonly backend: string; readonly version: string; readonly seen: string },

@@ -11,7 +11,7 @@ import type { Journal } from "../../events/journal.ts";
 import { journalFault } from "../../events/journal.ts";
 import type { Buffered } from "../../h2/core/buffered.ts";
 import type { FlushScheduler } from "../../h2/core/flush-scheduler.ts";
-import type { BackendFacts } from "../../health/backend.ts";
+import { type BackendFacts, isSilent } from "../../health/backend.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { ReadLatency } from "../../health/read-latency.ts";
 import type { PingTimes, Rtt } from "../../health/rtt.ts";
@@ -92,6 +92,8 @@ export class ConnectionPool implements ConnectionOwner {
   readonly health: PoolHealth;
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
+  /** Clock reading of the latest dial. */
+  #dialledAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
   /** True after the pool's last connection was lost, or its first dial failed, until a dial succeeds. */
   #isDead = false;
@@ -322,6 +324,9 @@ export class ConnectionPool implements ConnectionOwner {
     this.#journalClosed(connection, failure?.message ?? "ended");
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
     this.health.closed(connection, failure);
+    // After a GOAWAY, the last connection ends without a failure. Without a warm connection, only a dial for its own
+    // sake shows that the backend is back.
+    if (this.#shardOf.size === 0 && isSilent(this.#options.facts())) this.#isDead = true;
     if (failure !== undefined) this.#lost(connection, shard, failure);
     this.#dialOrForget(shard);
     this.#backoff.soon();
@@ -390,6 +395,7 @@ export class ConnectionPool implements ConnectionOwner {
     // A new connection would get the same wrong certificate. Probes find out when the certificate is right again (D6).
     if (this.#options.facts().isUntrusted) return;
     if (shard.connections.length >= upstreamLimits.connections) return;
+    if (!this.#mayDialBarred(shard)) return;
     const { trust } = shard.key;
     // If the dial budget is used up, nothing happens now. A later tick dials for the requests that still wait.
     if (!this.#backoff.take(shard.key)) return;
@@ -403,6 +409,19 @@ export class ConnectionPool implements ConnectionOwner {
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
     shard.connections.push(connection);
     this.#shardOf.set(connection, shard);
+  }
+
+  /**
+   * A backend that admits no streams on its latest connection will hardly do so on the next one, so it is dialled less
+   * than once a second, and only for requests that wait.
+   */
+  #mayDialBarred({ connections, waiting }: Shard): boolean {
+    const now = this.#options.clock.now();
+    const isBarred = connections.at(-1)?.isBarred === true;
+    if (isBarred && waiting.size === 0) return false;
+    if (isBarred && now - this.#dialledAt < upstreamLimits.barredDialMs) return false;
+    this.#dialledAt = now;
+    return true;
   }
 
   #dialAhead(shard: Shard): void {

@@ -157,6 +157,11 @@ export class Connection implements WireOwner {
     return Math.min(this.#options.mostStreams(), this.#session.peerMaxStreams) - this.#session.openCount;
   }
 
+  /** True if the backend admits no stream on this connection (MAX_CONCURRENT_STREAMS 0). */
+  get isBarred(): boolean {
+    return this.#isOpened && this.#session.isOpen && this.#session.peerMaxStreams === 0;
+  }
+
   get isOpening(): boolean {
     return !this.#isOpened && !this.#isClosed;
   }

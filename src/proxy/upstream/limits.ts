@@ -76,6 +76,8 @@ export const upstreamLimits = {
   /** Ms until a failed dial to a backend is repeated. The pause doubles with each failure, up to `redialMostMs`. */
   redialFirstMs: 100,
   redialMostMs: 500,
+  /** Minimum ms between two dials to a backend that announces MAX_CONCURRENT_STREAMS 0. */
+  barredDialMs: 1200,
   /**
    * If a PING's answer took more than twice the median round-trip time plus this many ms, a packet was lost: TCP
    * retransmits after 200 ms at the earliest. For `lossyMs` after that, the path counts as lossy, and a silent

@@ -28,6 +28,8 @@ type DetectorParts = {
   readonly exchanges: ActiveRequests;
   readonly migrations: Migrations;
   readonly refresher: BookmarkRefresher;
+  /** When another etcd history is accepted, what clients have seen of the old one counts no more. */
+  readonly guard: () => { forgetSeen(): void };
 };
 
 /** What detectors compare between backends (see `PathOptions`). */

@@ -7,6 +7,8 @@
  *
  * The history with the greatest version that clients have seen counts as the right one. A backend with another history
  * counts as dead until its lists show the right history again, and lists of a ready backend confirm this (`#confirm`).
+ * Any process with a client that may list can confirm it. If no process can for `historyUncheckedMs`, an incident says
+ * so, and the backend is used again as soon as no other one is ready.
  * If a watch got events of the wrong history, the proxy resets it, so that client-go lists again. Other watches move to
  * another backend. If no backend has the right history any more, the other history becomes the right one.
  */
@@ -31,6 +33,7 @@ type HistoriesParts = {
   readonly pools: PoolSet;
   readonly caches: CacheTracker;
   readonly migrations: Migrations;
+  readonly guard: () => { forgetSeen(): void };
 };
 
 type Question = {
@@ -84,6 +87,8 @@ export class ForkedHistories extends Interval {
   readonly #proofByBackend = new Map<string, Proof>();
   /** Backends for which a run of `#confirm` has not ended. Each run ends, because each of its lists has a timeout. */
   readonly #confirming = new Set<string>();
+  /** By backend with another history: clock reading of its latest check by any process, and whether it is overdue. */
+  readonly #checks = new Map<string, { at: number; isOverdue: boolean }>();
   #questions = 0;
   /**
    * Clock reading since which some backend has another etcd history and no backend is ready; -1: a backend is ready, or
@@ -109,9 +114,28 @@ export class ForkedHistories extends Interval {
     const { views } = backends;
     for (const name of this.#listDueAt.keys())
       if (!views.some((view) => view.name === name)) this.#forget(name);
-    for (const { name, state } of views)
-      if (state === "ready" || backends.factsOf(name).isForked) this.#askIfDue(name);
+    for (const { name, state } of views) {
+      const { isForked } = backends.factsOf(name);
+      if (state === "ready" || isForked) this.#askIfDue(name);
+      if (isForked) this.#seeChecks(name);
+      else this.#checks.delete(name);
+    }
     this.#acceptIfAlone(clock.now());
+  }
+
+  /** Called when a process of the proxy has checked the history of a backend that has another one. */
+  checked(backend: string): void {
+    this.#checks.set(backend, { at: this.#parts.clock.now(), isOverdue: false });
+  }
+
+  #seeChecks(backend: string): void {
+    const { clock, journal } = this.#parts;
+    const check = this.#checks.get(backend);
+    if (check === undefined) return this.checked(backend);
+    const uncheckedMs = clock.now() - check.at;
+    if (check.isOverdue || uncheckedMs < watchLimits.historyUncheckedMs) return;
+    check.isOverdue = true;
+    journal.write({ kind: "history.unchecked", backend, uncheckedMs });
   }
 
   #askIfDue(backend: string): void {
@@ -200,8 +224,18 @@ export class ForkedHistories extends Interval {
     // Watches leave the backend after each list and not only after the first, because a request that was pending at
     // the last list may have become a watch on this backend.
     if (isForked) this.#leave(backend, version);
-    if (isForked && !isKnown) backends.learn(backend, { kind: "history", isForked, resource, version, seen });
+    if (isForked) this.#proved(backend, { kind: "history", isForked, resource, version, seen });
     if (!isForked && isKnown && this.#isRefuted(backend, question)) this.#confirm(backend, question);
+  }
+
+  /** Reports the proof, and repeats it now and then, so that all processes know that the backend is checked. */
+  #proved(backend: string, evidence: Evidence): void {
+    const { clock, backends } = this.#parts;
+    const check = this.#checks.get(backend);
+    const isDue = check === undefined || clock.now() - check.at > watchLimits.historyUncheckedMs / 10;
+    if (backends.factsOf(backend).isForked && !isDue) return;
+    backends.learn(backend, evidence);
+    this.checked(backend);
   }
 
   /**
@@ -209,12 +243,13 @@ export class ForkedHistories extends Interval {
    * none of these lists is older than the list before it. Otherwise `backend` still has another history. The
    * confirmation is needed because new writes may raise the versions of another history above those that clients have
    * seen. Each run asks the next ready backend, because one ready backend may be unable to answer this list. Without a
-   * ready backend, the other history is not accepted here, but by `#acceptIfAlone`. A process of the proxy without
-   * proof confirms nothing, because the process that has the proof requests these lists.
+   * ready backend, the other history is not accepted here, but by `#acceptIfAlone`. A process that has no proof, because
+   * it started later, confirms it as well: the process with the proof may be gone.
    */
   #confirm(backend: string, question: Question): void {
-    const proof = this.#proofByBackend.get(backend);
-    if (proof === undefined || this.#confirming.has(backend)) return;
+    const proof = this.#proofByBackend.get(backend) ?? proofOf(question.resource);
+    this.#proofByBackend.set(backend, proof);
+    if (this.#confirming.has(backend)) return;
     const ready = this.#parts.backends.views.filter(({ state }) => state === "ready");
     const peer = ready[proof.runs % Math.max(1, ready.length)];
     if (peer === undefined) return;
@@ -274,6 +309,7 @@ export class ForkedHistories extends Interval {
 
   #forget(backend: string): void {
     this.#listDueAt.delete(backend);
+    this.#checks.delete(backend);
     this.#proofByBackend.delete(backend);
   }
 
@@ -312,7 +348,8 @@ export class ForkedHistories extends Interval {
       return;
     }
     if (this.#aloneSince < 0) this.#aloneSince = now;
-    const isOver = now - this.#aloneSince >= watchLimits.historyAloneMs;
+    const isUnchecked = others.every(({ name }) => this.#checks.get(name)?.isOverdue === true);
+    const isOver = isUnchecked || now - this.#aloneSince >= watchLimits.historyAloneMs;
     if (others.length < views.length && !isOver) return;
     for (const { name } of others) this.#accept(name);
     this.#aloneSince = -1;
@@ -330,9 +367,16 @@ export class ForkedHistories extends Interval {
    * of this process leave the backend. If the other process has accepted it as the right one, all clients of this
    * process list again.
    */
-  judged(backend: string, { isForked, version, seen }: Extract<Evidence, { kind: "history" }>): void {
+  judged(
+    backend: string,
+    { isForked, resource, version, seen }: Extract<Evidence, { kind: "history" }>,
+  ): void {
     if (isForked) this.#leave(backend, version);
-    if (isForked || seen !== "") return;
+    if (isForked) this.checked(backend);
+    if (isForked && !this.#proofByBackend.has(backend)) this.#proofByBackend.set(backend, proofOf(resource));
+    if (isForked) return;
+    this.#proofByBackend.delete(backend);
+    if (seen !== "") return;
     this.#forgetSeen(backend);
     this.#forgetHistory();
   }
@@ -340,6 +384,7 @@ export class ForkedHistories extends Interval {
   #forgetSeen(backend: string): void {
     this.#proofByBackend.delete(backend);
     this.#parts.caches.forgetSeen();
+    this.#parts.guard().forgetSeen();
   }
 
   /**

@@ -284,7 +284,7 @@ export const connections: readonly Defect[] = [
     "one worker's silent connections make a backend suspect for all",
     {
       file: "health/connection-states.ts",
-      find: "return isWorse(after, bestOf(states)) ? undefined : evidence;",
+      find: "return isWorse(after, best) ? worsened(before, best) : evidence;",
       replace: "return evidence;",
     },
     ["health/connection-states", "no process has an answering connection"],
@@ -297,15 +297,6 @@ export const connections: readonly Defect[] = [
       replace: "return isRecent;",
     },
     ["proxy/cluster/shared-verdict", "does not lose only large packets"],
-  ),
-  defect(
-    "a worker without proof refutes another's proof of a forked history",
-    {
-      file: "proxy/cluster/shared-verdict.ts",
-      find: 'provers.size === 0 || evidence.seen === ""',
-      replace: "provers.size >= 0",
-    },
-    ["proxy/cluster/shared-verdict", "a process without proof refutes"],
   ),
   defect(
     "tunnels are cut while all are silent",

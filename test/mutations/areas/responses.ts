@@ -93,4 +93,46 @@ export const responses: readonly Defect[] = [
     },
     ["proxy/request/serve", "a write of unknown outcome is not"],
   ),
+  defect(
+    "only the process with the proof may refute another history",
+    {
+      file: "proxy/cluster/shared-verdict.ts",
+      find: "    provers.clear();\n    return evidence;",
+      replace: "    provers.delete(process);\n    return provers.size === 0 ? evidence : undefined;",
+    },
+    ["proxy/cluster/shared-verdict", "any process refutes the proof of another history"],
+  ),
+  defect(
+    "no entry tells that a backend's history cannot be checked",
+    { file: "watch/detectors/forked-histories.ts", find: "check.isOverdue = true;", replace: "return;" },
+    ["flows/unchecked-history", "a backend that no process can check any more"],
+  ),
+  defect(
+    "the stale-read guard demands versions of a history that is gone",
+    { file: "proxy/observe/stale-read-guard.ts", find: "this.#seenVersions.clear();", replace: "" },
+    ["flows/unchecked-history", "the stale-read guard demands no version of the old one"],
+  ),
+  defect(
+    "a worker's worse connection hides a loss",
+    { file: "health/connection-states.ts", find: "? worsened(before, best)", replace: "? undefined" },
+    ["health/connection-states", "a process's worse connection hides no loss"],
+  ),
+  defect(
+    "a backend that left with GOAWAY is not dialled without a request",
+    {
+      file: "proxy/upstream/connection-pool.ts",
+      find: "&& isSilent(this.#options.facts())) this.#isDead = true;",
+      replace: "&& isSilent(this.#options.facts())) this.#isDead ||= false;",
+    },
+    ["flows/lone-dials", "becomes ready without a client's request"],
+  ),
+  defect(
+    "a backend without streams is dialled without a pause",
+    {
+      file: "proxy/upstream/connection-pool.ts",
+      find: "if (!this.#mayDialBarred(shard)) return;",
+      replace: "",
+    },
+    ["flows/lone-dials", "is dialled at most once a second"],
+  ),
 ];
