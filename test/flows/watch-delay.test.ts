@@ -22,9 +22,9 @@ class Delays {
   readonly #writer = this.path.client();
   #events = new Map<PlayedBackend, { say: (text: string) => void }>();
 
-  constructor(query = "resourceVersion=7") {
+  constructor(query = "resourceVersion=7", resource = configmaps) {
     this.watches = [0, 1].map(() => {
-      const watch = new PlayedWatch({ path: this.path, resource: configmaps, query });
+      const watch = new PlayedWatch({ path: this.path, resource, query });
       this.#events.set(watch.from, watch.serve(watch.from));
       return watch;
     });
@@ -33,7 +33,10 @@ class Delays {
   }
 
   /** Writes an object, and calls `before` just before the response. */
-  write(version: string, { target = objects, method = "POST", before = (): void => {} } = {}): void {
+  write(
+    version: string,
+    { target = objects, method = "POST", before = (): void => {}, answer = "" } = {},
+  ): void {
     const counts = new Map(Array.from(this.path.played.values(), (one) => [one, one.asked.length]));
     const ear = this.#writer.ask(method, target, [bearer("w")], false);
     ear.say("{}", true);
@@ -41,7 +44,7 @@ class Delays {
     const asked = [...this.path.played.values()].find((one) => one.asked.length > (counts.get(one) ?? 0));
     before();
     const body = `{"kind":"ConfigMap","apiVersion":"v1","metadata":{"name":"x","namespace":"n","uid":"u","resourceVersion":"${version}"}}\n`;
-    asked?.last.answer(201, body, [json]);
+    asked?.last.answer(201, answer || body, [json]);
     this.path.settle();
     assert.is(ear.status, "201");
   }
@@ -127,6 +130,25 @@ test("a write that changes nothing, a dry run, and one of another subresource cr
   delays.write("9", object);
   delays.path.clock.advance(5);
   assert.is(delays.lag("a"), 5);
+});
+
+test("the Status of a binding or an eviction shows the pod's new version since Kubernetes 1.38, and none before", () => {
+  const statusOf = (metadata: string): string =>
+    `{"kind":"Status","apiVersion":"v1","metadata":${metadata},"status":"Success","code":201}\n`;
+  for (const subresource of ["binding", "eviction"]) {
+    const delays = new Delays("resourceVersion=7", "/api/v1/pods");
+    const target = `/api/v1/namespaces/n/pods/x/${subresource}`;
+    delays.write("", { target, answer: statusOf("{}") });
+    delays.show("a", "+8x");
+    assert.equal(delays.measured("a"), [0, 0]);
+    delays.write("", { target, answer: statusOf('{"resourceVersion":"9"}') });
+    delays.path.clock.advance(20);
+    delays.show("a", "+9x");
+    assert.equal(delays.measured("a"), [1, 20], subresource);
+    delays.write("", { target: `${target}x`, answer: statusOf('{"resourceVersion":"10"}') });
+    delays.show("a", "+10x");
+    assert.equal(delays.measured("a"), [1, 20], "another subresource");
+  }
 });
 
 test("of many writes that a backend lacks the oldest are kept, and a limited number", () => {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import type { Field } from "../../h2/core/field.ts";
+import { versionField } from "../../kube/list-version.ts";
 import { firstValue, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
@@ -19,10 +20,13 @@ export class WriteTap {
   readonly #writes: ResourceWrites;
   /** The newest resource version of this resource that the proxy knew of when the request was sent. */
   readonly #newest: string;
+  readonly #field: number;
   #reading: ObjectVersion | undefined;
 
-  constructor(clock: Clock, written: ResourceWrites) {
+  /** `field`: number of the version's protobuf field in the metadata of the response. */
+  constructor(clock: Clock, written: ResourceWrites, field: number) {
     this.#clock = clock;
+    this.#field = field;
     this.#writes = written;
     this.#newest = written.newest;
   }
@@ -30,7 +34,7 @@ export class WriteTap {
   answered(_backend: string, head: readonly Field[]): boolean {
     const { status, contentType, contentEncoding } = answerOf(head);
     if ((status === 200 || status === 201) && contentEncoding === "")
-      this.#reading = new ObjectVersion(contentType);
+      this.#reading = new ObjectVersion(contentType, this.#field);
     return false;
   }
 
@@ -57,11 +61,21 @@ export function writeTapFor(
   const written = caches.writeDelays.writesTo(resourceKey(info));
   if (written?.isWatched !== true) return undefined;
   const isDryRun = firstValue(queryOf(target), "dryRun") !== undefined;
-  return isDryRun ? undefined : new WriteTap(clock, written);
+  const field = isOfPod(info) ? versionField.list : versionField.object;
+  return isDryRun ? undefined : new WriteTap(clock, written, field);
 }
 
-function writesVersion({ isResource, kind, verb, subresource }: RequestInfo): boolean {
+function writesVersion(info: RequestInfo): boolean {
+  const { isResource, kind, verb, subresource } = info;
   if (!writes.has(verb) || !isResource || kind !== "plain") return false;
-  // Responses to other subresources, such as `binding`, contain another object, or no version.
-  return subresource === "" || subresource === "status";
+  // Responses to most other subresources contain another object, or no version.
+  return subresource === "" || subresource === "status" || isOfPod(info);
+}
+
+/**
+ * True if the response is a Status whose metadata has the pod's new version, since Kubernetes 1.38. A Status has the
+ * metadata of a list. Before, its metadata is empty.
+ */
+function isOfPod({ group, resource, subresource }: RequestInfo): boolean {
+  return group === "" && resource === "pods" && (subresource === "binding" || subresource === "eviction");
 }

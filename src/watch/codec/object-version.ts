@@ -17,13 +17,18 @@ export const objectVersionLimits = {
 
 export class ObjectVersion {
   readonly #json: JsonMetadata | undefined;
+  readonly #field: number;
   #head = Buffer.alloc(0);
   #left: number;
   /** The object's resourceVersion; "": not found yet, or the object has none. */
   version = "";
 
-  /** `contentType`: that of the response. Only objects in JSON and protobuf are searched. */
-  constructor(contentType: string) {
+  /**
+   * `contentType`: that of the response. Only objects in JSON and protobuf are searched. `field`: number of the protobuf
+   * field in the metadata.
+   */
+  constructor(contentType: string, field: number = versionField.object) {
+    this.#field = field;
     const isJson = contentType.startsWith("application/json");
     const isProtobuf = contentType.startsWith("application/vnd.kubernetes.protobuf");
     this.#json = isJson ? new JsonMetadata(false) : undefined;
@@ -52,7 +57,7 @@ export class ObjectVersion {
 
   #feedProtobuf(bytes: Buffer): void {
     const head = this.#head.length === 0 ? bytes : Buffer.concat([this.#head, bytes]);
-    const version = protobufVersion(head, versionField.object);
+    const version = protobufVersion(head, this.#field);
     if (version !== undefined && isVersion(version)) this.version = version;
     else this.#head = Buffer.from(head);
   }

@@ -189,4 +189,13 @@ export const proof: readonly Defect[] = [
     },
     ["flows/grey-backend", "one read finds out"],
   ),
+  defect(
+    "the Status of a binding shows no version",
+    {
+      file: "proxy/observe/write-tap.ts",
+      find: ' || subresource === "status" || isOfPod(info)',
+      replace: ' || subresource === "status"',
+    },
+    ["flows/watch-delay", "the Status of a binding or an eviction shows"],
+  ),
 ];

@@ -1,5 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { versionField } from "../../../src/kube/list-version.ts";
 import { ObjectVersion, objectVersionLimits } from "../../../src/watch/codec/object-version.ts";
 import { field } from "../../support/watch-bytes.ts";
 
@@ -71,6 +72,19 @@ test("it searches a limited number of bytes", () => {
   const reading = new ObjectVersion(protobuf);
   reading.feed(Buffer.alloc(objectVersionLimits.protobufBytes, "k"), 0, objectVersionLimits.protobufBytes);
   assert.ok(reading.isOver);
+});
+
+test("in a protobuf Status, the version is in the metadata of a list", () => {
+  const raw = "\x0a\x03\x12\x019\x12\x07Success";
+  const body = Buffer.from(`k8s\0\x0a\x0c\x0a\x02v1\x12\x06Status\x12\x0e${raw}`, "latin1");
+  for (const [number, version] of [
+    [versionField.list, "9"],
+    [versionField.object, ""],
+  ] as const) {
+    const reading = new ObjectVersion("application/vnd.kubernetes.protobuf", number);
+    reading.feed(body, 0, body.length);
+    assert.is(reading.version, version);
+  }
 });
 
 test.run();
