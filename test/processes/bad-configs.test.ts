@@ -121,6 +121,33 @@ test("a running proxy keeps serving through 240 bad files, of which none is a sy
   backend.stop();
 });
 
+test("at the start, a listener whose certificate is unusable is named, and the other listeners serve", async () => {
+  const backend = await startBackend();
+  const file = join(directory, "certificate.yaml");
+  writeFileSync(join(directory, "broken.crt"), "no certificate");
+  const tls = { certFile: "broken.crt", keyFile: "absent.key" };
+  const good = { name: "good", address: "127.0.0.1:0" };
+  const bad = { name: "bad", address: "127.0.0.1:0", tls };
+  const config = {
+    apiVersion: "watchkeeper.dev/v1alpha2",
+    kind: "WatchkeeperConfiguration",
+    clusters: [{ name: "c", backends: [{ name: "b", url: `http://127.0.0.1:${backend.port}` }] }],
+    admin: { address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0" },
+    drain: { shutdownDelay: "0s", timeout: "1s" },
+  };
+  writeFileSync(file, JSON.stringify({ ...config, listeners: [bad, good] }));
+  const proxy = command(["run", "--config", file]);
+  assert.match(await proxy.said("certificate.refused"), '"name":"bad"');
+  const { address } = JSON.parse(await proxy.said('"listener":"good"')) as { address: string };
+  assert.is((await fetch(`http://${address}/api`)).status, 200);
+  proxy.child.kill("SIGTERM");
+  assert.is(await proxy.ended, 0);
+  assert.is(told("check", "--offline", "--config", file).status, 1, "`check` fails");
+  writeFileSync(file, JSON.stringify({ ...config, listeners: [bad] }));
+  assert.match(told("run", "--config", file).text, /listener bad: Cannot use /, "nothing can be served");
+  backend.stop();
+});
+
 /** Returns what a command prints about a configuration, and its exit code. */
 function told(...args: readonly string[]): { readonly status: number | null; readonly text: string } {
   const { status, stdout, stderr } = spawnSync(process.execPath, ["bin/watchkeeper.js", ...args], {

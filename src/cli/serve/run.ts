@@ -139,7 +139,9 @@ function metricsAddressIn(options: Given): Change | Failure {
  */
 function writePid(file: string, journal: Journal): void {
   try {
-    writeFileSync(`${file}.new`, `${process.pid}\n`);
+    // Removes what another user may have put there, such as a link to a file, which a write would follow.
+    rmSync(`${file}.new`, { force: true });
+    writeFileSync(`${file}.new`, `${process.pid}\n`, { flag: "wx" });
     renameSync(`${file}.new`, file);
   } catch (reason) {
     const { message } = failureFrom(reason, "proxy");

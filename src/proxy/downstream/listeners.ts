@@ -47,6 +47,7 @@ export class Listeners {
   readonly #handshakes: HandshakeQueue;
   readonly #inherited: Descriptors;
   #opened: readonly Opened[] = [];
+  #hasOpened = false;
   #pastHandshakeErrors = 0;
   readonly #draining = new Set<Listener>();
   /**
@@ -209,8 +210,18 @@ export class Listeners {
   async #openAll(wanted: readonly ListenerConfig[]): Promise<readonly Opened[] | Failure> {
     const outcomes = await Promise.all(wanted.map((one) => this.#open(one)));
     const opened = outcomes.filter((outcome): outcome is Opened => !(outcome instanceof Failure));
-    const failure = outcomes.find((outcome) => outcome instanceof Failure);
-    if (failure === undefined) return opened;
+    const unserved = opened
+      .map(({ config, hosts }) => unservedIn(config, hosts))
+      .filter((one) => one !== undefined);
+    // At the start, a listener without a usable certificate costs the other listeners nothing: it opens, and serves when
+    // its certificate is usable. A reload with such a listener is refused.
+    const isTolerated = unserved.length < opened.length;
+    const failure =
+      outcomes.find((outcome) => outcome instanceof Failure) ?? (isTolerated ? undefined : unserved[0]);
+    if (failure === undefined) {
+      this.#hasOpened = true;
+      return opened;
+    }
     for (const { listener, hosts } of opened) {
       hosts?.stop();
       listener.close();
@@ -232,8 +243,11 @@ export class Listeners {
     // `listener` is undefined while the hosts are being loaded. A host's client CA may already change in that time.
     let listener: Listener | undefined;
     const hosts = await Hosts.load(config, { clock, journal, onOtherCa });
-    if (hosts instanceof Failure)
-      return new Failure(hosts.code, hosts.origin, `listener ${name}: ${hosts.message}`, hosts.cause);
+    const unserved = unservedIn(config, hosts);
+    if (unserved !== undefined && this.#hasOpened) {
+      hosts?.stop();
+      return unserved;
+    }
     listener = new Listener(
       config,
       { hosts, inherited: this.#inherited.take(name) },
@@ -252,6 +266,18 @@ export class Listeners {
     hosts?.stop();
     return address;
   }
+}
+
+/** Returns why no client can be served on the listener; undefined: a host has a certificate, or there is no TLS. */
+function unservedIn(config: ListenerConfig, hosts: Hosts | undefined): Failure | undefined {
+  const { failure } = hosts ?? {};
+  if (failure === undefined) return undefined;
+  return new Failure(
+    failure.code,
+    failure.origin,
+    `listener ${config.name}: ${failure.message}`,
+    failure.cause,
+  );
 }
 
 function isSame(one: ListenerConfig, other: ListenerConfig): boolean {

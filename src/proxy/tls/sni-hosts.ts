@@ -49,19 +49,19 @@ type Served = { readonly host: Host; readonly certificate: ServingCertificate };
 export class Hosts {
   /** The default host comes first. */
   readonly #served: readonly [Served, ...Served[]];
+  /** The default host's Failure if no host could be served when all were loaded; loading is tried again. */
+  readonly failure: Failure | undefined;
 
-  private constructor(served: readonly [Served, ...Served[]]) {
+  private constructor(served: readonly [Served, ...Served[]], failure: Failure | undefined) {
     this.#served = served;
+    this.failure = failure;
   }
 
-  /**
-   * Loads all hosts. Returns undefined for a listener without TLS, and the default host's Failure if no host can be
-   * served.
-   */
+  /** Loads all hosts. Returns undefined for a listener without TLS. */
   static async load(
     { name, cluster, tls: own, hosts }: ListenerConfig,
     parts: HostsParts,
-  ): Promise<Hosts | undefined | Failure> {
+  ): Promise<Hosts | undefined> {
     if (own === undefined) return undefined;
     // If one host must not resume TLS sessions, no host of the listener may, because OpenSSL takes the ticket settings
     // of all hosts from the default host's context (A47). A listener with several hosts resumes no sessions at all: a
@@ -85,10 +85,8 @@ export class Hosts {
       load({ serverNames: [], cluster, tls: own }, name),
       ...hosts.map((host) => load(host, `${name}/${host.serverNames[0] ?? ""}`)),
     ]);
-    const all = new Hosts([first, ...others]);
-    if ([first, ...others].some(({ failure }) => failure === undefined)) return all;
-    all.stop();
-    return first.failure;
+    const isAnyServed = [first, ...others].some(({ failure }) => failure === undefined);
+    return new Hosts([first, ...others], isAnyServed ? undefined : first.failure);
   }
 
   /** Returns the host for this server name; for unknown names, the default host. */

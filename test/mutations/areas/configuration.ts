@@ -3,6 +3,11 @@ import { type Defect, defect } from "../defect.ts";
 
 export const configuration: readonly Defect[] = [
   defect(
+    "one unusable certificate ends the start of all listeners",
+    { file: "proxy/downstream/listeners.ts", find: "isTolerated ? undefined : ", replace: "" },
+    ["processes/bad-configs", "at the start, a listener whose certificate is unusable"],
+  ),
+  defect(
     "a map as the value of an enum key throws",
     {
       file: "config/schema.ts",

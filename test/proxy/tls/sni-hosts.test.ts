@@ -9,7 +9,6 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
-import { Failure } from "../../../src/base/failure.ts";
 import type { ListenerConfig } from "../../../src/config/config.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
@@ -397,7 +396,8 @@ test("when no host can be served there is no listener, and the first one's probl
   };
   const parts = { clock: wallClock, journal: new Journal(wallClock), onOtherCa() {} };
   const outcome = await Hosts.load(config, parts);
-  assert.match(outcome instanceof Failure ? outcome.message : "", "absent.crt");
+  assert.match(outcome?.failure?.message ?? "", "absent.crt");
+  outcome?.stop();
   assert.is(await Hosts.load({ ...config, tls: undefined }, parts), undefined);
 });
 
