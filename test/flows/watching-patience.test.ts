@@ -81,7 +81,7 @@ test("a backend that has no room for three seconds is waited for when there is n
   watch.advance(3000);
   watch.has("+8a");
   watch.to.maxStreams = 100;
-  watch.advance(500);
+  watch.advance(1500); // a backend without room is dialed once a second
   watch.serve(watch.to, "~9a");
   watch.has("+8a ~9a");
 });

@@ -101,7 +101,7 @@ async function identityFindings(
 /** Returns the pair in these files; undefined if it is unusable, which another finding reports. */
 async function pairIn(files: PairFiles): Promise<ServingPair | undefined> {
   const [clock, journal] = [wallClock, new Journal(wallClock)];
-  const certificate = await ServingCertificate.load({ name: "", clock, journal, ...files });
+  const certificate = await ServingCertificate.load({ name: "", clock, journal, use: "client", ...files });
   if (certificate instanceof Failure) return undefined;
   certificate.stop();
   return certificate.current?.pair;

@@ -372,7 +372,7 @@ export const connections: readonly Defect[] = [
   ),
   defect(
     "the probe's question fits into a small packet",
-    { file: "health/probes/ready.ts", find: '{ "x-padding": padding }', replace: "{}" },
+    { file: "health/probes/ready.ts", find: '{ fields: [["x-padding", padding]] }', replace: "{}" },
     ["health/probes/ready", "request and answer each take a large packet"],
   ),
   defect(
@@ -388,8 +388,8 @@ export const connections: readonly Defect[] = [
     "a LIST that two upstream connections of a backend swallow is asked at a third of them",
     {
       file: "proxy/request/hedge.ts",
-      find: "prompt === undefined || attempts.hasTwo ?",
-      replace: "prompt === undefined ?",
+      find: "const mayMove = prompt === undefined || attempts.hasTwo;",
+      replace: "const mayMove = prompt === undefined;",
     },
     ["proxy/request/hedge", "two upstream connections of one backend swallow the same LIST"],
   ),

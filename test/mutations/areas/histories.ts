@@ -52,8 +52,8 @@ export const histories: readonly Defect[] = [
     "several confirmations of one backend's history run at a time",
     {
       file: "watch/detectors/forked-histories.ts",
-      find: "proof === undefined || this.#confirming.has(backend)",
-      replace: "proof === undefined",
+      find: "    if (this.#confirming.has(backend)) return;\n",
+      replace: "",
     },
     ["watch/detectors/forked-histories", "only one confirmation runs at a time"],
   ),
