@@ -1,6 +1,6 @@
 /**
  * The life of a worker. The proxy has a fixed number of workers; each one has one process at a time, and after the end
- * of a process it starts another one.
+ * of a process it starts another one. If a worker drains because of a fault in it, its `successor` starts meanwhile.
  *
  *                  ready              drain
  *     starting ───────────▶ serving ──────────▶ draining
@@ -48,15 +48,27 @@ export class WorkerLife {
   take(input: WorkerInput): boolean {
     const next = transitions[this.#state][input];
     if (next === undefined) return false;
-    const now = this.#clock.now();
-    if (next === "serving") this.#servedAt = now;
+    if (next === "serving") this.#servedAt = this.#clock.now();
     if (next === "dead") {
-      const isSteady = this.#servedAt !== undefined && now - this.#servedAt >= workerLimits.steadyMs;
-      this.#failures = isSteady ? 0 : this.#failures + 1;
+      this.#failures = this.#failuresAtEnd;
       this.#servedAt = undefined;
     }
     this.#state = next;
     return true;
+  }
+
+  /** What `#failures` would be if the process ended now. */
+  get #failuresAtEnd(): number {
+    const isSteady =
+      this.#servedAt !== undefined && this.#clock.now() - this.#servedAt >= workerLimits.steadyMs;
+    return isSteady ? 0 : this.#failures + 1;
+  }
+
+  /** Returns the life of the worker that replaces this one. The fault that makes this one drain counts as its end. */
+  successor(): WorkerLife {
+    const life = new WorkerLife(this.#clock);
+    life.#failures = this.#failuresAtEnd;
+    return life;
   }
 
   /**

@@ -1,6 +1,6 @@
 /**
  * The workers of this process, which is their parent. Starts a process for each worker, replaces a process that has
- * ended, and passes sockets and messages to the processes. parent.ts acts on the messages from workers.
+ * ended or that drains because of a fault, and passes sockets and messages to the processes. parent.ts acts on the messages from workers.
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../base/clock.ts";
@@ -11,7 +11,8 @@ import type { DrainTimes } from "../proxy/cluster/shutdown-drain.ts";
 import { workerLimits } from "./limits.ts";
 import type { ToParent, ToWorker } from "./messages.ts";
 import { Picker } from "./picker.ts";
-import { Worker } from "./worker.ts";
+import { Worker, type WorkerParts } from "./worker.ts";
+import type { WorkerLife } from "./worker-life.ts";
 import type { UnsentSocket, WorkerProcess } from "./worker-process.ts";
 
 export type WorkerPoolParts = {
@@ -40,6 +41,8 @@ export class WorkerPool {
   readonly #parts: WorkerPoolParts;
   readonly #picker = new Picker<Worker>();
   readonly #workers: Worker[] = [];
+  /** Workers that drain because of a fault, oldest first. Each has been replaced in `#workers`. */
+  #leaving: readonly Worker[] = [];
   /** Sockets that wait for a worker, oldest first. */
   #waiting: Waiting[] = [];
   readonly #asking: Interval;
@@ -57,14 +60,14 @@ export class WorkerPool {
     for (let place = 1; place <= parts.size; place += 1) this.#workers.push(this.#place(place));
   }
 
-  /** All workers, including those whose process has ended and that wait for their next start. */
+  /** All workers, including those that drain and those whose process has ended and that wait for their next start. */
   get all(): readonly Worker[] {
-    return this.#workers;
+    return [...this.#workers, ...this.#leaving];
   }
 
   /** Number of workers whose process runs. */
   get alive(): number {
-    return this.#workers.filter(({ state }) => state !== "dead").length;
+    return this.all.filter(({ state }) => state !== "dead").length;
   }
 
   /** Starts all workers. Resolves as soon as one serves, or with a Failure when all of them have ended. */
@@ -75,20 +78,44 @@ export class WorkerPool {
     return this.#first.promise;
   }
 
-  #place(number: number): Worker {
+  #place(number: number, life?: WorkerLife): Worker {
     const { clock, journal, startProcess, greeting } = this.#parts;
-    const worker: Worker = new Worker(number, {
+    const parts: WorkerParts = {
       clock,
       journal,
       startProcess,
       greeting,
       received: (message) => this.#received(worker, message),
       ended: (unsent) => this.#ended(worker, unsent),
-    });
+    };
+    const worker = new Worker(number, parts, life);
     return worker;
   }
 
+  /**
+   * Starts a worker in place of one that drains because of a fault: the drain may take as long as a client follows a
+   * log, and new clients would wait. At most `size` processes drain; if there are more, the oldest one is killed.
+   */
+  #replace(worker: Worker): void {
+    const place = this.#workers.indexOf(worker);
+    if (place < 0 || this.#isEnding) return;
+    const [oldest] = this.#leaving;
+    if (oldest !== undefined && this.#leaving.length === this.#parts.size) {
+      const { number, pid, sockets } = oldest;
+      const reason = "it still drained when too many others had to";
+      this.#parts.journal.write({ kind: "worker.lost", worker: number, pid, reason, sockets });
+      oldest.end(reason);
+    }
+    this.#leaving = [...this.#leaving, worker];
+    let number = 1;
+    while (this.all.some((one) => one.number === number)) number += 1;
+    const successor = this.#place(number, worker.life.successor());
+    this.#workers[place] = successor;
+    successor.startLater();
+  }
+
   #received(worker: Worker, message: ToParent): void {
+    if (message.kind === "leaving") this.#replace(worker);
     if (message.kind === "ready") this.#first.resolve(undefined);
     if (message.kind === "ready" || message.kind === "load") this.#passWaiting();
     this.#parts.received(worker, message);
@@ -96,6 +123,7 @@ export class WorkerPool {
 
   #ended(worker: Worker, unsent: readonly UnsentSocket[]): void {
     this.#parts.ended(worker);
+    this.#leaving = this.#leaving.filter((one) => one !== worker);
     for (const { listener, socket } of unsent) this.pass(listener, socket, () => {});
     if (this.#isEnding) {
       if (this.alive === 0) this.#onAllEnded();
@@ -103,11 +131,11 @@ export class WorkerPool {
     }
     if (this.alive === 0)
       this.#first.resolve(new Failure("bad-request", "proxy", `No worker has started: ${worker.reason}`));
-    worker.startLater();
+    if (this.#workers.includes(worker)) worker.startLater();
   }
 
   send(message: ToWorker): void {
-    for (const worker of this.#workers) worker.send(message);
+    for (const worker of this.all) worker.send(message);
   }
 
   /**
@@ -142,10 +170,9 @@ export class WorkerPool {
 
   #look(): void {
     const now = this.#parts.clock.now();
-    if (now - this.#lookedAt > 2 * workerLimits.askEveryMs)
-      for (const worker of this.#workers) worker.forgive();
+    if (now - this.#lookedAt > 2 * workerLimits.askEveryMs) for (const worker of this.all) worker.forgive();
     this.#lookedAt = now;
-    for (const worker of this.#workers) worker.look();
+    for (const worker of this.all) worker.look();
     this.#parts.looked();
     this.#passWaiting();
   }
@@ -157,7 +184,7 @@ export class WorkerPool {
     const ended = new Promise<void>((resolve) => {
       this.#onAllEnded = resolve;
     });
-    for (const worker of this.#workers) worker.drain(times);
+    for (const worker of this.all) worker.drain(times);
     return this.alive === 0 ? Promise.resolve() : ended;
   }
 
@@ -179,7 +206,7 @@ export class WorkerPool {
     this.#isEnding = true;
     this.#asking.stop();
     this.#dropWaiting();
-    for (const worker of this.#workers) worker.stop();
+    for (const worker of this.all) worker.stop();
   }
 }
 

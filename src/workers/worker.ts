@@ -43,7 +43,7 @@ export class Worker {
   /** The worker's number, from 1. It stays the same when the worker starts another process. */
   readonly number: number;
   readonly #parts: WorkerParts;
-  readonly #life: WorkerLife;
+  readonly life: WorkerLife;
   #process: WorkerProcess | undefined;
   #channel: Channel | undefined;
   #startedAt = 0;
@@ -59,14 +59,14 @@ export class Worker {
   /** Why the last process ended; "": the present process runs, or none has been started. */
   reason = "";
 
-  constructor(number: number, parts: WorkerParts) {
+  constructor(number: number, parts: WorkerParts, life = new WorkerLife(parts.clock)) {
     this.number = number;
     this.#parts = parts;
-    this.#life = new WorkerLife(parts.clock);
+    this.life = life;
   }
 
   get state(): WorkerState {
-    return this.#life.state;
+    return this.life.state;
   }
 
   get pid(): number {
@@ -99,7 +99,7 @@ export class Worker {
   }
 
   start(): void {
-    if (!this.#life.take("due")) return;
+    if (!this.life.take("due")) return;
     const process = this.#parts.startProcess();
     this.#process = process;
     this.#startedAt = this.#parts.clock.now();
@@ -123,7 +123,7 @@ export class Worker {
    * (`WorkerLife.restartMs`).
    */
   startLater(): void {
-    this.#cancelStart = this.#parts.clock.after(this.#life.restartMs, () => this.start());
+    this.#cancelStart = this.#parts.clock.after(this.life.restartMs, () => this.start());
   }
 
   #received(channel: Channel, message: ToParent): boolean {
@@ -141,12 +141,12 @@ export class Worker {
   #act(message: ToParent): void {
     const { kind } = message;
     if (kind === "load") this.#load = message;
-    else if (kind === "leaving") this.#life.take("drain");
+    else if (kind === "leaving") this.life.take("drain");
     else if (kind === "failed") this.reason = message.message;
     else if (kind === "answer") {
       this.#asked.get(message.id)?.resolve(message.answer);
       this.#asked.delete(message.id);
-    } else if (kind === "ready" && this.#life.take("ready")) {
+    } else if (kind === "ready" && this.life.take("ready")) {
       this.#parts.journal.write({ kind: "worker.ready", worker: this.number, pid: this.pid });
     }
   }
@@ -219,13 +219,13 @@ export class Worker {
 
   drain(times: DrainTimes): void {
     this.#cancelStart();
-    this.#life.take("drain");
+    this.life.take("drain");
     this.send({ kind: "drain", times });
   }
 
   /** Kills the process, because the proxy ends. */
   stop(): void {
-    this.#life.take("drain");
+    this.life.take("drain");
     this.end("the proxy ends");
   }
 
@@ -234,7 +234,7 @@ export class Worker {
     this.#cancelStart();
     if (this.#process !== undefined) this.#gone(this.#process, reason);
     // If `startProcess` threw, the state is "starting" although there is no process.
-    else if (this.#life.take("ended")) this.#parts.ended([]);
+    else if (this.life.take("ended")) this.#parts.ended([]);
   }
 
   #gone(process: WorkerProcess, reason: string): void {
@@ -247,7 +247,7 @@ export class Worker {
     // The process may still run, for example if it hangs. If it has ended already, the signal has no effect.
     process.kill();
     if (this.reason === "" || state !== "starting") this.reason = reason;
-    this.#life.take("ended");
+    this.life.take("ended");
     for (const { resolve } of this.#asked.values()) resolve(lost);
     this.#asked.clear();
     const { sockets } = this.#load;

@@ -108,6 +108,69 @@ test("a worker that ends is replaced at once, the others keep theirs", () => {
   assert.not(at(processes, 1).isKilled);
 });
 
+test("a worker that drains because of a fault is replaced at once, and drains on", () => {
+  const { processes, pool, clock, entries } = scene(2);
+  for (const process of processes) process.serve();
+  at(processes, 0).confirm(1);
+  at(processes, 0).say({ kind: "leaving" }, { kind: "leaving" });
+  clock.advance(0);
+  assert.is(processes.length, 3);
+  at(processes, 2).serve();
+  assert.equal(
+    pool.all.map(({ number, state, pid }) => `${number} ${state} ${pid}`),
+    ["3 serving 102", "2 serving 101", "1 draining 100"],
+  );
+  for (let second = 0; second < 60; second += 1) {
+    clock.advance(1000);
+    for (const process of processes) process.answer();
+  }
+  assert.not(at(processes, 0).isKilled);
+  assert.not(pass(pool).socket.destroyed);
+  assert.is(at(processes, 0).passed.length, 0);
+  at(processes, 0).end("exit code 1");
+  clock.advance(60);
+  assert.is(processes.length, 3);
+  assert.equal(
+    pool.all.map(({ number }) => number),
+    [3, 2],
+  );
+  assert.not(entries.some(({ kind }) => kind === "worker.lost"));
+});
+
+test("workers that drain because of faults are bounded, and so is the rate of their successors", () => {
+  const { processes, pool, clock, entries } = scene(2);
+  for (const process of processes) process.serve();
+  // The first worker and each of its successors fail as soon as they serve.
+  const delays: number[] = [];
+  for (const index of [0, 2, 3, 4]) {
+    at(processes, index).say({ kind: "leaving" });
+    const startedAt = clock.now();
+    while (processes.length < Math.max(3, index + 2) && clock.now() - startedAt < 1000) clock.advance(100);
+    delays.push(clock.now() - startedAt);
+    if (index !== 4) at(processes, index === 0 ? 2 : index + 1).serve();
+  }
+  assert.equal(delays, [100, 200, 400, 800]);
+  assert.equal(
+    processes.map(({ isKilled }) => isKilled),
+    [true, false, true, false, false, false],
+  );
+  assert.is(pool.all.filter(({ state }) => state === "draining").length, 2);
+  assert.equal(new Set(pool.all.map(({ number }) => number)), new Set([1, 2, 3, 4]));
+  assert.is(entries.filter(({ kind }) => kind === "worker.lost").length, 2);
+});
+
+test("a drain reaches workers that drain already because of a fault, and starts no successor", async () => {
+  const { processes, pool, clock } = scene(1);
+  at(processes, 0).serve();
+  at(processes, 0).say({ kind: "leaving" });
+  const over = pool.drain({ shutdownDelayMs: 0, timeoutMs: 1000 });
+  assert.is(at(processes, 0).got.at(-1)?.kind, "drain");
+  clock.advance(5000);
+  at(processes, 0).end("exit code 1");
+  await over;
+  assert.is(processes.length, 1);
+});
+
 test("a process that ends while it starts is reported with its own reason", () => {
   const { processes, clock, entries } = scene(1);
   at(processes, 0).serve();

@@ -14,6 +14,20 @@ const verified = (name: string): readonly [string, string] => [
 
 export const operator: readonly Defect[] = [
   defect(
+    "a worker that drains because of a fault is replaced only after its drain",
+    {
+      file: "workers/worker-pool.ts",
+      find: 'if (message.kind === "leaving") this.#replace(worker);',
+      replace: "",
+    },
+    ["workers/worker-pool", "a worker that drains because of a fault is replaced at once"],
+  ),
+  defect(
+    "any number of workers drain because of faults",
+    { file: "workers/worker-pool.ts", find: "      oldest.end(reason);\n", replace: "" },
+    ["workers/worker-pool", "workers that drain because of faults are bounded"],
+  ),
+  defect(
     "the environment decides whether backends are verified",
     { file: "proxy/net/connect.ts", find: "    rejectUnauthorized: true,\n", replace: "" },
     verified("upstream connection"),
