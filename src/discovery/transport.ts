@@ -3,11 +3,12 @@
  * (kubernetes-child.ts). Each request uses a new socket, so that a hanging request does not block later ones.
  */
 import { readFileSync } from "node:fs";
-import tls from "node:tls";
+import type { PeerCertificate } from "node:tls";
 import { isIpAddress } from "../base/address.ts";
 import { Failure, failureFrom, wordsOf } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import { readText } from "../base/read-text.ts";
+import { checkServerName } from "../x509/trust.ts";
 import { type ApiRequest, jsonFrom } from "./json-request.ts";
 
 export type Access = {
@@ -72,8 +73,8 @@ export class AccountTransport implements Transport {
       ca: readFileSync(caFile),
       // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
       servername: isIpAddress(serverName) ? "" : serverName,
-      checkServerIdentity: (_name: string, certificate: tls.PeerCertificate) =>
-        tls.checkServerIdentity(serverName, certificate),
+      checkServerIdentity: (_name: string, certificate: PeerCertificate) =>
+        checkServerName(serverName, certificate),
       headers: { authorization: `Bearer ${token}` },
       signal,
     } as const;

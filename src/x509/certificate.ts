@@ -75,7 +75,10 @@ const keyAlgorithms = new Map<string, KeyType>([
 ]);
 
 function keyTypeOf(key: Element): KeyType | undefined {
-  return keyAlgorithms.get(nth(partsOf(key), 0).whole.toString("hex"));
+  const [algorithm = none, bits = none] = partsOf(key) ?? [];
+  const type = keyAlgorithms.get(algorithm.whole.toString("hex"));
+  // Go does not read compressed points.
+  return type === "ec" && bits.value[1] !== 4 ? undefined : type;
 }
 
 /** The signatures that Go verifies, with SHA-256, SHA-384 and SHA-512. It refuses MD5 and SHA-1. */

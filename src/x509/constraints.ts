@@ -1,5 +1,5 @@
 /** Compares a certificate's alternative names with the name constraints of a CA (RFC 5280 §4.2.1.10), as Go does. */
-import { type Element, nth, partsOf } from "./der.ts";
+import { type Element, none, nth, partsOf } from "./der.ts";
 
 export type NameConstraints = {
   readonly permitted: readonly Element[];
@@ -12,9 +12,10 @@ export const nameTags = { email: 0x81, dns: 0x82, uri: 0x86, address: 0x87 } as 
 /** Returns undefined if the extension is malformed. */
 export function constraintsIn(value: Element): NameConstraints | undefined {
   const list = partsOf(value);
+  // A list that is malformed inside has one name of no known type.
   const subtrees = (tag: number): Element[] => {
     const found = list?.find((one) => one.tag === tag);
-    return (found && partsOf(found, tag)?.map((one) => nth(partsOf(one), 0))) ?? [];
+    return found === undefined ? [] : (partsOf(found, tag) ?? [none]).map((one) => nth(partsOf(one), 0));
   };
   return list && { permitted: subtrees(0xa0), excluded: subtrees(0xa1) };
 }

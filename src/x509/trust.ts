@@ -1,11 +1,17 @@
 /** The TLS options with which clients and servers of this process trust what kube-apiserver and its clients trust. */
 import { constants, X509Certificate } from "node:crypto";
 import type { Socket } from "node:net";
-import type { DetailedPeerCertificate, TLSSocket } from "node:tls";
+import {
+  checkServerIdentity,
+  type DetailedPeerCertificate,
+  type PeerCertificate,
+  type TLSSocket,
+} from "node:tls";
 import { wallClock } from "../base/clock.ts";
 import type { Certificate } from "./certificate.ts";
+import { nameTags } from "./constraints.ts";
 import { encode, tags } from "./der.ts";
-import { mostPresented, purposes, rootsIn, verifyPresented } from "./verify.ts";
+import { purposes, rootsIn, verifyPresented } from "./verify.ts";
 
 /** The options of every TLS client in this process. */
 export const clientTls = {
@@ -16,7 +22,16 @@ export const clientTls = {
   allowPartialTrustChain: true,
   // A server that renegotiates could present another certificate, whose name Node would not compare again.
   secureOptions: constants.SSL_OP_NO_RENEGOTIATION,
+  checkServerIdentity: checkServerName,
 } as const;
+
+/**
+ * Returns an Error if the certificate does not have the server's name. Does not compare the common name, as in Go: name
+ * constraints do not limit it.
+ */
+export function checkServerName(name: string, certificate: PeerCertificate): Error | undefined {
+  return checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
+}
 
 /**
  * Lets a client socket also trust a server that OpenSSL refuses and Go trusts, such as one whose CA is the second of
@@ -29,24 +44,30 @@ export function trustAsGo(socket: Socket, ca: string | undefined): void {
     const handle: unknown = Reflect.get(socket, "_handle");
     if (typeof handle !== "object" || handle === null || !isRefused(handle)) return;
     const options = { roots: rootsIn(ca), purpose: purposes.server, wallMs: wallClock.wall() };
-    if (socket.isSessionReused() || typeof verifyPresented(presentedOn(socket), options) === "string") return;
+    const verified = socket.isSessionReused() ? "" : verifyPresented(presentedOn(socket), options);
+    if (typeof verified === "string" || !hasPlainNames(verified.leaf)) return;
     Reflect.set(handle, "verifyError", () => undefined);
   });
 }
 
 /**
+ * False if Node could find names where Go finds none, and so compares none with name constraints: in the extensions of
+ * a certificate before version 3, or in a name that is encoded in parts (X.690 §8.1.2.5).
+ */
+function hasPlainNames({ version, altNames = [] }: Certificate): boolean {
+  return version === 3 && !altNames.some(({ tag }) => inParts.includes(tag));
+}
+
+const inParts: readonly number[] = [nameTags.dns | 0x20, nameTags.address | 0x20];
+
+/**
  * Returns the server's certificate and its issuers. Uses the older of two functions, because `getPeerX509Certificate`
  * takes the certificates away from Node's own check of the server's name.
  */
-function presentedOn(socket: TLSSocket): readonly X509Certificate[] {
-  const presented: X509Certificate[] = [];
+function* presentedOn(socket: TLSSocket): Generator<X509Certificate> {
   let next: Partial<DetailedPeerCertificate> | undefined = socket.getPeerCertificate(true);
-  // The last certificate is its own issuer, or has none.
-  while (presented.length < mostPresented && next?.raw !== undefined) {
-    presented.push(new X509Certificate(next.raw));
-    next = next.issuerCertificate;
-  }
-  return presented;
+  // The last certificate is its own issuer, or has none. The verifier stops at its limit.
+  for (; next?.raw !== undefined; next = next.issuerCertificate) yield new X509Certificate(next.raw);
 }
 
 function isSecure(socket: Socket): socket is TLSSocket {

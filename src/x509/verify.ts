@@ -32,12 +32,18 @@ export type VerifyOptions = {
 /** `notAfter`: when the first certificate of the chain expires, in ms since 1970; of several chains, the best. */
 export type Verified = { readonly leaf: Certificate; readonly notAfter: number };
 
-/** Returns the certificates of a CA bundle in PEM that Go can read. */
+/** Returns the certificates of a CA bundle in PEM that Go can read. Ignores the others, as Go does. */
 export function rootsIn(pem: string): readonly Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
-  return blocks
-    .map((block) => readCertificate(new X509Certificate(block)))
-    .filter((one) => typeof one !== "string");
+  return blocks.map((block) => readPem(block)).filter((one) => typeof one !== "string");
+}
+
+function readPem(block: string): Certificate | string {
+  try {
+    return readCertificate(new X509Certificate(block));
+  } catch (reason) {
+    return wordsOf(reason);
+  }
 }
 
 /**
@@ -45,32 +51,37 @@ export function rootsIn(pem: string): readonly Certificate[] {
  * in Go, one certificate that cannot be read makes all of them useless.
  */
 export function verifyPresented(
-  presented: readonly X509Certificate[],
+  presented: Iterable<X509Certificate>,
   options: VerifyOptions,
 ): Verified | string {
   try {
     return verifyAll(presented, options);
   } catch (reason) {
-    return wordsOf(reason); // OpenSSL cannot read a key
+    return wordsOf(reason); // OpenSSL cannot read a certificate or a key
   }
 }
 
-function verifyAll(presented: readonly X509Certificate[], options: VerifyOptions): Verified | string {
+function verifyAll(presented: Iterable<X509Certificate>, options: VerifyOptions): Verified | string {
   const certificates: Certificate[] = [];
-  for (const one of presented.slice(0, mostPresented)) {
+  for (const one of presented) {
     const certificate = readCertificate(one);
     if (typeof certificate === "string") return certificate;
     if (!hasUsableKey(certificate)) return "its public key is of a type or size that is not accepted";
     certificates.push(certificate);
+    if (certificates.length === mostPresented) break;
   }
   const [leaf, ...intermediates] = certificates;
   return leaf === undefined ? "there is none" : verify(leaf, intermediates, options);
 }
 
+/** The largest public exponent of RSA that Go accepts. With a large one, OpenSSL checks a signature in 6 ms. */
+const mostExponent = 2n ** 31n - 1n;
+
 /** True if Go can use the public key for TLS. */
 export function hasUsableKey({ keyType, x509 }: Certificate): boolean {
-  const bits = keyType === "rsa" ? (x509.publicKey.asymmetricKeyDetails?.modulusLength ?? 0) : 2048;
-  return keyType !== undefined && bits >= 1024 && bits <= 8192;
+  if (keyType !== "rsa") return keyType !== undefined;
+  const { modulusLength = 0, publicExponent = 0n } = x509.publicKey.asymmetricKeyDetails ?? {};
+  return modulusLength >= 1024 && modulusLength <= 8192 && publicExponent <= mostExponent;
 }
 
 /** Returns a text that says why the certificate is not trusted. */

@@ -136,6 +136,43 @@ row("a root whose name has another string type", false, [printable], {
   isTrustedByOpenSsl: true,
 });
 row("a root that permits other names", false, [constrained], { issuer: constrained });
+const inParts = encode(0xa2, encode(0x16, Buffer.from("localhost")));
+row("a root that permits other names, for a name that is encoded in parts", false, [constrained], {
+  issuer: constrained,
+  extensions: [extension("551d11", encode(0x30, inParts))],
+});
+row("a root that permits other names, for one of these and a name in parts", false, [constrained], {
+  issuer: constrained,
+  extensions: [extension("551d11", encode(0x30, encode(0x82, Buffer.from("example.com")), inParts))],
+});
+row("a root that permits other names, for a certificate of version 1 with a name", false, [constrained], {
+  issuer: constrained,
+  version: 1,
+});
+row("a root that permits other names, for a certificate of version 2 with a name", false, [constrained], {
+  issuer: constrained,
+  version: 2,
+});
+row("a root that permits other names, for a common name", false, [constrained], {
+  issuer: constrained,
+  name: nameOf(["CN", "localhost"]),
+  extensions: [],
+});
+row("a root that permits other names, for a common name beside an address", false, [constrained], {
+  issuer: constrained,
+  name: nameOf(["CN", "localhost"]),
+  extensions: [altNames([[0x87, Buffer.of(10, 1, 2, 3)]])],
+});
+row("a root, for a client's certificate of version 1", false, [root], {
+  issuer: root,
+  version: 1,
+  extensions: [extendedUsage(["client"]), hosts],
+});
+const broken = { pem: "-----BEGIN CERTIFICATE-----\nMAA=\n-----END CERTIFICATE-----\n" };
+row("another root, and a broken certificate", false, [stranger, broken], { issuer: root });
+row("two CAs of one name, and a broken certificate", true, [newRoot, oldRoot, broken], {
+  issuer: oldRoot,
+});
 row("a root that excludes other names", true, [excluding], { issuer: excluding });
 row("a root, for a certificate with SHA-1", false, [rsaRoot], { issuer: rsaRoot, signature: "rsa-sha1" });
 row("a root, for an expired certificate", false, [root], { issuer: root, from: -48, to: -24 });

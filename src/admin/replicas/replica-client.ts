@@ -17,7 +17,7 @@ import {
   type Bounds,
   boundedRequest,
 } from "../../discovery/bounded-request.ts";
-import { clientTls } from "../../x509/trust.ts";
+import { checkServerName, clientTls } from "../../x509/trust.ts";
 import { replicaLimits } from "./limits.ts";
 import { factsIn, type ReplicaFacts, replicaPath } from "./replica.ts";
 import type { ReplicaTarget } from "./replicas.ts";
@@ -113,6 +113,6 @@ function optionsFor(
     ...trust,
     // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
     servername: isIpAddress(serverName) ? "" : serverName,
-    checkServerIdentity: (_name, certificate) => tls.checkServerIdentity(serverName, certificate),
+    checkServerIdentity: (_name, certificate) => checkServerName(serverName, certificate),
   };
 }

@@ -3,7 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { Failure, failureFrom, timeout } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
-import { clientTls, trustAsGo } from "../../x509/trust.ts";
+import { checkServerName, clientTls, trustAsGo } from "../../x509/trust.ts";
 import { type Ends, type HeaderVersion, writeHeader } from "./proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "./socket.ts";
 import { reword, type Trusted, withoutHttp2, wrongName } from "./untrusted-certificate.ts";
@@ -50,7 +50,7 @@ export function openSocket(
     // An IP address cannot be sent as SNI (RFC 6066 §3), but the certificate is still checked against the address.
     servername: net.isIP(serverName) === 0 ? serverName : "",
     checkServerIdentity: (_name, certificate) =>
-      wrongName(tls.checkServerIdentity(serverName, certificate), trusted, certificate),
+      wrongName(checkServerName(serverName, certificate), trusted, certificate),
     ALPNProtocols: [alpn],
   };
   const socket = openTls(address, options, ends);

@@ -3,6 +3,7 @@ import type { X509Certificate } from "node:crypto";
 import type net from "node:net";
 import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
+import { wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Certificate } from "../../x509/certificate.ts";
 import { purposes, verifyPresented } from "../../x509/verify.ts";
@@ -63,10 +64,20 @@ export function shakeHands(
     // Removed, so that nothing of the handshake stays in memory for as long as the client is connected.
     secure.off("error", done);
     secure.off("close", stopTimer);
-    const alpn = secure.alpnProtocol === "h2" ? "h2" : "http/1.1";
-    const shown = peerCertificateOn(secure, host.clientCas(), clock.wall());
-    done({ socket: secure, alpn, host, identity: identityOf(shown, host.policy) });
+    done(outcomeOf(secure, host, clock.wall()));
   });
+}
+
+/** Returns an Error, and destroys the socket, if the client's certificate causes an exception. */
+function outcomeOf(socket: tls.TLSSocket, host: Host, wallMs: number): HandshakeResult | Error {
+  const alpn = socket.alpnProtocol === "h2" ? "h2" : "http/1.1";
+  try {
+    const shown = peerCertificateOn(socket, host.clientCas(), wallMs);
+    return { socket, alpn, host, identity: identityOf(shown, host.policy) };
+  } catch (reason) {
+    socket.destroy();
+    return new Error(wordsOf(reason));
+  }
 }
 
 /**
@@ -78,19 +89,22 @@ export function peerCertificateOn(
   roots: readonly Certificate[],
   wallMs: number,
 ): PeerCertificate | undefined {
-  const presented: X509Certificate[] = [];
-  // `issuerCertificate` is the next certificate that the client sent, even if it is not the issuer's.
-  for (let next = socket.getPeerX509Certificate(); next !== undefined; next = next.issuerCertificate)
-    presented.push(next);
-  if (presented.length === 0) return undefined;
+  const first = socket.getPeerX509Certificate();
+  if (first === undefined) return undefined;
   const options = { roots, purpose: purposes.client, wallMs };
   // A resumed session does not prove who its client is. Listeners that verify certificates let no client resume a
   // session (A47).
   const problem = socket.isSessionReused()
     ? "the TLS session was resumed"
-    : verifyPresented(presented, options);
+    : verifyPresented(presentedFrom(first), options);
   if (typeof problem === "string") return { attributes: [], fingerprint: "", notAfter: 0, problem };
   const { leaf, notAfter } = problem;
   const fingerprint = leaf.x509.fingerprint256.replaceAll(":", "").toLowerCase();
   return { attributes: leaf.attributes, fingerprint, notAfter, problem: undefined };
+}
+
+function* presentedFrom(first: X509Certificate): Generator<X509Certificate> {
+  // `issuerCertificate` is the next certificate that the client sent, even if it is not the issuer's.
+  for (let next: X509Certificate | undefined = first; next !== undefined; next = next.issuerCertificate)
+    yield next;
 }

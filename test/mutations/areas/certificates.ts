@@ -4,6 +4,7 @@ import { type Defect, defect } from "../defect.ts";
 const clients = "proxy/tls/client-certificates";
 const pairs = "proxy/tls/listener-pairs";
 const bundles = "x509/trust";
+const hostile = "x509/hostile-certificates";
 
 export const certificates: readonly Defect[] = [
   defect(
@@ -70,7 +71,7 @@ export const certificates: readonly Defect[] = [
     "every server is trusted",
     {
       file: "x509/trust.ts",
-      find: 'if (socket.isSessionReused() || typeof verifyPresented(presentedOn(socket), options) === "string") return;',
+      find: 'if (typeof verified === "string" || !hasPlainNames(verified.leaf)) return;',
       replace: "",
     },
     [bundles, "another root"],
@@ -88,5 +89,66 @@ export const certificates: readonly Defect[] = [
       replace: "return fault !== '' ? undefined : bad(",
     },
     [pairs, "no alternative names"],
+  ),
+  defect(
+    "a server that OpenSSL refuses is trusted for names that Go does not read",
+    { file: "x509/trust.ts", find: " || !hasPlainNames(verified.leaf)", replace: "" },
+    [bundles, "a certificate of version 1 with a name"],
+  ),
+  defect(
+    "a name that is encoded in parts is compared with no name constraint",
+    { file: "x509/trust.ts", find: "!altNames.some(({ tag }) => inParts.includes(tag))", replace: "true" },
+    [bundles, "a name that is encoded in parts"],
+  ),
+  defect(
+    "a server is trusted for its common name",
+    {
+      file: "x509/trust.ts",
+      find: 'subject: { ...certificate.subject, CN: "" }',
+      replace: "subject: certificate.subject",
+    },
+    [bundles, "for a common name"],
+  ),
+  defect(
+    "a broken certificate in a CA bundle causes an exception",
+    {
+      file: "x509/verify.ts",
+      find: ".map((block) => readPem(block))",
+      replace: ".map((block) => readCertificate(new X509Certificate(block)))",
+    },
+    [hostile, "a CA bundle with a changed byte"],
+  ),
+  defect(
+    "a client's RSA key may have an exponent of any size",
+    { file: "x509/verify.ts", find: " && publicExponent <= mostExponent", replace: "" },
+    [hostile, "exponents that Go refuses"],
+  ),
+  defect(
+    "a compressed point is a key",
+    { file: "x509/certificate.ts", find: 'type === "ec" && bits.value[1] !== 4', replace: "bits === none" },
+    [hostile, "a compressed point"],
+  ),
+  defect(
+    "name constraints that are malformed inside constrain nothing",
+    {
+      file: "x509/constraints.ts",
+      find: "(partsOf(found, tag) ?? [none])",
+      replace: "(partsOf(found, tag) ?? [])",
+    },
+    [hostile, "name constraints are malformed inside"],
+  ),
+  defect(
+    "a client whose certificate causes an exception is one without a certificate",
+    {
+      file: "proxy/tls/handshake.ts",
+      find: "return new Error(wordsOf(reason));",
+      replace: "return { socket, alpn, host, identity: identityOf(undefined, host.policy) };",
+    },
+    ["proxy/tls/handshake", "an exception while a client certificate is read"],
+  ),
+  defect(
+    "a signature is not checked",
+    { file: "x509/verify.ts", find: "!x509.verify(issuer.x509.publicKey)", replace: "x509.raw.length === 0" },
+    [hostile, "none is accepted whose signed bytes changed"],
   ),
 ];

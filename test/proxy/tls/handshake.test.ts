@@ -22,14 +22,14 @@ const plain = { clientCas: [], wholeOnly: false };
 const context = "code" in pair ? undefined : serverContext(pair, plain);
 
 /** Returns two hosts, of which the second has no valid certificate. With `isAlone`, returns only the first. */
-function hosts(isAlone = false): Hosts {
+function hosts(isAlone = false, clientCas: Host["clientCas"] = () => []): Hosts {
   const host = (name: string): Host => ({
     name,
     names: [],
     cluster: "",
     policy: { clientCerts: "Reject" },
     realm: "",
-    clientCas: () => [],
+    clientCas,
     context: () => (name === "good" && context !== undefined && !("code" in context) ? context : undefined),
   });
   const face: Pick<Hosts, "default" | "find" | "hasSeveral"> = {
@@ -96,6 +96,14 @@ test("an unrequested client certificate is refused by name, not by a broken hand
   const own = authority.issue({ name: "alice", usage: "client" });
   const outcome = await within(20_000, "a handshake", shaken({ cert: own.certificate, key: own.key }));
   assert.is(typeof outcome === "string" ? outcome : outcome.identity.kind, "refused");
+});
+
+test("an exception while a client certificate is read ends only this client's connection", async () => {
+  const all = hosts(true, () => {
+    throw new Error("unforeseen");
+  });
+  const outcome = await within(20_000, "a handshake", shaken({}, manualClock(), true, all));
+  assert.is(outcome, "failed");
 });
 
 test("a host without a good certificate refuses its own clients, and is counted", async () => {
