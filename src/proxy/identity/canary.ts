@@ -72,7 +72,7 @@ function answerOfReview(canary: Canary, user: Readonly<Record<string, unknown>>)
 function answerOfForbidden({ user, clientCerts }: Canary, message: string): CanaryAnswer {
   const name = /User "([^"]*)" cannot /.exec(message)?.[1];
   // The apiserver refuses such requests itself, so none of them is executed as another user.
-  if (clientCerts === "Impersonate" && message.includes(" cannot impersonate "))
+  if (clientCerts === "Impersonate" && name !== anonymous && message.includes(" cannot impersonate "))
     return {
       kind: "proven",
       gap: `does not let the impersonator state every user and group (${said(message)})`,

@@ -9,6 +9,11 @@ const whole = "processes/identity-canary";
 
 export const canaries: readonly Defect[] = [
   defect(
+    "an impersonator that is anonymous to a backend is proven",
+    { file: `${answers}.ts`, find: "name !== anonymous && message.includes", replace: "message.includes" },
+    [answers, "takes the impersonator for an anonymous client"],
+  ),
+  defect(
     "another user in the answer is a proof",
     { file: `${answers}.ts`, find: "if (name !== canary.user) return refused(becomes(name));", replace: "" },
     [answers, "another identity is a refusal"],

@@ -86,6 +86,13 @@ test("an impersonator that may not state every user is proven with a gap, becaus
   assert.match(said(frontProxy, 403, body), "refused");
 });
 
+test("a backend that takes the impersonator for an anonymous client refuses it, whatever the anonymous may not do", () => {
+  const body = forbidden(
+    'users "x" is forbidden: User "system:anonymous" cannot impersonate resource "users"',
+  );
+  assert.match(said(impersonate, 403, body), /^refused .*system:anonymous/);
+});
+
 test("429, 5xx, 404, redirects and answers of other servers show nothing", () => {
   for (const [status, body] of [
     [429, {}],
