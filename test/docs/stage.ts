@@ -111,7 +111,11 @@ export class Stage {
     mkdirSync(pki, { recursive: true });
     writeFileSync(join(pki, "ca.crt"), this.#files.authority.certificate);
     for (const name of ["apiserver", "watchkeeper", "front-proxy-client"]) {
-      const { certificate, key } = this.#files.issue(name);
+      const isClient = name === "front-proxy-client";
+      const { authority } = this.#files;
+      const { certificate, key } = isClient
+        ? authority.issue({ name, usage: "client" })
+        : this.#files.issue(name);
       writeFileSync(join(pki, `${name}.crt`), certificate);
       writeFileSync(join(pki, `${name}.key`), key, { mode: 0o600 });
     }

@@ -67,7 +67,10 @@ const badGateway = /HEADERS 1 :status=502/;
 
 /** Violations after which the client gets a 502 or a reset. The response must never look complete. */
 const cut: Record<string, readonly [Play, RegExp]> = {
-  "a head of 1,100 fields": [(id) => [headers(id).status(200, ...bomb(1100, 1))], badGateway],
+  "a head of 4,000 fields": [
+    (id) => continued(headers(id).status(200, ...bomb(4000, 1)), 16_000, 16_000),
+    badGateway,
+  ],
   "a head of 200 KiB": [
     (id) => [
       continued(headers(id).status(200, ...bomb(50, 4000)), ...Array.from({ length: 12 }, () => 16_000)),

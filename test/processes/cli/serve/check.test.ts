@@ -176,9 +176,9 @@ test("an apiserver that refuses anonymous requests is alive", async () => {
 });
 
 test("a certificate that ends soon is a warning, a key that does not fit or a broken CA a finding", async () => {
-  put(authority.issue({ name: "later", notAfter: wallClock.wall() + 8 * 86_400_000 }));
+  put(authority.issue({ name: "later", hosts: ["localhost"], notAfter: wallClock.wall() + 8 * 86_400_000 }));
   assert.match((await check("--config", file, "--offline")).lines.at(-2) ?? "", /^✓ listener kube/u);
-  put(authority.issue({ name: "soon", notAfter: wallClock.wall() + 86_400_000 }));
+  put(authority.issue({ name: "soon", hosts: ["localhost"], notAfter: wallClock.wall() + 86_400_000 }));
   const soon = await check("--config", file, "--offline");
   assert.equal(soon.lines.slice(-3, -1), [
     "! listener kube: certificate good until TIME",
