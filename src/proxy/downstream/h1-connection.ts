@@ -293,10 +293,9 @@ export function createH1(parts: H1Parts): (socket: Socket, client: Client) => H1
   // answer (RFC 9110 §10.1.1).
   server.on("checkContinue", take);
   server.on("checkExpectation", take);
-  server.on("upgrade", (request, socket, head) => connections.get(socket)?.upgrade(request, head));
-  server.on("connect", (_request, socket) =>
-    connections.get(socket)?.refuse("CONNECT is not supported", 405),
-  );
+  // With a body, Node passes another stream than the request's socket.
+  server.on("upgrade", (request, _stream, head) => connections.get(request.socket)?.upgrade(request, head));
+  server.on("connect", ({ socket }) => connections.get(socket)?.refuse("CONNECT is not supported", 405));
   server.on("clientError", (reason, socket) => connections.get(socket)?.fail(reason));
   return (socket, client) => {
     const own = new Http1Connection(parts, socket, client);

@@ -80,6 +80,7 @@ for (const [what, of] of Object.entries(attacks))
     // The first requests allocate memory that depends on their number and not on their length, so they are part of the
     // baseline.
     await ask(50, (at) => of(at + count));
+    await scene.measureFromHere();
     const { heapBytes } = await scene.gone();
     await ask(count, of);
     await scene.settledLive(heapBytes);

@@ -25,7 +25,7 @@ test("a key that is another certificate's is named, costs no client anything, an
   assert.match(incident.evidence[0]?.text ?? "", "tls.key");
   assert.match(
     await stage.explained(incident),
-    /certificate-refused {2}kube[^]*tls\.key[^]*WatchkeeperCertificateRefused\.md/,
+    /certificate-refused {2}kube[^]*tls\.key[^]*WatchkeeperCertificateRefused/,
   );
   assert.match(stage.logged("certificate-refused"), '"subject":"kube"');
   assert.is(await stage.wrongAlerts({ alertname: "WatchkeeperCertificateRefused" }), undefined);

@@ -30,7 +30,7 @@ async function strike(fault: FaultKind, kind: string): Promise<void> {
   const alertname = "WatchkeeperBackendDown";
   assert.match(
     await stage.explained(incident),
-    new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}\\.md`),
+    new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}`),
   );
   assert.match(stage.logged(kind), `"subject":"${victim?.name}"`);
   assert.is(await stage.wrongAlerts({ alertname, backend: victim?.name ?? "" }), undefined);
