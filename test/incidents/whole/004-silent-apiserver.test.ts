@@ -28,10 +28,7 @@ async function strike(fault: FaultKind, kind: string): Promise<void> {
   assert.is(incident.backend, victim?.name);
   assert.ok(incident.evidence.length > 0);
   const alertname = "WatchkeeperBackendDown";
-  assert.match(
-    await stage.explained(incident),
-    new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}`),
-  );
+  assert.match(await stage.explained(incident), new RegExp(`${kind} {2}${victim?.name}\n[^]*${alertname}`));
   assert.match(stage.logged(kind), `"subject":"${victim?.name}"`);
   assert.is(await stage.wrongAlerts({ alertname, backend: victim?.name ?? "" }), undefined);
   await victim?.heal(fault);
