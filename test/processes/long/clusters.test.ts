@@ -95,12 +95,12 @@ class Caller {
 
   /**
    * Creates a ConfigMap. The proxy does not repeat a write that was under way when the apiserver failed, but answers
-   * 502, so the client retries it.
+   * 504, so the client retries it.
    */
   async create(name: string): Promise<void> {
     const body = { kind: "ConfigMap", apiVersion: "v1", metadata: { name } };
     let { status } = await this.ask(path, body);
-    for (let tries = 0; tries < 5 && status === 502; tries += 1) ({ status } = await this.ask(path, body));
+    for (let tries = 0; tries < 5 && status === 504; tries += 1) ({ status } = await this.ask(path, body));
     assert.ok([201, 409].includes(status), `${name} in ${this.#name}: ${status}`);
   }
 
