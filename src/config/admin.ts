@@ -1,15 +1,12 @@
 /** Converts and checks the `admin` section of the configuration file. No I/O. */
+import type { Written } from "../../config/schema/written.ts";
 import { type Address, isLoopback, parseAddress, textOf } from "../base/address.ts";
 import { checked, type PairFiles, type PathOf, pairOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
 import { type ReplicasConfig, replicasOf } from "./replicas.ts";
-import {
-  clusterFor,
-  referenceBreach,
-  type Written,
-  type WrittenAccess,
-  type WrittenAdmin,
-} from "./schema.ts";
+import { clusterFor, referenceBreach } from "./schema.ts";
+
+type WrittenAccess = Written["admin"]["metrics"];
 
 export type AdminConfig = {
   readonly address: Address;
@@ -44,7 +41,7 @@ export type AuthorizationConfig = {
  * Converts the section, which the rules have accepted. `only`: name of the cluster that is used if the section names
  * none.
  */
-export function adminOf(written: WrittenAdmin, only: string, pathOf: PathOf): AdminConfig {
+export function adminOf(written: Written["admin"], only: string, pathOf: PathOf): AdminConfig {
   return {
     address: checked(parseAddress(written.address)),
     metricsAddress: checked(parseAddress(written.metricsAddress)),

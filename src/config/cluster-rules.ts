@@ -1,3 +1,4 @@
+import type { Written } from "../../config/schema/written.ts";
 import {
   type Address,
   isLoopback,
@@ -7,7 +8,7 @@ import {
   textOf,
 } from "../base/address.ts";
 import { type Breach, quote, repeatedNames } from "./problem.ts";
-import type { Placed, Written } from "./schema.ts";
+import type { Placed } from "./schema.ts";
 
 /** Finds an apiserver that is listed twice, because probes and metrics would count it as two backends. */
 export function repeatedUrls({ cluster: { backends = [] }, pointer }: Placed): Breach[] {

@@ -1,15 +1,11 @@
 /** Converts one entry of `clusters` to ClusterConfig, after the schema and the rules have accepted it. */
 import assert from "node:assert/strict";
+import type { WrittenBackend, WrittenCluster } from "../../config/schema/written.ts";
 import { type BackendAddress, parseBackendUrl } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { type LimitConfig, limitOf } from "./limit.ts";
-import type {
-  WrittenBackend,
-  WrittenCluster,
-  WrittenDiscovery,
-  WrittenPair,
-  WrittenUpstreamTls,
-} from "./schema.ts";
+
+type WrittenTls = NonNullable<WrittenCluster["tls"]>;
 
 /** A cluster's configuration with absolute paths, durations in milliseconds, and defaults. */
 export type ClusterConfig = {
@@ -120,7 +116,10 @@ export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfi
   };
 }
 
-export function pairOf({ certFile, keyFile, reloadInterval }: WrittenPair, pathOf: PathOf): PairFiles {
+export function pairOf(
+  { certFile, keyFile, reloadInterval }: NonNullable<WrittenTls["impersonator"]>,
+  pathOf: PathOf,
+): PairFiles {
   return {
     certFile: pathOf(certFile),
     keyFile: pathOf(keyFile),
@@ -128,7 +127,7 @@ export function pairOf({ certFile, keyFile, reloadInterval }: WrittenPair, pathO
   };
 }
 
-function upstreamTlsOf(written: WrittenUpstreamTls, pathOf: PathOf): UpstreamTls {
+function upstreamTlsOf(written: WrittenTls, pathOf: PathOf): UpstreamTls {
   const { caFile, reloadInterval, serverName, frontProxy, impersonator } = written;
   return {
     caFile: pathOf(caFile),
@@ -139,7 +138,7 @@ function upstreamTlsOf(written: WrittenUpstreamTls, pathOf: PathOf): UpstreamTls
   };
 }
 
-function namesOf(written: NonNullable<WrittenUpstreamTls["frontProxy"]>): HeaderNames {
+function namesOf(written: NonNullable<WrittenTls["frontProxy"]>): HeaderNames {
   return {
     user: lower(written.usernameHeaders),
     uid: lower(written.uidHeaders),
@@ -152,12 +151,12 @@ export function lower(names: readonly string[]): string[] {
   return names.map((name) => name.toLowerCase());
 }
 
-function backendOf({ name, url, weight = 1, zone }: WrittenBackend): BackendConfig {
+function backendOf({ name, url, weight, zone }: WrittenBackend): BackendConfig {
   const traits = { ...(weight === 1 ? {} : { weight }), ...(zone === undefined ? {} : { zone }) };
   return { name, url, ...checked(parseBackendUrl(url)), ...traits };
 }
 
-function discoveryOf(written: WrittenDiscovery, pathOf: PathOf): DiscoveryConfig {
+function discoveryOf(written: NonNullable<WrittenCluster["discovery"]>, pathOf: PathOf): DiscoveryConfig {
   const { type, hostname, port = 6443, file, kubeconfigFile } = written;
   const all = {
     intervalMs: checked(parseDuration(written.interval)),

@@ -2,6 +2,7 @@
 import { hash } from "node:crypto";
 import { availableParallelism } from "node:os";
 import { dirname, resolve } from "node:path";
+import type { Written, WrittenListener, WrittenServedHost } from "../../config/schema/written.ts";
 import { type Address, parseAddress } from "../base/address.ts";
 import type { Clock } from "../base/clock.ts";
 import { parseDuration } from "../base/duration.ts";
@@ -23,13 +24,7 @@ import {
 import { configLimits, mostWorkers } from "./limits.ts";
 import { inReadingOrder, isProblems, type Problem } from "./problem.ts";
 import { checkRules } from "./rules.ts";
-import {
-  checkSchema,
-  type ProxyProtocolConfig,
-  type Written,
-  type WrittenHost,
-  type WrittenListener,
-} from "./schema.ts";
+import { checkSchema } from "./schema.ts";
 import { fieldOf, readYaml } from "./yaml-document.ts";
 
 /** The configuration with absolute paths, durations in milliseconds, and defaults. */
@@ -83,7 +78,7 @@ export type ListenerConfig = {
   readonly hosts: readonly HostConfig[];
   /** Networks in CIDR notation whose X-Forwarded-For is trusted. */
   readonly trustedForwarderCIDRs: readonly string[];
-  readonly proxyProtocol: ProxyProtocolConfig;
+  readonly proxyProtocol: WrittenListener["proxyProtocol"];
   readonly maxConnectionsPerSource: number;
   /** True if other processes of the same user may listen on the same address (SO_REUSEPORT). */
   readonly reusePort: boolean;
@@ -260,7 +255,7 @@ function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pat
   // name.
   const only = clusters[0].name;
   const { cluster = only } = listener;
-  const serving = (host: Pick<WrittenHost, "tls" | "identity">, name: string): ListenerTls => {
+  const serving = (host: Pick<WrittenServedHost, "tls" | "identity">, name: string): ListenerTls => {
     const frontProxy = clusters.find((one) => one.name === name)?.tls?.frontProxy;
     return servingOf(host, frontProxy?.names, pathOf);
   };
@@ -288,7 +283,7 @@ function listenerOf(listener: WrittenListener, clusters: Config["clusters"], pat
 }
 
 function servingOf(
-  { tls, identity }: Pick<WrittenHost, "tls" | "identity">,
+  { tls, identity }: Pick<WrittenServedHost, "tls" | "identity">,
   names: HeaderNames | undefined,
   pathOf: PathOf,
 ): ListenerTls {
@@ -309,7 +304,7 @@ function policyOf(
 
 /** Returns the number of workers. "auto" means one for each core that this process may use. */
 export function workersOf(written: Written["workers"]): number {
-  return written === "auto" ? Math.min(mostWorkers, availableParallelism()) : written;
+  return typeof written === "string" ? Math.min(mostWorkers, availableParallelism()) : written;
 }
 
 const msOf = (text: string): number => checked(parseDuration(text));

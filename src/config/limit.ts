@@ -1,8 +1,9 @@
 /** Converts a limit of requests: an entry of `clusters[].limits`, or the body of an operation of the admin API. */
+import type { Written, WrittenLimit } from "../../config/schema/written.ts";
 import { parseDuration } from "../base/duration.ts";
 import { Failure } from "../base/failure.ts";
 import type { Breach } from "./problem.ts";
-import type { LimitScope, Placed, Written, WrittenLimit } from "./schema.ts";
+import type { Placed } from "./schema.ts";
 
 /**
  * A limit on requests. It counts the requests that match every list of this object. An empty list matches all requests.
@@ -27,7 +28,8 @@ export type LimitConfig = {
   readonly burst: number;
   /** Number of concurrent requests; undefined: not limited. */
   readonly maxInFlight: number | undefined;
-  readonly scope: LimitScope;
+  /** Replica: each process allows the whole limit. AllReplicas: all watchkeeper processes together allow it. */
+  readonly scope: NonNullable<WrittenLimit["scope"]>;
 };
 
 const matchKeys = ["users", "groups", "userAgents", "sourceCIDRs", "verbs", "resources"] as const;

@@ -1,6 +1,7 @@
+import type { Written, WrittenListener } from "../../config/schema/written.ts";
 import { parseBackendUrl } from "../base/address.ts";
 import { type Breach, quote } from "./problem.ts";
-import { clusterFor, type Placed, type Written, type WrittenListener } from "./schema.ts";
+import { clusterFor, type Placed } from "./schema.ts";
 
 export function passthroughBreaches(written: Written): Breach[] {
   return written.listeners.flatMap((listener, index) => {

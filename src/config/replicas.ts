@@ -1,10 +1,12 @@
 /**
  * Converts and checks `admin.replicas`, which says how to find the other watchkeeper processes. No I/O.
  */
+import type { Written } from "../../config/schema/written.ts";
 import { type Address, isLoopback, isUnicast, parseAddress } from "../base/address.ts";
 import { checked, type PathOf } from "./cluster.ts";
 import { type Breach, quote } from "./problem.ts";
-import type { Written, WrittenReplicas } from "./schema.ts";
+
+type WrittenReplicas = NonNullable<Written["admin"]["replicas"]>;
 
 export type ReplicasConfig = {
   /** The replicas' admin addresses; undefined: `name` is resolved. */

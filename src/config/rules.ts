@@ -1,4 +1,5 @@
 /** The rules that a schema cannot express, because they compare several fields. No I/O. */
+import type { Written, WrittenListener } from "../../config/schema/written.ts";
 import { type Address, isLoopback, overlaps, parseAddress } from "../base/address.ts";
 import { parseDuration } from "../base/duration.ts";
 import { adminBreaches } from "./admin.ts";
@@ -13,15 +14,7 @@ import { limitBreaches, scopeBreaches } from "./limit.ts";
 import { passthroughBreaches } from "./passthrough.ts";
 import { type Breach, quote, repeatedNames } from "./problem.ts";
 import { replicaBreaches } from "./replicas.ts";
-import {
-  clusterFor,
-  type Placed,
-  placedClusters,
-  type Reference,
-  referenceBreach,
-  type Written,
-  type WrittenListener,
-} from "./schema.ts";
+import { clusterFor, type Placed, placedClusters, type Reference, referenceBreach } from "./schema.ts";
 
 export type Rule = {
   /** JSON pointers to the fields that the rule reads; "*" matches every entry of a list. */
@@ -187,7 +180,7 @@ function identityBreaches(written: Written): Breach[] {
   });
 }
 
-function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: string): Breach[] {
+function hostBreaches({ tls, hosts }: WrittenListener, pointer: string): Breach[] {
   if (tls === undefined)
     return hosts.length > 0
       ? [{ pointer: `${pointer}/tls`, message: "is missing: hosts are selected by TLS server name" }]
@@ -199,7 +192,7 @@ function hostBreaches({ tls, hosts }: Written["listeners"][number], pointer: str
 }
 
 type CertificateHost = {
-  readonly host: Pick<Written["listeners"][number], "tls" | "identity" | "cluster">;
+  readonly host: Pick<WrittenListener, "tls" | "identity" | "cluster">;
   readonly pointer: string;
 };
 

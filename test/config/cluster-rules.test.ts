@@ -15,8 +15,8 @@ const placed = (more: Partial<Placed["cluster"]>): Placed => ({
   cluster: {
     name: "eu",
     backends: [
-      { name: "a", url: "https://10.0.0.1" },
-      { name: "b", url: "https://10.0.0.2" },
+      { name: "a", url: "https://10.0.0.1", weight: 1 },
+      { name: "b", url: "https://10.0.0.2", weight: 1 },
     ],
     tls: { caFile: "ca.crt", reloadInterval: "10s" },
     avoidUnreachableAPIs: true,
@@ -28,8 +28,8 @@ const placed = (more: Partial<Placed["cluster"]>): Placed => ({
 
 test("what is wrong with one of several clusters is told where it stands", () => {
   const twice = [
-    { name: "a", url: "https://10.0.0.1" },
-    { name: "a", url: "https://10.0.0.1:443" },
+    { name: "a", url: "https://10.0.0.1", weight: 1 },
+    { name: "a", url: "https://10.0.0.1:443", weight: 1 },
   ];
   assert.equal(repeatedUrls(placed({ backends: twice })), [
     {
@@ -38,7 +38,7 @@ test("what is wrong with one of several clusters is told where it stands", () =>
     },
   ]);
   assert.is(repeatedBackends(placed({ backends: twice }))[0]?.pointer, "/clusters/3/backends/1/name");
-  const fallback = { name: "a", url: "https://10.0.0.9" };
+  const fallback = { name: "a", url: "https://10.0.0.9", weight: 1 };
   const discovery = { type: "File", interval: "30s", fallback } as const;
   assert.is(fallbackBreaches(placed({ discovery }))[0]?.pointer, "/clusters/3/discovery/fallback/name");
   assert.equal(discoveryBreaches(placed({ discovery })), [

@@ -26,7 +26,7 @@ test("a key that is not set is reported as such, and paths start at the file", (
   const written = {
     ...least,
     name: "eu",
-    backends: [{ name: "a", url: "https://[fd00::1]" }],
+    backends: [{ name: "a", url: "https://[fd00::1]", weight: 1 }],
     tls: { caFile: "ca.crt", reloadInterval: "2s" },
     proxyProtocol: { version: "V2" },
   } as const;

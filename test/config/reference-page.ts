@@ -1,11 +1,14 @@
-/** Generates docs/configuration.md from the configuration's schema; a test checks that the page is current. Pure. */
+/**
+ * Generates docs/configuration.md and config/schema/written.ts from the configuration's schema. A test checks that both
+ * are current. Pure.
+ */
 
 type Schema = {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, Schema>>;
   readonly title?: string;
   readonly description?: string;
-  readonly type?: string;
+  readonly type?: string | readonly string[];
   readonly const?: unknown;
   readonly enum?: readonly unknown[];
   readonly default?: unknown;
@@ -22,6 +25,49 @@ type Schema = {
 export function configPage(text: string): string {
   const root: Schema = JSON.parse(text);
   return `${head}${new Page(root).sections().join("\n")}`;
+}
+
+/**
+ * Returns the types of a configuration that the schema has accepted. A key with a default is required, because the
+ * validator fills defaults in. Keys with only one allowed value, such as `kind`, are omitted.
+ */
+export function configTypes(text: string): string {
+  const root: Schema = JSON.parse(text);
+  const named = Object.entries(root.$defs ?? {}).filter(([, { properties }]) => properties !== undefined);
+  const types = [["", root] as const, ...named].map(
+    ([name, schema]) => `export type ${typeName(name)} = ${typeOf(schema, root, "")};\n`,
+  );
+  return [typesHead, ...types].join("\n");
+}
+
+function typeName(name: string): string {
+  return `Written${name.charAt(0).toUpperCase()}${name.slice(1)}`;
+}
+
+function typeOf({ $ref = "", ...schema }: Schema, root: Schema, indent: string): string {
+  const name = $ref.replace("#/$defs/", "");
+  const whole = { ...root.$defs?.[name], ...schema };
+  const { type, enum: choices, properties, items, required = [] } = whole;
+  if (choices !== undefined) return choices.map((one) => JSON.stringify(one)).join(" | ");
+  if (items !== undefined) return `readonly ${itemType(typeOf(items, root, indent))}[]`;
+  if (properties === undefined) return [type].flat().map(plainType).join(" | ");
+  if (name !== "") return typeName(name);
+  const inner = `${indent}  `;
+  const lines = Object.entries(properties).map(([key, member]) => {
+    if (member.const !== undefined) return "";
+    const target = root.$defs?.[member.$ref?.replace("#/$defs/", "") ?? ""];
+    const isSet = required.includes(key) || (member.default ?? target?.default) !== undefined;
+    return `${inner}readonly ${key}${isSet ? "" : "?"}: ${typeOf(member, root, inner)};\n`;
+  });
+  return `{\n${lines.join("")}${indent}}`;
+}
+
+function itemType(type: string): string {
+  return type.includes(" | ") ? `(${type})` : type;
+}
+
+function plainType(type: string | undefined): string {
+  return type === "integer" ? "number" : String(type);
 }
 
 type Place = { readonly path: string; readonly schema: Schema };
@@ -101,6 +147,12 @@ function allowed({ const: only, enum: choices, between, minimum, maximum, maxIte
 function textOf(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+const typesHead = `/**
+ * The configuration in the structure of the file, with defaults; durations are still text. Generated from
+ * watchkeeper.v1alpha2.json by \`node test/config/reference-page.test.ts --write\`.
+ */
+`;
 
 const head = `# The configuration, key by key
 

@@ -1,7 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { Written, WrittenCluster, WrittenLimit } from "../../config/schema/written.ts";
 import { checkRules, rules } from "../../src/config/rules.ts";
-import { limitIn, type Written, type WrittenCluster, type WrittenLimit } from "../../src/config/schema.ts";
+import { limitIn } from "../../src/config/schema.ts";
 
 const test = suite("config-rules");
 
@@ -62,7 +63,7 @@ function listener(
 }
 
 function cluster(urls: readonly string[]): WrittenCluster {
-  const backends = urls.map((url, index) => ({ name: `cp-${index}`, url }));
+  const backends = urls.map((url, index) => ({ name: `cp-${index}`, url, weight: 1 }));
   return {
     name: "x",
     backends,
@@ -171,7 +172,7 @@ test("no rule reads what it does not say that it reads", () => {
           type: "DNS",
           interval: "1s",
           hostname: "x",
-          fallback: { name: "f", url: "https://10.0.0.3" },
+          fallback: { name: "f", url: "https://10.0.0.3", weight: 1 },
         },
       },
     ],
@@ -285,7 +286,7 @@ test("a fallback is a backend like any other: a name of its own, https, and not 
     clusters: [
       {
         ...cluster(["https://10.0.0.1"]),
-        discovery: { type: "DNS", interval: "30s", hostname: "x", fallback: { name, url } },
+        discovery: { type: "DNS", interval: "30s", hostname: "x", fallback: { name, url, weight: 1 } },
       },
     ],
   });

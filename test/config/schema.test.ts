@@ -2,8 +2,9 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
+import type { Written, WrittenCluster } from "../../config/schema/written.ts";
 import { inReadingOrder, isProblems, lineOf } from "../../src/config/problem.ts";
-import { checkSchema, type Written, type WrittenCluster } from "../../src/config/schema.ts";
+import { checkSchema } from "../../src/config/schema.ts";
 import { readYaml } from "../../src/config/yaml-document.ts";
 
 const test = suite("config-schema");

@@ -5,9 +5,9 @@
  */
 
 import * as assert from "uvu/assert";
+import type { WrittenLimit } from "../../config/schema/written.ts";
 import type { ShieldConfig } from "../../src/config/cluster.ts";
 import { limitOf } from "../../src/config/limit.ts";
-import type { WrittenLimit } from "../../src/config/schema.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";

@@ -2,11 +2,12 @@
  * The limits that operators have set at run time, for all clusters of the process. Each limit ends at a set time. A
  * handover passes the limits to the successor process; a restart drops them.
  */
+import type { WrittenLimit } from "../../../config/schema/written.ts";
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
 import { limitOf, limitProblem } from "../../config/limit.ts";
-import { limitIn, type WrittenLimit } from "../../config/schema.ts";
+import { limitIn } from "../../config/schema.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Limit, type LimitOrigin, ReplicaCount, titleOf } from "./limit.ts";
 import { operatorLimits } from "./limits.ts";
