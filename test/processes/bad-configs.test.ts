@@ -9,10 +9,7 @@ import { join } from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parse } from "yaml";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems } from "../../src/config/problem.ts";
-import { configWith, contents, keys, nodes } from "../support/bad-configs.ts";
+import { badFiles, configWith, contents } from "../support/bad-configs.ts";
 import { command, endCommands } from "../support/command.ts";
 
 const test = suite("bad-configs");
@@ -44,24 +41,6 @@ test.after(() => {
   rmSync(directory, { recursive: true });
 });
 
-/** 240 configurations that are YAML and yet wrong: the nodes that no parser refuses, under each key. */
-function badFiles(base: object): readonly string[] {
-  const valid = Object.values(nodes).filter((node) => {
-    try {
-      parse(`[${node.replace("*known", "x")}]`, { logLevel: "silent" });
-      return true;
-    } catch {
-      return false;
-    }
-  });
-  const all = keys.flatMap((path) => valid.map((node) => configWith(path, node, base)));
-  const isBad = (text: string): boolean => isProblems(parseConfig(text, "a.yaml"));
-  // The prime step takes every key and every kind of node.
-  return Array.from({ length: 400 }, (_none, at) => all[(at * 97) % all.length] ?? "")
-    .filter(isBad)
-    .slice(0, 240);
-}
-
 test("a running proxy keeps serving through 240 bad files, of which none is a syntax error, and takes the next good one", async () => {
   const backend = await startBackend();
   const base = {
@@ -85,7 +64,7 @@ test("a running proxy keeps serving through 240 bad files, of which none is a sy
   const reader = stream.body?.getReader();
   assert.ok(reader !== undefined);
   await reader.read();
-  const bad = badFiles(base);
+  const bad = badFiles(base, 240);
   let refused = 0;
   for (const [at, text] of bad.entries()) {
     writeFileSync(file, text);

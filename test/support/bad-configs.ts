@@ -1,6 +1,9 @@
 /** Configurations in which the value of one key is another YAML node: every key of the schema, every kind of node. */
+import { parse } from "yaml";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
 import { isRecord } from "../../src/base/json.ts";
+import { parseConfig } from "../../src/config/config.ts";
+import { isProblems } from "../../src/config/problem.ts";
 
 type Path = readonly (string | number)[];
 
@@ -124,4 +127,31 @@ export function configWith(path: Path, node: string, base: object = valid): stri
   return JSON.stringify(placed(whole, path), undefined, 2)
     .replace('"known": "here"', '"known": &known [1]')
     .replace(JSON.stringify(mark), () => node);
+}
+
+function isYaml(node: string): boolean {
+  try {
+    parse(`[${node.replace("*known", "x")}]`, { logLevel: "silent" });
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Returns `count` configurations that are YAML and yet wrong: the nodes that no parser refuses, under each key. Another
+ * `first` returns others.
+ */
+export function badFiles(base: object, count: number, first = 0): readonly string[] {
+  const taken = Object.values(nodes).filter(isYaml);
+  const all = keys.length * taken.length;
+  const found: string[] = [];
+  for (let at = first; found.length < count && at < first + all; at += 1) {
+    // The prime step takes every key and every kind of node.
+    const number = (at * 97) % all;
+    const path = keys[Math.floor(number / taken.length)];
+    const text = configWith(path ?? [], taken[number % taken.length] ?? "", base);
+    if (isProblems(parseConfig(text, "a.yaml"))) found.push(text);
+  }
+  return found;
 }

@@ -13,7 +13,7 @@ export type Through = {
   readonly logFile: string;
   /** Resolves when the proxy uses `count` apiservers. */
   settled(count: number, ms?: number): Promise<void>;
-  stop(): Promise<void>;
+  stop(): Promise<unknown>;
 };
 
 /** Returns what this machine lacks for the proxy; undefined if nothing. */

@@ -178,7 +178,9 @@ export class Proxy {
     return this.#child?.tail() ?? "";
   }
 
-  async stop(): Promise<void> {
+  /** Resolves with the exit code, or with the name of the signal; 0 if there is no proxy. */
+  async stop(): Promise<number | string> {
     await this.#child?.stop(10_000);
+    return this.#child?.ended ?? 0;
   }
 }
