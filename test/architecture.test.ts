@@ -2,6 +2,8 @@ import { globSync, readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { count } from "./house/count.ts";
+import { budgets, type Room, roomFor } from "./house/rooms.ts";
 
 const test = suite("architecture");
 
@@ -191,12 +193,25 @@ test("a file imports only from the folders of its row, type imports counted", ()
   assert.equal(broken, []);
 });
 
+test("every file of src belongs to a room, and no room is longer than its budget", () => {
+  assert.equal(
+    sources.filter((file) => roomFor(file) === undefined),
+    [],
+  );
+  const { lines } = count(join(import.meta.dirname, ".."));
+  const longer = Object.entries(budgets).filter(([room, most]) => lines[room as Room] > most);
+  assert.equal(
+    longer.map(([room, most]) => `${room}: ${lines[room as Room]} lines, at most ${most}`),
+    [],
+  );
+});
+
 test("a folder has at most 15 files, and src itself at most 10", () => {
   const counts = new Map<string, number>();
   for (const file of sources) counts.set(folderOf(file), (counts.get(folderOf(file)) ?? 0) + 1);
   const most = (folder: string): number => (folder === "src" ? mostFiles.root : mostFiles.folder);
   assert.equal(
-    [...counts].filter(([folder, count]) => count > most(folder)),
+    [...counts].filter(([folder, files]) => files > most(folder)),
     [],
   );
 });
