@@ -1,25 +1,10 @@
 /** Checks that a backend's TLS can be verified, that it speaks HTTP/2 and that it is ready. Reads its version. */
 import http2 from "node:http2";
-import { isIP, type Socket } from "node:net";
 import tls from "node:tls";
+import { textOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
-import type { Failure } from "../../base/failure.ts";
-import { failureFrom } from "../../base/failure.ts";
-import type { BackendConfig } from "../../config/cluster.ts";
+import { type Failure, failureFrom } from "../../base/failure.ts";
 import { type BackendAddress, openSocket } from "../../proxy/net/connect.ts";
-
-export type BackendQuestion = {
-  readonly backend: BackendConfig;
-  /** CA bundle in PEM that verifies the backend; undefined for a backend without TLS. */
-  readonly ca: string | undefined;
-  readonly serverName: string | undefined;
-  /** Path of the file that contains `ca`, for error messages. */
-  readonly caFile?: string | undefined;
-  /** Version of the PROXY protocol header to send; undefined: none. */
-  readonly proxyProtocol?: "V1" | "V2" | undefined;
-  readonly clock: Clock;
-  readonly withinMs: number;
-};
 
 export type BackendAnswer = {
   readonly status: number;
@@ -36,10 +21,14 @@ const versionBytes = 4096;
  * Sends GET /readyz, which apiservers answer for anonymous clients. Returns a Failure if there is no answer within
  * `withinMs`. Then sends GET /version. If only /version gets no answer, the version is "".
  */
-export function askBackend(question: BackendQuestion): Promise<BackendAnswer | Failure> {
-  const { backend, clock, withinMs } = question;
+export function askBackend(
+  address: BackendAddress,
+  clock: Clock,
+  withinMs: number,
+): Promise<BackendAnswer | Failure> {
   const startedAt = clock.now();
-  const session = http2.connect(urlOf(backend), { createConnection: () => openedFor(question) });
+  const url = `${address.tls === undefined ? "http" : "https"}://${textOf(address)}`;
+  const session = http2.connect(url, { createConnection: () => openSocket(address, "h2") });
   return new Promise((resolve) => {
     let notAfter: number | undefined;
     const end = (outcome: BackendAnswer | Failure): void => {
@@ -77,18 +66,4 @@ function askVersion(session: http2.ClientHttp2Session, report: (version: string)
   });
   stream.on("error", () => report(""));
   stream.once("close", () => report(/"gitVersion":\s*"(v\d+\.\d+[\w.+-]*)"/.exec(text)?.[1] ?? ""));
-}
-
-function urlOf({ host, port, isEncrypted }: BackendConfig): string {
-  const bracketed = isIP(host) === 6 ? `[${host}]` : host;
-  return `${isEncrypted ? "https" : "http"}://${bracketed}:${port}`;
-}
-
-/** Opens a socket to the backend with the same settings as an upstream connection. */
-function openedFor({ backend, ca, caFile, serverName, proxyProtocol }: BackendQuestion): Socket {
-  const source = caFile === undefined ? undefined : { caFile, isNamed: serverName !== undefined };
-  const tlsOf: BackendAddress["tls"] = backend.isEncrypted
-    ? { ca, serverName: serverName ?? backend.host, source }
-    : undefined;
-  return openSocket({ ...backend, tls: tlsOf, proxyProtocol }, "h2");
 }

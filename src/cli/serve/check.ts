@@ -13,10 +13,11 @@ import { Journal } from "../../events/journal.ts";
 import { levelOf } from "../../incidents/certificate-expiry.ts";
 import { docsPage } from "../../program/docs.ts";
 import type { CanaryAnswer } from "../../proxy/identity/canary.ts";
-import { type Assertion, assertionsIn, pairFilesIn, suspicionOf } from "../../proxy/tls/assertions.ts";
-import { loadCa } from "../../proxy/tls/ca-bundle.ts";
+import type { BackendAddress } from "../../proxy/net/connect.ts";
+import { assertionsIn, pairFilesIn, suspicionOf } from "../../proxy/tls/assertions.ts";
+import { lastEndOf, loadCa } from "../../proxy/tls/ca-bundle.ts";
 import { ServingCertificate } from "../../proxy/tls/certificates.ts";
-import { certificatesIn, hasAnyOf, type ServingPair, subjectsIn } from "../../proxy/tls/serving-pair.ts";
+import { hasAnyOf, type ServingPair, subjectsIn } from "../../proxy/tls/serving-pair.ts";
 import { askCanary } from "../../proxy/tls/upstream-acceptance.ts";
 import { readInput } from "../commands/input.ts";
 import { given } from "../commands/options.ts";
@@ -28,9 +29,13 @@ type Finding = {
   readonly mark: "✓" | "!" | "✗" | "–";
   readonly subject: string;
   readonly text: string;
-  /** Address of the page that explains the problem; default: none. */
-  readonly page?: string;
+  /** Address of the page that explains the problem; "": none. */
+  readonly page: string;
 };
+
+function finding(mark: Finding["mark"], subject: string, text: string, page = ""): Finding {
+  return { mark, subject, text, page };
+}
 
 const runbook = (alert: string): string => docsPage(`runbooks/Watchkeeper${alert}.md`);
 
@@ -51,7 +56,7 @@ export async function check(args: string[]): Promise<number> {
     );
   const findings = [summaryOf(config, file), ...(await findingsOf(config, options.has("offline")))];
   for (const { mark, subject, text, page } of findings) {
-    const help = page === undefined || mark === "✓" ? "" : `  see ${page}\n`;
+    const help = page === "" || mark === "✓" ? "" : `  see ${page}\n`;
     process.stdout.write(`${mark} ${subject}: ${text}\n${help}`);
   }
   return findings.some(({ mark }) => mark === "✗") ? 1 : 0;
@@ -64,95 +69,66 @@ async function readConfig(named: string, file: string): Promise<Config | readonl
 
 async function findingsOf(config: Config, isOffline: boolean): Promise<readonly Finding[]> {
   const clusters = clustersIn(config);
-  const ask = isOffline ? notAsked : backendFinding;
-  const backends = clusters.flatMap((cluster) => backendsIn(cluster).map((one) => ask(one, cluster)));
+  const pairs = await Promise.all(pairsIn(config).map((named) => loaded(named)));
+  const asked = clusters.map((cluster) =>
+    Promise.all(backendsIn(cluster).map((backend) => backendFinding(backend, cluster, isOffline))),
+  );
+  const canaries = clusters.map((cluster) => identityFindings({ config, cluster, pairs, isOffline }));
   return [
     ...clusters.flatMap((cluster) => [...caFindings(cluster), ...listFindings(cluster)]),
     ...config.listeners.flatMap((listener) => plainFindings(listener)),
     ...metricsFindings(config),
-    ...(await Promise.all(pairsIn(config).map((pair) => pairFinding(pair)))),
-    ...(await Promise.all(backends)),
-    ...(await Promise.all(clusters.map((cluster) => identityFindings(config, cluster, isOffline)))).flat(),
+    ...pairs.map((one) => pairFinding(one)),
+    ...(await Promise.all([...asked, ...canaries])).flat(),
   ];
 }
 
+type Asking = {
+  readonly config: Config;
+  readonly cluster: Cluster;
+  readonly pairs: readonly LoadedPair[];
+  readonly isOffline: boolean;
+};
+
 /** Asks each backend with a canary whether it accepts the identities that the listeners assert. */
-async function identityFindings(
-  config: Config,
-  cluster: Cluster,
-  isOffline: boolean,
-): Promise<readonly Finding[]> {
+async function identityFindings({ config, cluster, pairs, isOffline }: Asking): Promise<readonly Finding[]> {
   const inCluster = { ...config, cluster: cluster.config };
   const findings = Array.from(assertionsIn(inCluster), async ([trust, assertion]) => {
     const files = pairFilesIn(inCluster, trust);
-    const pair = files && (await pairIn(files));
-    if (pair === undefined) return [];
-    const suspicion = suspicionOf(pair, trust, assertion);
-    const of = { what: `${cluster.prefix}${trust} identities`, cluster, suspicion };
-    const page = runbook("IdentityRefused");
-    if (isOffline)
-      return suspicion === undefined ? [] : [{ mark: "✗" as const, subject: of.what, text: suspicion, page }];
-    const asked = backendsIn(cluster).map((backend) => identityFinding(backend, { ...of, pair, assertion }));
+    const pair = pairs.find(({ named }) => named.files === files)?.pair;
+    // Another finding reports an unusable pair.
+    if (pair === undefined || pair instanceof Failure) return [];
+    const what = `${cluster.prefix}${trust} identities`;
+    const suspicion = suspicionOf(pair, trust, assertion) ?? "";
+    if (isOffline) return suspicion === "" ? [] : [finding("✗", what, suspicion, runbook("IdentityRefused"))];
+    const asked = backendsIn(cluster).map(async (backend) => {
+      const subject = `${what} at backend ${cluster.prefix}${backend.name}`;
+      const address = addressOf(backend, cluster);
+      if (address === undefined) return finding("–", subject, noCa);
+      const answer = await askCanary(pair, assertion.policy, { address, clock: wallClock });
+      return identityFinding(subject, answer, { certificate: subjectsIn(pair.chain)[0] ?? "", suspicion });
+    });
     return Promise.all(asked);
   });
   return (await Promise.all(findings)).flat();
 }
 
-/** Returns the pair in these files; undefined if it is unusable, which another finding reports. */
-async function pairIn(files: PairFiles): Promise<ServingPair | undefined> {
-  const [clock, journal] = [wallClock, new Journal(wallClock)];
-  const certificate = await ServingCertificate.load({ name: "", clock, journal, use: "client", ...files });
-  if (certificate instanceof Failure) return undefined;
-  certificate.stop();
-  return certificate.current?.pair;
-}
-
-type IdentityQuestion = {
-  readonly what: string;
-  readonly cluster: Cluster;
-  readonly suspicion: string | undefined;
-  readonly pair: ServingPair;
-  readonly assertion: Assertion;
-};
-
-async function identityFinding(
-  backend: BackendConfig,
-  { what, cluster, suspicion, pair, assertion }: IdentityQuestion,
-): Promise<Finding> {
-  const subject = `${what} at backend ${cluster.prefix}${backend.name}`;
-  const ca = cluster.ca instanceof Failure ? undefined : cluster.ca;
-  if (ca === undefined && backend.isEncrypted) return { mark: "–", subject, text: "not asked (no CA)" };
-  const { proxyProtocol, tls } = cluster.config;
-  const verified = { ca, serverName: tls?.serverName ?? backend.host };
-  const address = { ...backend, tls: backend.isEncrypted ? verified : undefined, proxyProtocol };
-  const answer = await askCanary(pair, assertion.policy, { address, clock: wallClock });
-  const [certificate = ""] = subjectsIn(pair.chain);
-  const page = runbook("IdentityRefused");
-  return { subject, page, ...identitySaid(answer, certificate, suspicion) };
-}
-
-function identitySaid(
+function identityFinding(
+  subject: string,
   answer: CanaryAnswer,
-  certificate: string,
-  suspicion: string | undefined,
-): Pick<Finding, "mark" | "text"> {
+  { certificate, suspicion }: { readonly certificate: string; readonly suspicion: string },
+): Finding {
+  const page = runbook("IdentityRefused");
   if (answer.kind === "proven")
-    return { mark: answer.gap === "" ? "✓" : "!", text: answer.gap || "accepted" };
-  const text = `${answer.kind === "none" ? "not proven" : "refused"} (${certificate}): ${answer.problem}`;
-  if (answer.kind === "none" && suspicion === undefined) return { mark: "!", text };
-  return { mark: "✗", text: suspicion === undefined ? text : `${text}; ${suspicion}` };
+    return finding(answer.gap === "" ? "✓" : "!", subject, answer.gap || "accepted", page);
+  const result = answer.kind === "none" ? "not proven" : "refused";
+  const text = `${result} (${certificate}): ${[answer.problem, suspicion].filter((part) => part !== "").join("; ")}`;
+  return finding(answer.kind === "none" && suspicion === "" ? "!" : "✗", subject, text, page);
 }
 
 function metricsFindings({ admin }: Config): readonly Finding[] {
   if (!hasUnprotectedMetrics(admin)) return [];
-  return [
-    {
-      mark: "!",
-      subject: "admin.metricsAddress",
-      text: unprotectedMetrics(admin),
-      page: docsPage("security.md"),
-    },
-  ];
+  return [finding("!", "admin.metricsAddress", unprotectedMetrics(admin), docsPage("security.md"))];
 }
 
 type Cluster = {
@@ -166,9 +142,13 @@ function clustersIn({ clusters }: Config): readonly Cluster[] {
   return clusters.map((config) => ({
     config,
     list: listIn(config),
-    prefix: clusters.length > 1 ? `${config.name}/` : "",
+    prefix: prefixOf(config, clusters),
     ca: config.tls === undefined ? undefined : loadCa(config.tls.caFile),
   }));
+}
+
+function prefixOf({ name }: ClusterConfig, clusters: readonly ClusterConfig[]): string {
+  return clusters.length > 1 ? `${name}/` : "";
 }
 
 /** Returns the backends in a discovery file; none for other types of discovery, which need credentials. */
@@ -187,89 +167,83 @@ function backendsIn({ config, list }: Cluster): readonly BackendConfig[] {
 function listFindings({ config: { discovery }, prefix, list }: Cluster): Finding[] {
   if (discovery?.type !== "File") return [];
   const subject = `${prefix}discovery`;
-  if (list instanceof Failure)
-    return [{ mark: "✗", subject, text: list.message, page: runbook("ConfigNotApplied") }];
-  return [{ mark: "✓", subject, text: `backends in ${discovery.file}: ${list.length}` }];
+  if (list instanceof Failure) return [finding("✗", subject, list.message, runbook("ConfigNotApplied"))];
+  return [finding("✓", subject, `backends in ${discovery.file}: ${list.length}`)];
 }
 
 function summaryOf({ listeners, clusters }: Config, file: string): Finding {
   const backends = clusters.reduce((sum, one) => sum + one.backends.length, 0);
-  const types = new Set(
-    clusters.flatMap(({ discovery }) =>
-      discovery === undefined || discovery.type === "File" ? [] : [discovery.type],
-    ),
-  );
+  const discoveries = clusters.flatMap(({ discovery }) => discovery?.type ?? []);
+  const types = new Set(discoveries.filter((type) => type !== "File"));
   const more = types.size === 0 ? "" : `, and more from ${[...types].join(", ")} once it runs`;
   const several = clusters.length === 1 ? "" : `, clusters: ${clusters.length}`;
-  const text = `valid, listeners: ${listeners.length}${several}, backends: ${backends}${more}`;
-  return { mark: "✓", subject: file, text };
+  return finding("✓", file, `valid, listeners: ${listeners.length}${several}, backends: ${backends}${more}`);
 }
 
 function caFindings({ config, prefix, ca }: Cluster): Finding[] {
   if (ca === undefined) return [];
   const subject = prefix === "" ? "backend CA" : `cluster ${config.name} backend CA`;
-  const certificates = ca instanceof Failure ? ca : certificatesIn(ca);
-  if (certificates instanceof Failure)
-    return [{ mark: "✗", subject, text: certificates.message, page: tlsPage }];
   // The latest expiry is reported, because a bundle may contain an old CA besides its successor.
-  return [{ ...expiryOf(Math.max(...certificates.map((one) => one.validToDate.getTime()))), subject }];
+  return [
+    ca instanceof Failure
+      ? finding("✗", subject, ca.message, tlsPage)
+      : expiryFinding(subject, lastEndOf(ca)),
+  ];
 }
 
 function plainFindings({ name, tls, mode }: ListenerConfig): Finding[] {
   const subject = `listener ${name}`;
-  if (mode === "Passthrough") return [{ mark: "✓", subject, text: "passes TLS through to the backends" }];
-  return tls === undefined ? [{ mark: "✓", subject, text: "plain HTTP on loopback" }] : [];
+  if (mode === "Passthrough") return [finding("✓", subject, "passes TLS through to the backends")];
+  return tls === undefined ? [finding("✓", subject, "plain HTTP on loopback")] : [];
 }
+
+type LoadedPair = { readonly named: NamedPair; readonly pair: ServingPair | undefined | Failure };
 
 /** Loads the certificate as the proxy would. This includes a TLS handshake in which the proxy connects to itself. */
-async function pairFinding({ what, name, names = [], files, use = "server" }: NamedPair): Promise<Finding> {
-  const subject = `${what} ${name}`.trimStart();
-  const clock = wallClock;
-  const certificate = await ServingCertificate.load({
-    name,
-    clock,
-    journal: new Journal(clock),
-    use,
-    ...files,
-  });
-  if (certificate instanceof Failure)
-    return { mark: "✗", subject, text: certificate.message, page: runbook("CertificateRefused") };
+async function loaded(named: NamedPair): Promise<LoadedPair> {
+  const { name, files, use = "server" } = named;
+  const [clock, journal] = [wallClock, new Journal(wallClock)];
+  const certificate = await ServingCertificate.load({ name, clock, journal, use, ...files });
+  if (certificate instanceof Failure) return { named, pair: certificate };
   certificate.stop();
-  const pair = certificate.current?.pair;
-  if (names.length > 0 && pair !== undefined && !hasAnyOf(names, pair))
-    return {
-      mark: "!",
-      subject,
-      text: `its certificate has none of the names ${names.join(", ")}`,
-      page: tlsPage,
-    };
-  return { ...expiryOf(pair?.notAfter ?? 0), subject };
+  return { named, pair: certificate.current?.pair };
 }
 
-function notAsked({ name, url }: BackendConfig, { prefix }: Cluster): Promise<Finding> {
-  return Promise.resolve({
-    mark: "–",
-    subject: `backend ${prefix}${name}`,
-    text: `${url} not asked (--offline)`,
-  });
+function pairFinding({ named: { what, name, names = [] }, pair }: LoadedPair): Finding {
+  const subject = `${what} ${name}`.trimStart();
+  if (pair instanceof Failure) return finding("✗", subject, pair.message, runbook("CertificateRefused"));
+  if (names.length > 0 && pair !== undefined && !hasAnyOf(names, pair))
+    return finding("!", subject, `its certificate has none of the names ${names.join(", ")}`, tlsPage);
+  return expiryFinding(subject, pair?.notAfter ?? 0);
+}
+
+const noCa = "not asked (no CA)";
+
+/**
+ * Returns the address for which a socket is opened with the same settings as an upstream connection. Undefined: without
+ * its CA bundle, the backend cannot be verified. Another finding reports the missing bundle.
+ */
+function addressOf(backend: BackendConfig, { config, ca }: Cluster): BackendAddress | undefined {
+  const { tls, proxyProtocol } = config;
+  if (!backend.isEncrypted) return { ...backend, tls: undefined, proxyProtocol };
+  if (ca instanceof Failure) return undefined;
+  const source = tls && { caFile: tls.caFile, isNamed: tls.serverName !== undefined };
+  return { ...backend, tls: { ca, serverName: tls?.serverName ?? backend.host, source }, proxyProtocol };
 }
 
 async function backendFinding(
   backend: BackendConfig,
-  { config, prefix, ca: loaded }: Cluster,
+  cluster: Cluster,
+  isOffline: boolean,
 ): Promise<Finding> {
-  const subject = `backend ${prefix}${backend.name}`;
-  const ca = loaded instanceof Failure ? undefined : loaded;
-  // The backend cannot be verified without its CA bundle, so it is skipped. Another finding reports the missing bundle.
-  if (loaded instanceof Failure && backend.isEncrypted)
-    return { mark: "–", subject, text: "not asked (no CA)" };
-  const { tls, proxyProtocol } = config;
-  const { serverName, caFile } = tls ?? {};
-  const clock = wallClock;
-  const answer = await askBackend({ backend, ca, caFile, serverName, proxyProtocol, clock, withinMs });
+  const subject = `backend ${cluster.prefix}${backend.name}`;
+  if (isOffline) return finding("–", subject, `${backend.url} not asked (--offline)`);
+  const address = addressOf(backend, cluster);
+  if (address === undefined) return finding("–", subject, noCa);
+  const answer = await askBackend(address, wallClock, withinMs);
   if (answer instanceof Failure)
-    return { mark: "✗", subject, text: `${backend.url}: ${answer.message}`, page: pageOf(answer) };
-  return { subject, ...said(backend, answer) };
+    return finding("✗", subject, `${backend.url}: ${answer.message}`, pageOf(answer));
+  return answerFinding(subject, backend, answer);
 }
 
 function pageOf({ code, message }: Failure): string {
@@ -277,17 +251,16 @@ function pageOf({ code, message }: Failure): string {
   return isDown || code === "backend-refused" ? runbook("BackendDown") : docsPage("faq.md");
 }
 
-function said(backend: BackendConfig, answer: BackendAnswer): Omit<Finding, "subject"> {
-  const expiry = answer.notAfter === undefined ? undefined : expiryOf(answer.notAfter);
-  const text = [`${backend.url} ${saidBy(answer)}`, expiry?.text]
-    .filter((part) => part !== undefined)
-    .join(", ");
-  if (!isAlive(answer)) return { mark: "✗", text, page: runbook("BackendDown") };
-  if (!asksForProgress(answer) && (expiry?.mark ?? "✓") === "✓") {
-    const progress = `${answer.version} does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s, or quiet watches cannot follow two restarts within 10 min`;
-    return { mark: "!", text: `${text}, ${progress}`, page: runbook("BackendStale") };
-  }
-  return { mark: expiry?.mark ?? "✓", text, page: runbook("CertificateExpiring") };
+function answerFinding(subject: string, { url }: BackendConfig, answer: BackendAnswer): Finding {
+  const { status, tookMs, notAfter, version } = answer;
+  const expiry = notAfter === undefined ? undefined : expiryFinding(subject, notAfter);
+  const answered = `${url} answered /readyz with ${status} in ${Math.round(tookMs)} ms`;
+  const text = expiry === undefined ? answered : `${answered}, ${expiry.text}`;
+  if (!isAlive(answer)) return finding("✗", subject, text, runbook("BackendDown"));
+  const { mark, page } = expiry ?? finding("✓", subject, text);
+  if (mark !== "✓" || asksForProgress(answer)) return finding(mark, subject, text, page);
+  const progress = `${version} does not ask etcd for progress: etcd needs --watch-progress-notify-interval=5s, or quiet watches cannot follow two restarts within 10 min`;
+  return finding("!", subject, `${text}, ${progress}`, runbook("BackendStale"));
 }
 
 /** True if this status shows a live apiserver. An apiserver sends 401 if anonymous requests are disabled. */
@@ -304,20 +277,14 @@ function asksForProgress({ version }: BackendAnswer): boolean {
   return major === undefined || Number(major) > 1 || Number(minor) >= 31;
 }
 
-function saidBy({ status, tookMs }: BackendAnswer): string {
-  return `answered /readyz with ${status} in ${Math.round(tookMs)} ms`;
-}
-
-function expiryOf(notAfter: number): Omit<Finding, "subject"> {
+function expiryFinding(subject: string, notAfter: number): Finding {
   const page = runbook("CertificateExpiring");
   const leftMs = notAfter - wallClock.wall();
-  if (leftMs <= 0) return { mark: "✗", text: `certificate expired at ${timestampOf(notAfter)}`, page };
+  const at = timestampOf(notAfter);
+  if (leftMs <= 0) return finding("✗", subject, `certificate expired at ${at}`, page);
   // The warning appears as early as the alert CertificateExpiring does. `page` is the runbook of this alert.
-  return {
-    mark: levelOf(leftMs, "serving") === "ok" ? "✓" : "!",
-    text: `certificate good until ${timestampOf(notAfter)}`,
-    page,
-  };
+  const mark = levelOf(leftMs, "serving") === "ok" ? "✓" : "!";
+  return finding(mark, subject, `certificate good until ${at}`, page);
 }
 
 type NamedPair = {
@@ -338,13 +305,10 @@ export function pairsIn({ listeners, clusters, admin }: Config): readonly NamedP
     ["admin", admin.tls],
     ["metrics", admin.metrics.tls],
   ] as const;
-  const own = ports.flatMap(([name, files]) =>
-    files === undefined ? [] : [{ what: "" as const, name, files }],
-  );
   return [
     ...listeners.flatMap((listener) => servingPairs(listener)),
-    ...clusters.flatMap((cluster) => clientPairs(cluster, clusters.length > 1 ? `${cluster.name}/` : "")),
-    ...own,
+    ...clusters.flatMap((cluster) => clientPairs(cluster, prefixOf(cluster, clusters))),
+    ...ports.flatMap(([name, files]) => (files === undefined ? [] : [{ what: "" as const, name, files }])),
   ];
 }
 

@@ -19,19 +19,12 @@ export type IdentityProof = {
 
 export const unasked: IdentityProof = { verdict: "unknown", problem: "", gap: "", lost: 0 };
 
-/** An answer without a result (429, 5xx, 404, a timeout) leaves the verdict as it is. */
-const next: Readonly<Record<IdentityVerdict, Readonly<Record<CanaryAnswer["kind"], IdentityVerdict>>>> = {
-  unknown: { proven: "proven", refused: "refused", none: "unknown" },
-  proven: { proven: "proven", refused: "refused", none: "proven" },
-  refused: { proven: "proven", refused: "refused", none: "refused" },
-};
-
+/** Returns the proof after an answer. One without a result (429, 5xx, 404, a timeout) leaves the verdict as it is. */
 export function proofAfter(proof: IdentityProof, answer: CanaryAnswer): IdentityProof {
-  const verdict = next[proof.verdict][answer.kind];
-  if (answer.kind === "proven") return { verdict, problem: "", gap: answer.gap, lost: 0 };
-  if (answer.kind === "refused") return { verdict, problem: answer.problem, gap: "", lost: 0 };
-  const problem = verdict === "unknown" ? answer.problem : proof.problem;
-  return { ...proof, verdict, problem, lost: proof.lost + 1 };
+  if (answer.kind === "proven") return { verdict: "proven", problem: "", gap: answer.gap, lost: 0 };
+  if (answer.kind === "refused") return { verdict: "refused", problem: answer.problem, gap: "", lost: 0 };
+  const problem = proof.verdict === "unknown" ? answer.problem : proof.problem;
+  return { ...proof, problem, lost: proof.lost + 1 };
 }
 
 /** Ms after which a proven backend is asked again: its --requestheader-* flags may have changed. */

@@ -13,7 +13,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import type { CanaryAnswer } from "../identity/canary.ts";
 import { type IdentityProof, newsIn, unasked } from "../identity/identity-proof.ts";
-import type { TrustClass } from "../identity/trust.ts";
+import { isAsserted, type TrustClass } from "../identity/trust.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import { type Assertion, assertionsIn, pairFilesIn, suspicionOf } from "./assertions.ts";
 import { unusable } from "./ca-bundle.ts";
@@ -22,13 +22,14 @@ import { IdentityProofs } from "./identity-proofs.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 import { askCanary } from "./upstream-acceptance.ts";
 
-/** What the canaries have shown about each backend, with the certificate that has this SHA-256 fingerprint. */
-export type ToldProofs = {
-  readonly [T in AssertedTrust]?: {
-    readonly fingerprint: string;
-    readonly backends: Readonly<Record<string, IdentityProof>>;
-  };
+type Told = {
+  /** SHA-256 of the certificate with which the canaries were sent. */
+  readonly fingerprint: string;
+  readonly backends: Readonly<Record<string, IdentityProof>>;
 };
+
+/** What the canaries have shown about each backend. */
+export type ToldProofs = { readonly [T in AssertedTrust]?: Told };
 
 export type CredentialsParts = {
   readonly clock: Clock;
@@ -49,8 +50,6 @@ export type CredentialsParts = {
   readonly isTold?: boolean;
 };
 
-type Loaded = { readonly files: PairFiles; readonly certificate: ServingCertificate };
-
 const names = { "front-proxy": "front-proxy", impersonate: "impersonator" } as const;
 const trusts = ["front-proxy", "impersonate"] as const;
 
@@ -61,172 +60,214 @@ export function assertedIn(config: ConfigForCluster): readonly AssertedTrust[] {
 
 export class Credentials {
   readonly #parts: CredentialsParts;
-  readonly #loaded = new Map<AssertedTrust, Loaded>();
-  /** How listeners use each certificate. One that no listener uses any more stays, because clients still leave. */
-  readonly #assertions = new Map<AssertedTrust, Assertion>();
-  readonly #proofs: IdentityProofs;
-  /** The answers to the canaries with the latest new certificate, by backend. */
-  readonly #answers = new Map<AssertedTrust, ReadonlyMap<string, CanaryAnswer>>();
-  /** The certificates whose files wait until a backend can test them. */
-  readonly #untested = new Set<AssertedTrust>();
-  /** The fingerprint of the certificate that new connections present. */
-  readonly #presented = new Map<AssertedTrust, string | undefined>();
-  /** The certificates that a backend has proven at any time. */
-  readonly #everProven = new Set<AssertedTrust>();
-  /** What the other process has told last, and what it told about the certificates before. */
-  #told: ToldProofs = {};
-  #toldBefore: ToldProofs = {};
+  readonly #all: Readonly<Record<AssertedTrust, Credential>>;
 
   constructor(parts: CredentialsParts) {
     this.#parts = parts;
-    const { clock, random } = parts;
-    this.#proofs = new IdentityProofs({
-      clock,
-      random,
-      ask: (trust, backend) => this.#ask(trust, backend),
-      changed: (trust, backend, now, was) => this.#changed(trust, backend, now, was),
-    });
+    this.#all = {
+      "front-proxy": new Credential("front-proxy", parts),
+      impersonate: new Credential("impersonate", parts),
+    };
   }
 
   /**
    * Loads the certificates of another configuration, and returns a function that puts them into use. On a Failure,
-   * nothing has changed. A certificate that is no longer configured stays loaded, because some clients still need it
-   * while their listeners drain them.
+   * nothing has changed.
    */
   async prepare(config: ConfigForCluster): Promise<(() => undefined) | Failure> {
     const assertions = assertionsIn(config);
     const outcomes = await Promise.all(
-      trusts.map((trust) =>
-        this.#load(trust, pairFilesIn(config, trust), assertions.get(trust) ?? this.#assertions.get(trust)),
-      ),
+      trusts.map((trust) => this.#all[trust].prepare(pairFilesIn(config, trust), assertions.get(trust))),
     );
     const failure = outcomes.find((outcome) => outcome instanceof Failure);
-    const loaded = outcomes.flatMap((one) => (one instanceof Failure || one === undefined ? [] : [one]));
+    const prepared = outcomes.flatMap((outcome) => (outcome instanceof Failure ? [] : [outcome]));
     if (failure === undefined)
       return () => {
-        for (const [trust, assertion] of assertions) this.#assert(trust, assertion);
-        for (const [trust, one] of loaded) this.#take(trust, one);
+        for (const { take } of prepared) take();
         return undefined;
       };
-    for (const [, { certificate }] of loaded) certificate.stop();
+    for (const { drop } of prepared) drop();
     return failure;
   }
 
   /** Returns the proxy's certificate for upstream connections of this trust class; undefined: none. */
   pairFor(trust: TrustClass | undefined): ServingPair | undefined {
-    if (trust !== "front-proxy" && trust !== "impersonate") return undefined;
-    return this.#loaded.get(trust)?.certificate.current?.pair;
+    return trust !== undefined && isAsserted(trust) ? this.#all[trust].pair : undefined;
   }
 
   get certificates(): readonly { readonly name: string; readonly notAfterMs: number }[] {
-    return Array.from(this.#loaded, ([trust, { certificate }]) => ({
-      name: this.#parts.prefix + names[trust],
-      notAfterMs: certificate.current?.pair.notAfter ?? 0,
-    }));
+    return Object.values(this.#all).flatMap(({ name, pair }) =>
+      pair === undefined ? [] : [{ name, notAfterMs: pair.notAfter }],
+    );
   }
 
-  // --- what the canaries have shown ---
+  /** The certificates that listeners use. */
+  get #asserting(): readonly Credential[] {
+    return Object.values(this.#all).filter(({ isAsserting }) => isAsserting);
+  }
 
   /** True if each certificate that listeners use was proven at any time. A later refusal does not undo this. */
   get areAllProven(): boolean {
-    return Array.from(this.#assertions.keys()).every((trust) => this.#everProven.has(trust));
+    return this.#asserting.every(({ wasProven }) => wasProven);
   }
 
   /** True if listeners assert identities. */
   get isAsserting(): boolean {
-    return this.#assertions.size > 0;
+    return this.#asserting.length > 0;
   }
 
   /** Returns a text for each certificate that listeners use, such as "front-proxy: proven". */
   identitiesOf(backend: string): readonly string[] {
-    return Array.from(this.#assertions.keys(), (trust) => {
-      const { verdict, problem, gap } = this.proofOf(trust, backend);
-      return [`${names[trust]}: ${verdict}`, problem, gap].filter((part) => part !== "").join(", ");
+    return this.#asserting.map((credential) => {
+      const { verdict, problem, gap } = credential.proofOf(backend);
+      return [`${names[credential.trust]}: ${verdict}`, problem, gap]
+        .filter((part) => part !== "")
+        .join(", ");
     });
   }
 
   readonly isProven = (trust: AssertedTrust, backend: string): boolean =>
-    this.proofOf(trust, backend).verdict === "proven";
+    this.#all[trust].proofOf(backend).verdict === "proven";
 
   readonly areRefused = (trust: AssertedTrust): boolean =>
-    this.#parts.backends().every(({ name }) => this.proofOf(trust, name).verdict === "refused");
-
-  proofOf(trust: AssertedTrust, backend: string): IdentityProof {
-    if (this.#parts.isTold !== true) return this.#proofs.of(trust, backend) ?? unasked;
-    const fingerprint = this.pairFor(trust)?.fingerprint;
-    const told = [this.#told[trust], this.#toldBefore[trust]].find((one) => one?.fingerprint === fingerprint);
-    return told?.backends[backend] ?? unasked;
-  }
+    this.#parts.backends().every(({ name }) => this.#all[trust].proofOf(name).verdict === "refused");
 
   /** What another process must know to follow the canaries of this one. */
   get told(): ToldProofs {
-    const of = (trust: AssertedTrust): ToldProofs => ({
-      [trust]: {
-        fingerprint: this.pairFor(trust)?.fingerprint ?? "",
-        backends: Object.fromEntries(this.#proofs.all(trust)),
-      },
-    });
-    return Object.assign({}, ...Array.from(this.#assertions.keys(), of));
+    return Object.fromEntries(this.#asserting.map(({ trust, told }) => [trust, told]));
   }
 
-  /** Takes over what another process has told. A certificate that it has proven may be in a file that changed. */
+  /** Takes over what another process has told. */
   follow(told: ToldProofs): void {
-    for (const trust of trusts) {
-      const [before, now] = [this.#told[trust], told[trust]];
-      if (before?.fingerprint === now?.fingerprint) continue;
-      this.#toldBefore = { ...this.#toldBefore, ...(before && { [trust]: before }) };
-      if (now?.fingerprint !== this.pairFor(trust)?.fingerprint)
-        void this.#loaded.get(trust)?.certificate.reload();
-    }
-    this.#told = told;
+    for (const trust of trusts) this.#all[trust].follow(told[trust]);
     this.#parts.onProof();
   }
 
   /** Learns which backends there are, and at which addresses. */
   reconcile(): void {
-    if (this.#parts.isTold === true) return;
-    const all = this.#parts.backends();
-    this.#proofs.reconcile(new Map(all.map(({ name, host, port }) => [name, `${host} ${port}`])));
+    for (const credential of this.#asserting) credential.reconcile();
   }
 
   /** Called when a backend has become ready: it may have other flags now, and it may test a certificate that waits. */
   readonly ready = (backend: string): void => {
-    this.#proofs.askNow(backend);
-    for (const trust of this.#untested) void this.#loaded.get(trust)?.certificate.reload();
+    for (const credential of Object.values(this.#all)) credential.ready(backend);
   };
 
   stop(): void {
-    for (const { certificate } of this.#loaded.values()) certificate.stop();
+    for (const credential of Object.values(this.#all)) credential.stop();
+  }
+}
+
+type Prepared = { readonly take: () => void; readonly drop: () => void };
+
+/** One of the proxy's certificates, with what is known of each backend that must take it. */
+class Credential {
+  readonly trust: AssertedTrust;
+  /** The certificate's name in journal and metrics. */
+  readonly name: string;
+  readonly #parts: CredentialsParts;
+  /** A certificate that is no longer configured stays, because clients still leave. */
+  #files: PairFiles | undefined;
+  #certificate: ServingCertificate | undefined;
+  /** How listeners use the certificate; undefined: none has used it yet. */
+  #assertion: Assertion | undefined;
+  readonly #proofs: IdentityProofs;
+  /** The answers to the canaries with the latest new certificate, by backend. */
+  #answers: ReadonlyMap<string, CanaryAnswer> = new Map();
+  /** True if the files hold a certificate that waits until a backend can test it. */
+  #isUntested = false;
+  /** The fingerprint of the certificate that new connections present. */
+  #presented: string | undefined;
+  /** True if a backend has proven the certificate at any time. */
+  wasProven = false;
+  /** What the other process has told about this certificate and the one before. */
+  #told: readonly Told[] = [];
+
+  constructor(trust: AssertedTrust, parts: CredentialsParts) {
+    this.trust = trust;
+    this.name = parts.prefix + names[trust];
+    this.#parts = parts;
+    this.#proofs = new IdentityProofs({
+      ...parts,
+      ask: (backend) => this.#ask(backend),
+      changed: (backend, now, was) => this.#changed(backend, now, was),
+    });
+  }
+
+  get pair(): ServingPair | undefined {
+    return this.#certificate?.current?.pair;
+  }
+
+  get isAsserting(): boolean {
+    return this.#assertion !== undefined;
+  }
+
+  // --- what the canaries have shown ---
+
+  proofOf(backend: string): IdentityProof {
+    return (this.#parts.isTold === true ? this.#shown[backend] : this.#proofs.of(backend)) ?? unasked;
+  }
+
+  /** What is known about each backend with the certificate that new connections present. */
+  get #shown(): Readonly<Record<string, IdentityProof>> {
+    if (this.#parts.isTold !== true) return this.#proofs.all;
+    return this.#told.find(({ fingerprint }) => fingerprint === this.#presented)?.backends ?? {};
+  }
+
+  get told(): Told {
+    return { fingerprint: this.pair?.fingerprint ?? "", backends: this.#shown };
+  }
+
+  follow(told: Told | undefined): void {
+    if (told === undefined) return;
+    const [last] = this.#told;
+    const others = this.#told.filter(({ fingerprint }) => fingerprint !== told.fingerprint);
+    this.#told = [told, ...others].slice(0, 2);
+    // The certificate that the other process has proven may be in a file that has changed.
+    if (told.fingerprint !== last?.fingerprint && told.fingerprint !== this.#presented)
+      void this.#certificate?.reload();
+  }
+
+  reconcile(known?: ReadonlyMap<string, CanaryAnswer>): void {
+    if (this.#parts.isTold === true) return;
+    const all = this.#parts.backends();
+    this.#proofs.reconcile(new Map(all.map(({ name, host, port }) => [name, `${host} ${port}`])), known);
+  }
+
+  ready(backend: string): void {
+    this.#proofs.askNow(backend);
+    if (this.#isUntested) void this.#certificate?.reload();
+  }
+
+  stop(): void {
+    this.#certificate?.stop();
     this.#proofs.stop();
   }
 
   // --- loading ---
 
-  async #load(
-    trust: AssertedTrust,
+  /** Loads a certificate. On a Failure, and until `take` is called, nothing has changed. */
+  async prepare(
     wanted: PairFiles | undefined,
     assertion: Assertion | undefined,
-  ): Promise<readonly [AssertedTrust, Loaded] | undefined | Failure> {
-    const was = this.#loaded.get(trust);
-    if (wanted === undefined || isDeepStrictEqual(wanted, was?.files)) return undefined;
-    const { clock, journal, prefix } = this.#parts;
-    const { certFile, keyFile, reloadIntervalMs } = wanted;
+  ): Promise<Prepared | Failure> {
+    if (wanted === undefined || isDeepStrictEqual(wanted, this.#files))
+      return { take: () => this.#assert(assertion), drop() {} };
+    const { certFile, keyFile } = wanted;
     const certificate = await ServingCertificate.load({
-      name: prefix + names[trust],
+      ...this.#parts,
+      ...wanted,
+      name: this.name,
       use: "client",
-      certFile,
-      keyFile,
-      reloadIntervalMs,
-      clock,
-      journal,
-      onSwap: () => this.#swapped(trust),
-      prove: (pair) => this.#objectionTo(pair, trust, this.#assertions.get(trust), true),
+      onSwap: () => this.#swapped(),
+      prove: (pair) => this.#objectionTo(pair, this.#assertion, true),
     });
     if (certificate instanceof Failure) return certificate;
+    const drop = (): void => certificate.stop();
     const pair = certificate.current?.pair;
-    const objection = pair && (await this.#objectionTo(pair, trust, assertion, false));
-    if (objection === undefined) return [trust, { files: wanted, certificate }];
-    certificate.stop();
+    const objection = pair && (await this.#objectionTo(pair, assertion ?? this.#assertion, false));
+    if (objection === undefined) return { take: () => this.#take(wanted, certificate, assertion), drop };
+    drop();
     return unusable(`"${certFile}" with "${keyFile}"`, objection);
   }
 
@@ -236,21 +277,27 @@ export class Credentials {
    */
   async #objectionTo(
     pair: ServingPair,
-    trust: AssertedTrust,
     assertion: Assertion | undefined,
     isRotation: boolean,
   ): Promise<Failure | undefined> {
-    this.#untested.delete(trust);
+    this.#isUntested = false;
     if (this.#parts.isTold === true)
-      return isRotation && this.#told[trust]?.fingerprint !== pair.fingerprint ? notTested : undefined;
+      return isRotation && this.#told[0]?.fingerprint !== pair.fingerprint ? notTested : undefined;
     if (assertion === undefined) return undefined;
-    const answers = await this.#askReady(pair, assertion);
-    this.#answers.set(trust, answers);
-    const all = Array.from(answers.values());
+    this.#answers = await this.#askReady(pair, assertion);
+    const all = Array.from(this.#answers.values());
     if (all.some(({ kind }) => kind === "proven")) return undefined;
     const refusal = all.find((answer) => answer.kind === "refused");
     if (refusal !== undefined) return unsuitable(pair, refusal.problem);
-    return this.#objectionToUntested(pair, trust, assertion, isRotation);
+    return this.#objectionToUntested(pair, assertion, isRotation);
+  }
+
+  #objectionToUntested(pair: ServingPair, assertion: Assertion, isRotation: boolean): Failure | undefined {
+    const suspicion = this.#certificate && suspicionOf(pair, this.trust, assertion);
+    if (suspicion !== undefined) return unsuitable(pair, suspicion);
+    const isNeeded = Object.values(this.#shown).some(({ verdict }) => verdict === "proven");
+    this.#isUntested = isRotation && isNeeded;
+    return this.#isUntested ? notTested : undefined;
   }
 
   async #askReady(pair: ServingPair, { policy }: Assertion): Promise<ReadonlyMap<string, CanaryAnswer>> {
@@ -262,77 +309,63 @@ export class Credentials {
     return new Map(await Promise.all(asked));
   }
 
-  #objectionToUntested(
-    pair: ServingPair,
-    trust: AssertedTrust,
-    assertion: Assertion,
-    isRotation: boolean,
-  ): Failure | undefined {
-    const suspicion = this.#loaded.has(trust) ? suspicionOf(pair, trust, assertion) : undefined;
-    if (suspicion !== undefined) return unsuitable(pair, suspicion);
-    const isNeeded = Array.from(this.#proofs.all(trust).values()).some(({ verdict }) => verdict === "proven");
-    if (!isRotation || !isNeeded) return undefined;
-    this.#untested.add(trust);
-    return notTested;
+  #take(files: PairFiles, certificate: ServingCertificate, assertion: Assertion | undefined): void {
+    const was = this.#certificate;
+    this.#files = files;
+    this.#certificate = certificate;
+    this.#assertion = assertion ?? this.#assertion;
+    was?.stop();
+    if (was !== undefined) return this.#swapped();
+    this.#presented = this.pair?.fingerprint;
+    this.#begin();
   }
 
-  #take(trust: AssertedTrust, loaded: Loaded): void {
-    const was = this.#loaded.get(trust);
-    this.#loaded.set(trust, loaded);
-    was?.certificate.stop();
-    if (was !== undefined) return this.#swapped(trust);
-    this.#presented.set(trust, this.pairFor(trust)?.fingerprint);
-    if (this.#assertions.has(trust)) this.#begin(trust);
+  #swapped(): void {
+    const before = this.#shown;
+    this.#presented = this.pair?.fingerprint;
+    this.#begin();
+    this.#parts.onSwap(this.trust, (backend) => before[backend]?.verdict === "proven");
   }
 
-  #swapped(trust: AssertedTrust): void {
-    const shown = this.#presented.get(trust);
-    const told = [this.#told[trust], this.#toldBefore[trust]].find((one) => one?.fingerprint === shown);
-    const before = this.#parts.isTold === true ? told?.backends : Object.fromEntries(this.#proofs.all(trust));
-    this.#presented.set(trust, this.pairFor(trust)?.fingerprint);
-    if (this.#assertions.has(trust)) this.#begin(trust);
-    this.#parts.onSwap(trust, (backend) => before?.[backend]?.verdict === "proven");
-  }
-
-  #assert(trust: AssertedTrust, assertion: Assertion): void {
-    const was = this.#assertions.get(trust);
-    this.#assertions.set(trust, assertion);
-    if (this.#loaded.has(trust) && !isDeepStrictEqual(was?.policy, assertion.policy)) this.#begin(trust);
+  #assert(assertion: Assertion | undefined): void {
+    const was = this.#assertion;
+    this.#assertion = assertion ?? was;
+    if (!isDeepStrictEqual(was?.policy, this.#assertion?.policy)) this.#begin();
   }
 
   // --- canaries ---
 
-  #begin(trust: AssertedTrust): void {
-    if (this.#parts.isTold === true) return;
-    this.#proofs.begin(trust, this.#answers.get(trust));
-    this.#answers.delete(trust);
+  /** Begins anew with another certificate, or another kind of assertion. */
+  #begin(): void {
+    this.#proofs.stop();
+    if (this.#assertion !== undefined && this.pair !== undefined) this.reconcile(this.#answers);
+    this.#answers = new Map();
   }
 
-  async #ask(trust: AssertedTrust, backend: string): Promise<CanaryAnswer> {
+  async #ask(backend: string): Promise<CanaryAnswer> {
     const { backends, clock } = this.#parts;
     const address = backends().find(({ name }) => name === backend);
-    const [pair, assertion] = [this.pairFor(trust), this.#assertions.get(trust)];
-    if (address === undefined || pair === undefined || assertion === undefined)
+    if (address === undefined || this.pair === undefined || this.#assertion === undefined)
       return { kind: "none", problem: "" };
-    return askCanary(pair, assertion.policy, { address, clock });
+    return askCanary(this.pair, this.#assertion.policy, { address, clock });
   }
 
-  #changed(trust: AssertedTrust, backend: string, now: IdentityProof, was: IdentityProof): void {
-    const { journal, prefix, isReady, onProof } = this.#parts;
-    if (now.verdict === "proven") this.#everProven.add(trust);
-    const about = { name: prefix + names[trust], backend };
+  #changed(backend: string, now: IdentityProof, was: IdentityProof): void {
+    const { isReady, onProof } = this.#parts;
+    this.wasProven ||= now.verdict === "proven";
     const news = newsIn(now, was, isReady(backend));
-    if (news === "proven") journal.write({ kind: "identity.proven", ...about, gap: now.gap });
-    else if (news === "dropped") journal.write({ kind: "identity.dropped", ...about });
-    else if (news === "refused")
-      journal.write({ kind: "identity.refused", ...about, ...this.#pairNamed(trust), problem: now.problem });
+    if (news !== undefined) this.#journal(news, backend, now);
     if (now.verdict !== was.verdict || now.problem !== was.problem) onProof();
   }
 
-  #pairNamed(trust: AssertedTrust): { readonly file: string; readonly certificate: string } {
-    const pair = this.pairFor(trust);
-    const [certificate = ""] = pair === undefined ? [] : subjectsIn(pair.chain);
-    return { file: this.#loaded.get(trust)?.files.certFile ?? "", certificate };
+  #journal(news: "proven" | "refused" | "dropped", backend: string, { gap, problem }: IdentityProof): void {
+    const { journal } = this.#parts;
+    const about = { name: this.name, backend };
+    if (news === "proven") return journal.write({ kind: "identity.proven", ...about, gap });
+    if (news === "dropped") return journal.write({ kind: "identity.dropped", ...about });
+    const [certificate = ""] = subjectsIn(this.pair?.chain ?? "");
+    const file = this.#files?.certFile ?? "";
+    return journal.write({ kind: "identity.refused", ...about, file, certificate, problem });
   }
 }
 

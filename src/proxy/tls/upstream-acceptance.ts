@@ -16,20 +16,33 @@ import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 /** Ms that a backend has to answer when a CA or certificate is tested. A slower backend gives no result. */
 export const proofMs = 3000;
 
-/** objection: why the backend rejects the file; "": it accepts the file; undefined: no result. */
-type Result = { readonly backend: string; readonly objection: string | undefined };
-
 /** Returns undefined if some backend's certificate verifies against these CAs, or if no backend gives a result. */
 export async function proveCaBundle(
   ca: string,
   ready: readonly BackendAddress[],
   clock: Clock,
 ): Promise<Failure | undefined> {
-  const results = ready.flatMap((address) => {
-    if (address.tls === undefined) return [];
-    return [resultOf({ ...address, tls: { ...address.tls, ca } }, clock)];
-  });
-  return verdictOn(await Promise.all(results), subjectsIn(ca), "presents a certificate from another CA");
+  const asked = ready.flatMap(({ tls, ...address }) =>
+    tls === undefined ? [] : [objectionOf({ ...address, tls: { ...tls, ca } }, clock)],
+  );
+  const objections = await Promise.all(asked);
+  const objection = objections.find((one) => one !== "" && one !== undefined);
+  if (objection === undefined || objections.includes("")) return undefined;
+  const of = subjectsIn(ca).map((subject) => quote(subject));
+  return new Failure("bad-file", "proxy", `the certificate of ${of.join(", ")} is unsuitable: ${objection}`);
+}
+
+/**
+ * Shakes hands with one backend. Returns "" if its certificate verifies, and a text that says why it does not.
+ * Undefined for any other error, which is a problem of that backend alone.
+ */
+async function objectionOf(address: BackendAddress, clock: Clock): Promise<string | undefined> {
+  try {
+    return await onSocket(openSocket(address, "http/1.1"), "secureConnect", clock, async () => "");
+  } catch (reason) {
+    if (metOf(reason) !== "untrusted") return undefined;
+    return `backend ${address.name} presents a certificate from another CA (${wordsOf(reason)})`;
+  }
 }
 
 /** Asks a backend on a new socket whose request it sees if the proxy asserts an invented identity with this certificate. */
@@ -39,58 +52,33 @@ export async function askCanary(
   { address, clock }: { readonly address: BackendAddress; readonly clock: Clock },
 ): Promise<CanaryAnswer> {
   const canary = canaryFor(policy);
+  const fields = canary.fields.map(({ name, value }) => [name, value] as const);
   const socket = openSocket(address, "http/1.1", pair);
+  const event = address.tls === undefined ? "connect" : "secureConnect";
+  try {
+    return await onSocket(socket, event, clock, async () =>
+      answerTo(canary, await answerOf(new SocketAgent(socket), canaryPath, { fields, post: canaryBody })),
+    );
+  } catch (reason) {
+    return { kind: "none", problem: wordsOf(reason) };
+  }
+}
+
+/** Runs `ask` after the event that says that the socket is connected. Then, or after `proofMs`, destroys the socket. */
+async function onSocket<T>(
+  socket: Socket,
+  connected: "connect" | "secureConnect",
+  clock: Clock,
+  ask: () => Promise<T>,
+): Promise<T> {
   // This listener stays, because an "error" event without a listener would end the process.
   socket.on("error", () => {});
   const cancel = clock.after(proofMs, () => socket.destroy(new Error(`no answer in ${proofMs} ms`)));
-  const fields = canary.fields.map(({ name, value }) => [name, value] as const);
   try {
-    await once(socket, address.tls === undefined ? "connect" : "secureConnect");
-    const request = { fields, post: canaryBody };
-    return answerTo(canary, await answerOf(new SocketAgent(socket), canaryPath, request));
-  } catch (reason) {
-    return { kind: "none", problem: wordsOf(reason) };
+    await once(socket, connected);
+    return await ask();
   } finally {
     cancel();
     socket.destroy();
   }
-}
-
-/**
- * Returns "" after a complete handshake, and the message if the backend's certificate does not verify against the CA.
- * Undefined for any other error, which is a problem of that backend alone.
- */
-function untrusted(outcome: Error | undefined): string | undefined {
-  if (outcome === undefined) return "";
-  return metOf(outcome) === "untrusted" ? outcome.message : undefined;
-}
-
-function verdictOn(
-  results: readonly Result[],
-  subjects: readonly string[],
-  verdict: string,
-): Failure | undefined {
-  const against = results.find(({ objection }) => objection !== undefined && objection !== "");
-  if (against === undefined || results.some(({ objection }) => objection === "")) return undefined;
-  const of = subjects.map((subject) => quote(subject)).join(", ");
-  const message = `the certificate of ${of} is unsuitable: backend ${against.backend} ${verdict} (${String(against.objection)})`;
-  return new Failure("bad-file", "proxy", message);
-}
-
-/** Shakes hands with one backend on a new socket. */
-function resultOf(address: BackendAddress, clock: Clock): Promise<Result> {
-  const backend = address.name;
-  return new Promise((resolve) => {
-    const socket: Socket = openSocket(address, "http/1.1");
-    const end = (objection: string | undefined): void => {
-      cancel();
-      socket.destroy();
-      resolve({ backend, objection });
-    };
-    const cancel = clock.after(proofMs, () => end(undefined));
-    // This listener stays, because an "error" event without a listener would end the process.
-    socket.on("error", (reason) => end(untrusted(reason)));
-    socket.once("close", () => end(undefined));
-    socket.once("secureConnect", () => end(untrusted(undefined)));
-  });
 }

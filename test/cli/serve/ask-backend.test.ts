@@ -5,8 +5,9 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { askBackend, type BackendAnswer, type BackendQuestion } from "../../../src/cli/serve/ask-backend.ts";
+import { askBackend, type BackendAnswer } from "../../../src/cli/serve/ask-backend.ts";
 import { createAuthority } from "../../../src/pki/pki.ts";
+import type { BackendAddress } from "../../../src/proxy/net/connect.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
@@ -40,16 +41,13 @@ function answering(status: number): http2.Http2SecureServer {
   });
 }
 
-function ask(port: number, change: Partial<BackendQuestion> = {}): Promise<BackendAnswer | Failure> {
-  const backend = { name: "cp-1", url: "", host: "127.0.0.1", port, isEncrypted: true, ...change.backend };
-  const question = {
-    ca: authority.certificate,
-    serverName: undefined,
-    clock: wallClock,
-    withinMs: 300,
-    ...change,
-  };
-  return within(20_000, "an answer", askBackend({ ...question, backend }));
+function ask(
+  port: number,
+  tlsOptions: Partial<NonNullable<BackendAddress["tls"]>> = {},
+  host = "127.0.0.1",
+): Promise<BackendAnswer | Failure> {
+  const trusted = { ca: authority.certificate, serverName: host, ...tlsOptions };
+  return within(20_000, "an answer", askBackend({ name: "cp-1", host, port, tls: trusted }, wallClock, 300));
 }
 
 function problemOf(outcome: BackendAnswer | Failure): string {
@@ -91,9 +89,8 @@ test("a backend's version is reported where it has one, and its absence is no pr
 
 test("a backend by IPv6 address, and one by the name that all of them carry", async () => {
   const port = await listening(answering(200), "::1");
-  const backend = { name: "cp-1", url: "", host: "::1", port, isEncrypted: true };
-  assert.is(problemOf(await ask(port, { backend })), "status 200");
-  assert.is(problemOf(await ask(port, { backend, serverName: "kubernetes.default.svc" })), "status 200");
+  assert.is(problemOf(await ask(port, {}, "::1")), "status 200");
+  assert.is(problemOf(await ask(port, { serverName: "kubernetes.default.svc" }, "::1")), "status 200");
 });
 
 test("a plain backend on loopback is asked without TLS", async () => {
@@ -102,9 +99,8 @@ test("a plain backend on loopback is asked without TLS", async () => {
     stream.end();
   });
   const port = await listening(server);
-  const outcome = await ask(port, {
-    backend: { name: "a", url: "", host: "127.0.0.1", port, isEncrypted: false },
-  });
+  const address = { name: "a", host: "127.0.0.1", port, tls: undefined };
+  const outcome = await within(20_000, "an answer", askBackend(address, wallClock, 300));
   assert.equal([problemOf(outcome), (outcome as BackendAnswer).notAfter], ["status 500", undefined]);
 });
 
@@ -116,7 +112,7 @@ test("a backend of another authority, or with another name, is a Failure", async
     /unable to get local issuer|self-signed/,
   );
   assert.is(
-    problemOf(await ask(port, { ca: other.certificate, caFile: "/etc/ca.crt" })),
+    problemOf(await ask(port, { ca: other.certificate, source: { caFile: "/etc/ca.crt", isNamed: false } })),
     "its certificate is not signed by tls.caFile /etc/ca.crt",
   );
   assert.match(

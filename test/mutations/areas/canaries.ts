@@ -50,8 +50,8 @@ export const canaries: readonly Defect[] = [
     "a refusal leaves a proven backend proven",
     {
       file: `${proof}.ts`,
-      find: 'proven: { proven: "proven", refused: "refused",',
-      replace: 'proven: { proven: "proven", refused: "proven",',
+      find: '{ verdict: "refused", problem',
+      replace: "{ verdict: proof.verdict, problem",
     },
     [proof, "each verdict and each answer"],
   ),
@@ -59,8 +59,8 @@ export const canaries: readonly Defect[] = [
     "an answer without a result is a proof",
     {
       file: `${proof}.ts`,
-      find: 'refused: "refused", none: "unknown" }',
-      replace: 'refused: "refused", none: "proven" }',
+      find: "{ ...proof, problem,",
+      replace: '{ ...proof, verdict: "proven", problem,',
     },
     [proof, "each verdict and each answer"],
   ),
@@ -68,14 +68,14 @@ export const canaries: readonly Defect[] = [
     "a backend at another address keeps its proof",
     {
       file: `${proofs}.ts`,
-      find: "if (backends.get(backend) !== was.get(backend))",
-      replace: "if (!backends.has(backend))",
+      find: "if (backends.get(entry.backend) !== entry.address)",
+      replace: "if (!backends.has(entry.backend))",
     },
     [proofs, "at another address is a new one"],
   ),
   defect(
     "the answer to the canary of an old certificate counts",
-    { file: `${proofs}.ts`, find: "if (entry.round !== round) return;", replace: "" },
+    { file: `${proofs}.ts`, find: "if (this.#entries.get(entry.backend) !== entry) return;", replace: "" },
     [proofs, "the answer to an old canary does not"],
   ),
   defect(
@@ -118,8 +118,8 @@ export const canaries: readonly Defect[] = [
     "a worker believes a proof of another certificate",
     {
       file: "proxy/tls/credentials.ts",
-      find: "find((one) => one?.fingerprint === fingerprint)",
-      replace: "find((one) => one !== undefined || fingerprint === undefined)",
+      find: "find(({ fingerprint }) => fingerprint === this.#presented)",
+      replace: 'find(({ fingerprint }) => fingerprint !== "")',
     },
     ["proxy/tls/credentials", "a process that is told the proofs takes no other"],
   ),
@@ -127,7 +127,7 @@ export const canaries: readonly Defect[] = [
     "a worker's connections with an unproven certificate take requests after its replacement",
     {
       file: "proxy/tls/credentials.ts",
-      find: '(backend) => before?.[backend]?.verdict === "proven"',
+      find: '(backend) => before[backend]?.verdict === "proven"',
       replace: "() => before !== null",
     },
     ["proxy/tls/credentials", "a process that is told the proofs takes no other"],
@@ -136,8 +136,8 @@ export const canaries: readonly Defect[] = [
     "check takes a refusal for a warning",
     {
       file: "cli/serve/check.ts",
-      find: 'return { mark: "✗", text: suspicion',
-      replace: 'return { mark: "!", text: suspicion',
+      find: 'finding(answer.kind === "none" && suspicion === "" ? "!" : "✗",',
+      replace: 'finding("!",',
     },
     [whole, "check asks each backend with a canary"],
   ),

@@ -1,6 +1,5 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { AssertedTrust } from "../../../src/proxy/identity/asserted-identity.ts";
 import type { CanaryAnswer } from "../../../src/proxy/identity/canary.ts";
 import { IdentityProofs } from "../../../src/proxy/tls/identity-proofs.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -25,7 +24,7 @@ function scene(...backends: string[]) {
   const proofs = new IdentityProofs({
     clock,
     random: () => 0.5,
-    ask: (_trust: AssertedTrust, backend) => {
+    ask: (backend) => {
       const { promise, resolve, reject } = Promise.withResolvers<CanaryAnswer>();
       asked.push({
         backend,
@@ -37,15 +36,14 @@ function scene(...backends: string[]) {
       });
       return promise;
     },
-    changed: (_trust, backend, now, was) => {
+    changed: (backend, now, was) => {
       if (now.verdict !== was.verdict) changes.push(`${backend} ${was.verdict} to ${now.verdict}`);
     },
   });
   const at = (...names: string[]): void =>
     proofs.reconcile(new Map(names.map((name) => [name.split("@")[0] ?? "", name])));
   at(...backends);
-  proofs.begin("front-proxy");
-  const verdict = (backend: string): string | undefined => proofs.of("front-proxy", backend)?.verdict;
+  const verdict = (backend: string): string | undefined => proofs.of(backend)?.verdict;
   return { clock, asked, changes, proofs, at, verdict };
 }
 
@@ -106,12 +104,15 @@ test("a backend that becomes ready is asked at once, but never twice at the same
 });
 
 test("a new certificate begins unknown, known answers count, and the answer to an old canary does not", async () => {
-  const { asked, proofs, verdict } = scene("a", "b");
+  const { asked, proofs, verdict, changes } = scene("a", "b");
   await asked[1]?.answer(proven);
-  proofs.begin("front-proxy", new Map([["b", refused]]));
+  proofs.stop();
+  const addresses = new Map(["a", "b"].map((name) => [name, name]));
+  proofs.reconcile(addresses, new Map([["b", refused]]));
   assert.equal([verdict("a"), verdict("b"), asked.length], ["unknown", "refused", 3]);
   await asked[0]?.answer(proven);
   assert.is(verdict("a"), "unknown", "the old certificate's canary");
+  assert.equal(changes.slice(-2), ["b proven to unknown", "b unknown to refused"]);
   await asked[2]?.answer(proven);
   assert.is(verdict("a"), "proven");
 });
