@@ -6,7 +6,7 @@ import { randomUUID } from "node:crypto";
 import { hostname } from "node:os";
 import { type Address, textOf } from "../base/address.ts";
 import { type Clock, wallClock } from "../base/clock.ts";
-import { Failure } from "../base/failure.ts";
+import type { Failure } from "../base/failure.ts";
 import {
   type AccessConfig,
   type AdminConfig,
@@ -18,7 +18,7 @@ import { guarded } from "../events/guarded-clock.ts";
 import type { Journal } from "../events/journal.ts";
 import { ExpiryWatch } from "../incidents/certificate-expiry.ts";
 import { Incidents } from "../incidents/incidents.ts";
-import { type ApiSecurity, apiCertificates, closeApiSecurity } from "../proxy/cluster/api-security.ts";
+import type { ApiSecurity } from "../proxy/cluster/api-security.ts";
 import type { DataPath } from "../proxy/cluster/data-path.ts";
 import type { Operations } from "../proxy/cluster/operations.ts";
 import type { OperatorLimits } from "../proxy/limits/operator-limits.ts";
@@ -31,7 +31,7 @@ import { type AccessRequest, Authorization } from "./authorization/authorization
 import { BackendHistory } from "./events/backend-history.ts";
 import { EventRing } from "./events/event-ring.ts";
 import { EventStreams } from "./events/event-stream.ts";
-import { History, type HistorySources } from "./history/history.ts";
+import { History } from "./history/history.ts";
 import type { RecordedCluster } from "./history/recorded.ts";
 import { pageRoutes } from "./http/page-files.ts";
 import { jsonReply, type Routes } from "./http/reply.ts";
@@ -39,18 +39,17 @@ import { type Times, timesOf } from "./http/times.ts";
 import { backendStatusesOf } from "./metrics/cluster-view.ts";
 import type { LiveCluster, Process } from "./metrics/metric.ts";
 import { Metrics } from "./metrics/registry.ts";
+import { Port } from "./port.ts";
 import { Forwarding } from "./replicas/forwarding.ts";
 import { type ReplicaFacts, replicaAnswer, replicaName, replicaPath } from "./replicas/replica.ts";
 import { askReplica, replicaClient, type SendToReplica } from "./replicas/replica-client.ts";
 import { Replicas } from "./replicas/replicas.ts";
 import { resolver } from "./replicas/resolver.ts";
 import { Answers } from "./server/answers.ts";
-import { ApiPort } from "./server/api-port.ts";
 import { CachedProbes } from "./server/cached-probes.ts";
-import { MovablePort } from "./server/movable-port.ts";
-import { ProbeThread, type ProbeThreadParts } from "./server/probe-thread.ts";
+import { ProbeThread } from "./server/probe-thread.ts";
 import type { Readiness } from "./server/probes.ts";
-import { type Admin, type AdminOptions, guardOf, metricsGuard, startAdmin } from "./server/server.ts";
+import { type Admin, guardOf, metricsGuard, startAdmin, startApi } from "./server/server.ts";
 import { zPages } from "./server/z-pages.ts";
 import { type ProcessCosts, type Workers, WorkerTotals } from "./workers/worker-totals.ts";
 
@@ -68,7 +67,7 @@ export type AdminParts = Omit<Process, "incidents" | "clock" | "clusters" | "ope
   readonly addresses: () => ReadonlyMap<string, string>;
   /** Descriptor of the listening socket for metrics and probes, inherited from a predecessor; undefined: none. */
   readonly inherited: number | undefined;
-  /** Loads a port's TLS certificate and authorization. AdminServers stops both later. */
+  /** Loads a port's TLS certificate and authorization. The port stops both later. */
   readonly secure: (port: "admin" | "metrics", config: AccessConfig) => Promise<ApiSecurity>;
   readonly operations: Operations;
   readonly operatorLimits: Pick<OperatorLimits, "all" | "replicas">;
@@ -117,11 +116,6 @@ export class AdminRecords {
 type ProbeSettings = AccessConfig & Pick<AdminConfig, "probeThread"> & { readonly address: Address };
 type ApiSettings = Pick<AdminConfig, "address" | "tls" | "authorization">;
 
-/** The port of metrics and probes, with its TLS certificate and its authorization. */
-type SecuredProbes = Admin & { readonly security: ApiSecurity };
-/** The API's port, with its TLS certificate and its authorization. */
-type SecuredApi = { readonly port: ApiPort; readonly security: ApiSecurity; stop(): Promise<void> };
-
 export class AdminServers {
   readonly #records: AdminRecords;
   readonly #parts: AdminParts;
@@ -141,15 +135,19 @@ export class AdminServers {
   readonly #replicas: Replicas;
   readonly #forwarding: Forwarding;
   #config: AdminConfig;
-  #probes: MovablePort<ProbeSettings, SecuredProbes> | undefined;
-  #api: MovablePort<ApiSettings, SecuredApi> | undefined;
+  readonly #probes: Port<ProbeSettings>;
+  readonly #api: Port<ApiSettings>;
 
   private constructor(records: AdminRecords, parts: AdminParts) {
     const { journal, clock, times } = records;
-    const { ready, current } = parts;
-    const certificates = (): ReturnType<typeof apiCertificates> => [
+    const { ready, current, secure } = parts;
+    const port = { clock, journal, secure };
+    // With `reusePort`, two processes may run on one node. One of them binds the API's port, and the other waits.
+    const isShared = (): boolean => current().listeners.some(({ reusePort }) => reusePort);
+    const certificates = (): ReturnType<Process["certificates"]> => [
       ...parts.certificates(),
-      ...this.#apiCertificates,
+      ...this.#api.certificates,
+      ...this.#probes.certificates,
     ];
     const all = { ...parts, certificates };
     const send = replicaClient(clock);
@@ -157,7 +155,7 @@ export class AdminServers {
     const totals = parts.workers && new WorkerTotals(parts.workers);
     const metrics = metricsOf(records, { ...all, replicas }, totals);
     const monitor = new ProcessMonitor(times);
-    const stats = (): Stats => statsIn(metrics, withWorkers(monitor.read(), totals), { ...parts, times });
+    const stats = (): Stats => statsIn(metrics, withWorkers(monitor.read(), totals), parts, times);
     this.#records = records;
     this.#parts = parts;
     this.#config = current().admin;
@@ -166,15 +164,7 @@ export class AdminServers {
     this.#monitor = monitor;
     this.#expiryWatch = new ExpiryWatch({ clock, journal, certificates });
     this.#historyMonitor = new ProcessMonitor(times);
-    this.#history = new History({
-      clusters: () => parts.clusters().map((cluster) => recordedOf(cluster)),
-      clock,
-      journal,
-      times,
-      process: () => this.#processStep(totals),
-      workers: totals?.recorded,
-    });
-    this.#history.start();
+    this.#history = this.#startHistory(totals);
     this.#replicas = replicas;
     const api = apiOf(records, all, { stats, history: this.#history, replicas, totals });
     this.#forwarding = new Forwarding({
@@ -189,112 +179,67 @@ export class AdminServers {
     this.#routes = (path) =>
       api.routes(path) ?? this.#forwarding.routes(path) ?? others(path) ?? this.#page(path);
     this.#events = new EventStreams(records.ring, clock);
+    this.#probes = new Port({ ...port, listener: "metrics", bind: (...one) => this.#bindProbes(...one) });
+    this.#api = new Port({ ...port, listener: "admin", isShared, bind: (to, by) => this.#bindApi(to, by) });
   }
 
   /** Opens both ports. Returns a Failure if the port of metrics and probes cannot be bound. */
   static async open(records: AdminRecords, parts: AdminParts): Promise<AdminServers | Failure> {
     const servers = new AdminServers(records, parts);
     const failure = await servers.#open();
-    if (failure !== undefined) servers.stop();
-    return failure ?? servers;
+    if (failure === undefined) return servers;
+    servers.stop();
+    await servers.close();
+    return failure;
   }
 
   async #open(): Promise<Failure | undefined> {
-    const { journal, clock } = this.#records;
-    const [probes, api] = [probeSettings(this.#config), apiSettings(this.#config)];
-    const opened = await this.#openProbes(probes, this.#parts.inherited);
-    if (opened instanceof Failure) return opened;
-    const port = { journal, clock };
-    const open = (settings: ProbeSettings): Promise<SecuredProbes | Failure> => this.#openProbes(settings);
-    this.#probes = new MovablePort(probes, opened, { ...port, listener: "metrics", open });
+    const failure = await this.#probes.start(probeSettings(this.#config), this.#parts.inherited);
+    if (failure !== undefined) return failure;
     if (hasUnprotectedMetrics(this.#config))
-      journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
+      this.#records.journal.write({ kind: "metrics.unprotected", reason: unprotectedMetrics(this.#config) });
     this.#expiryWatch.start();
-    // A failure is ignored, because the proxy also starts without the API, and `ApiPort` retries until it can bind the
-    // port.
-    const secured = await this.#secureApi(api);
-    await secured.port.start();
-    const openApi = (settings: ApiSettings): Promise<SecuredApi | Failure> => this.#openApi(settings);
-    this.#api = new MovablePort(api, secured, { ...port, listener: "admin", open: openApi });
+    // A failure is ignored, because the proxy also starts without the API, and the port tries again.
+    await this.#api.start(apiSettings(this.#config));
     // Called last, when the ports are open: the list of replicas may contain this process, whose first request to
     // itself would otherwise fail.
     this.#replicas.configure(this.#config.replicas);
     return undefined;
   }
 
-  async #openProbes(settings: ProbeSettings, inherited?: number): Promise<SecuredProbes | Failure> {
+  #bindProbes(
+    { address, probeThread }: ProbeSettings,
+    { tls, reviewer, audiences }: ApiSecurity,
+    inherited?: number,
+  ): Promise<Admin | Failure> {
     const { journal, clock } = this.#records;
+    const answers = this.#answers;
     const { contentType } = this.#metrics;
-    const security = await this.#parts.secure("metrics", settings);
-    const { tls, reviewer, audiences } = security;
     const authorization =
       reviewer && new Authorization({ clock, journal, reviewer, audiences, pathPrefix: "" });
-    const port = { ...settings.address, inherited, journal, clock, answers: this.#answers, contentType };
-    const admit = authorization && ((request: AccessRequest) => authorization.admit(request));
-    const guard = authorization && metricsGuard(authorization);
-    const opened = settings.probeThread
-      ? await ProbeThread.start({ ...port, tls, admit })
-      : await startAdmin({ ...inThisThread(port), tls, guard });
-    if (opened instanceof Failure) {
-      closeApiSecurity(security);
-      return opened;
+    const port = { ...address, inherited, journal, contentType, tls };
+    if (probeThread) {
+      const admit = authorization && ((request: AccessRequest) => authorization.admit(request));
+      return ProbeThread.start({ ...port, clock, answers, admit });
     }
-    return {
-      security,
-      get address() {
-        return opened.address;
-      },
-      get descriptor() {
-        return opened.descriptor;
-      },
-      stop: async () => {
-        await opened.stop();
-        closeApiSecurity(security);
-      },
-    };
+    const asker = new CachedProbes({ clock, journal, loop: answers, first: answers.standing() });
+    return startAdmin({ ...port, asker, guard: authorization && metricsGuard(authorization) });
   }
 
-  async #openApi(settings: ApiSettings): Promise<SecuredApi | Failure> {
-    const api = await this.#secureApi(settings);
-    const failure = await api.port.start();
-    if (failure === undefined || api.port.isExpected(failure)) return api;
-    await api.stop();
-    return failure;
-  }
-
-  /**
-   * True if two processes with this configuration may run on one node. One of them binds the API's port, and the other
-   * retries until the port is free.
-   */
-  get #isShared(): boolean {
-    return this.#parts.current().listeners.some(({ reusePort }) => reusePort);
-  }
-
-  async #secureApi(settings: ApiSettings): Promise<SecuredApi> {
+  #bindApi({ address }: ApiSettings, { tls, reviewer, audiences }: ApiSecurity): Promise<Admin | Failure> {
     const { journal, clock } = this.#records;
-    const security = await this.#parts.secure("admin", settings);
-    const { tls, reviewer, audiences } = security;
     const authorization = reviewer && new Authorization({ clock, journal, reviewer, audiences });
     const posts = operationPosts(this.#parts.operations, () => this.#config.readOnly);
     const isPublic = (path: string): boolean => path === replicaPath || this.#page(path) !== undefined;
-    const port = new ApiPort(
-      {
-        ...settings.address,
-        journal,
-        routes: this.#routes,
-        posts: (path) => posts(path) ?? this.#forwarding.posts(path),
-        events: this.#events,
-        tls,
-        guard: authorization && guardOf(authorization, isPublic),
-      },
-      clock,
-      () => this.#isShared,
-    );
-    const stop = async (): Promise<void> => {
-      await port.stop();
-      closeApiSecurity(security);
-    };
-    return { port, security, stop };
+    return startApi({
+      ...address,
+      journal,
+      routes: this.#routes,
+      posts: (path) => posts(path) ?? this.#forwarding.posts(path),
+      events: this.#events,
+      tls,
+      guard: authorization && guardOf(authorization, isPublic),
+    });
   }
 
   /**
@@ -302,11 +247,11 @@ export class AdminServers {
    * ports keep their settings, and the result is a Failure.
    */
   async apply(config: AdminConfig): Promise<Failure | undefined> {
-    const failure = await this.#probes?.move(probeSettings(config));
+    const failure = await this.#probes.move(probeSettings(config));
     if (failure !== undefined) return failure;
-    const ofApi = await this.#api?.move(apiSettings(config));
+    const ofApi = await this.#api.move(apiSettings(config));
     if (ofApi !== undefined) {
-      await this.#probes?.move(probeSettings(this.#config));
+      await this.#probes.move(probeSettings(this.#config));
       return ofApi;
     }
     this.#config = config;
@@ -314,23 +259,19 @@ export class AdminServers {
     return undefined;
   }
 
-  get #apiCertificates(): ReturnType<typeof apiCertificates> {
-    return this.#securities.flatMap((security) => apiCertificates(security));
-  }
-
   /** Address of metrics and probes, as host:port. */
   get adminAddress(): string {
-    return this.#probes?.port?.address ?? "";
+    return this.#probes.address;
   }
 
   /** Address of the JSON API, as host:port; "" while its port is not bound. */
   get apiAddress(): string {
-    return this.#api?.port?.port.address ?? "";
+    return this.#api.address;
   }
 
   /** Descriptor of the listening socket of metrics and probes, which a successor process inherits; undefined: none. */
   get descriptor(): number | undefined {
-    return this.#probes?.port?.descriptor;
+    return this.#probes.descriptor;
   }
 
   /**
@@ -343,18 +284,26 @@ export class AdminServers {
 
   /** Closes both ports. Afterwards, incidents are still detected and written to the journal. */
   async close(): Promise<void> {
-    await Promise.all([this.#probes?.stop(), this.#api?.stop()]);
+    await Promise.all([this.#probes.stop(), this.#api.stop()]);
   }
 
-  #processStep(totals: WorkerTotals | undefined): ReturnType<HistorySources["process"]> {
-    const { cpuMs, eventLoopDelayMs, rssBytes } = withWorkers(this.#historyMonitor.read(), totals);
-    const { h1, h2 } = this.#parts.sessions();
-    return {
-      cpuMs,
-      eventLoopDelayMs,
-      rssMiB: rssBytes / 2 ** 20,
-      clientConnections: h1 + h2,
-    };
+  #startHistory(totals: WorkerTotals | undefined): History {
+    const { clock, journal, times } = this.#records;
+    const { sessions, clusters } = this.#parts;
+    const history = new History({
+      clock,
+      journal,
+      times,
+      clusters: () => clusters().map((cluster) => recordedOf(cluster)),
+      process: () => {
+        const { cpuMs, eventLoopDelayMs, rssBytes } = withWorkers(this.#historyMonitor.read(), totals);
+        const { h1, h2 } = sessions();
+        return { cpuMs, eventLoopDelayMs, rssMiB: rssBytes / 2 ** 20, clientConnections: h1 + h2 };
+      },
+      workers: totals?.recorded,
+    });
+    history.start();
+    return history;
   }
 
   /**
@@ -367,11 +316,8 @@ export class AdminServers {
     this.#history.stop();
     this.#expiryWatch.stop();
     this.#replicas.stop();
-    for (const security of this.#securities) closeApiSecurity(security);
-  }
-
-  get #securities(): readonly ApiSecurity[] {
-    return [this.#api?.port?.security, this.#probes?.port?.security].filter((one) => one !== undefined);
+    this.#probes.release();
+    this.#api.release();
   }
 }
 
@@ -388,13 +334,8 @@ function metricsOf(
 function statsIn(
   metrics: Metrics,
   measured: ReturnType<ProcessMonitor["read"]>,
-  {
-    version,
-    current,
-    config,
-    addresses,
-    times,
-  }: Pick<AdminParts, "version" | "current" | "config" | "addresses"> & { times: Times },
+  { version, current, config, addresses }: AdminParts,
+  times: Times,
 ): Stats {
   const { waiting: restartRequired } = config();
   const listeners = Array.from(addresses(), ([name, address]) => ({ name, address }));
@@ -511,12 +452,6 @@ function selfOf(
     clusters: current().clusters.map((cluster) => cluster.name),
     activeIncidents: store.active.length,
   });
-}
-
-/** Returns the options for a port of metrics and probes that this thread serves. */
-function inThisThread(port: ProbeThreadParts): AdminOptions {
-  const { answers, clock, journal } = port;
-  return { ...port, asker: new CachedProbes({ clock, journal, loop: answers, first: answers.standing() }) };
 }
 
 function ownerIn(clusters: readonly ListedCluster[], backend: string): ListedCluster | undefined {

@@ -69,14 +69,14 @@ export const adminLimits = {
   /** Maximum length of the operator's name, and of the reason for an operation. */
   operatorChars: 128,
   /**
-   * Milliseconds between attempts to open the API's port while another process, such as the predecessor, listens on it.
+   * Milliseconds between attempts to open an admin port while another process, such as the predecessor, listens on it.
    */
-  apiRetryMs: 1000,
+  portRetryMs: 1000,
   /**
-   * Number of failed attempts to open the API's port after which the failure is reported. During an update, the
-   * predecessor closes the port within a second.
+   * Number of failed attempts to open an admin port for the first time after which the failure is reported. During an
+   * update, the predecessor closes the port within a second.
    */
-  apiFailures: 4,
+  portFailures: 4,
   /** Duration of a step of the history in ms, and number of steps that are kept (`historySteps`): one hour. */
   historyStepMs: 5000,
   historySteps: 720,

@@ -209,10 +209,10 @@ export class ProbeThread implements Admin {
     if (wasOpen) this.#retry();
   }
 
-  /** After `apiRetryMs`, starts another thread for the same address. Repeats this until a thread listens. */
+  /** After `portRetryMs`, starts another thread for the same address. Repeats this until a thread listens. */
   #retry(): void {
     if (this.#isStopped) return;
-    this.#cancel = this.#parts.clock.after(adminLimits.apiRetryMs, () => void this.#reopen());
+    this.#cancel = this.#parts.clock.after(adminLimits.portRetryMs, () => void this.#reopen());
   }
 
   async #reopen(): Promise<void> {

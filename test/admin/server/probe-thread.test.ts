@@ -45,7 +45,7 @@ async function start(change: Change = {}) {
   const { port = 0, contentType = "text/x", ...others } = change;
   let retries = 0;
   const after: Clock["after"] = (ms, run) => {
-    if (ms === adminLimits.apiRetryMs) retries += 1;
+    if (ms === adminLimits.portRetryMs) retries += 1;
     return wallClock.after(ms, run);
   };
   const clock = { ...wallClock, after };

@@ -5,7 +5,7 @@ import * as assert from "uvu/assert";
 import { adminLimits } from "../../../src/admin/http/limits.ts";
 import { Answers } from "../../../src/admin/server/answers.ts";
 import type { Readiness } from "../../../src/admin/server/probes.ts";
-import { type Admin, startAdmin } from "../../../src/admin/server/server.ts";
+import { type Admin, startAdmin, startApi } from "../../../src/admin/server/server.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
@@ -134,6 +134,24 @@ test("on loopback, a request for another host gets 421: a web page whose name wa
       assert.is.not((await ask(port, path, "GET", { host })).status, 421, `${path} ${host}`);
   }
   assert.match(await raw(port, "GET /livez HTTP/1.0\r\n\r\n"), " 200 ", "a check of a load balancer");
+});
+
+test("a request to the API for another host gets 421, and one with two hosts gets 400 (A56)", async () => {
+  const api = await startApi({
+    host: "127.0.0.1",
+    port: 0,
+    journal: new Journal(manualClock()),
+    routes: () => () => ({ status: 200, type: "text/plain", text: "y" }),
+  });
+  if (api instanceof Failure) throw new Error(api.message);
+  opened.push(api);
+  const port = Number(api.address.split(":").at(-1));
+  const hosts = [[api.address], ["localhost"], ["evil.example"], [api.address, "evil.example"]];
+  const answers = hosts.map(async (names) => {
+    const fields = names.map((name) => `host: ${name}\r\n`).join("");
+    return (await raw(port, `GET /x HTTP/1.1\r\n${fields}connection: close\r\n\r\n`)).slice(9, 12);
+  });
+  assert.equal(await Promise.all(answers), ["200", "200", "421", "400"]);
 });
 
 test("other paths and methods are refused, by a fixed table", async () => {

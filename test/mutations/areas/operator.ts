@@ -105,8 +105,13 @@ export const operator: readonly Defect[] = [
   ),
   defect(
     "the second pod of a node reports that the first pod has the API's port",
-    { file: "admin/server/api-port.ts", find: " && !this.isExpected(failure)", replace: "" },
-    ["admin/server/api-port", "of the same node keeps is not reported"],
+    { file: "admin/port.ts", find: "isDue && !this.#isExpected(failure)", replace: "isDue" },
+    ["admin/port", "and runs on the same node is not reported"],
+  ),
+  defect(
+    "an admin port that moved to a free address still tries the old one",
+    { file: "admin/port.ts", find: "this.#cancelRetry();\n    if (was", replace: "if (was" },
+    ["admin/port", "no longer tries the old address"],
   ),
   defect(
     "metrics go to a client without a token",
