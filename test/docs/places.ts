@@ -48,6 +48,10 @@ export const rules: readonly Rule[] = [
     /^npm run test:real:short$/,
     { run: "nowhere", because: "takes minutes", shownBy: [".ci/run", "npm run -s test:real:short"] },
   ],
+  [
+    /^npm run house$/,
+    { run: "nowhere", because: "counts lines, and steps through four events for a minute" },
+  ],
   [/^npm run nightly$/, { run: "nowhere", because: "runs every suite, for about ten hours" }],
   [/^npm run test:soak$/, { run: "nowhere", because: "lasts two hours" }],
   [/^npm run test:mass-move$/, { run: "nowhere", because: "needs both cores for itself" }],
