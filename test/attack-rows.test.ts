@@ -1,11 +1,11 @@
 /**
  * Checks docs/attacks.md: every row A1 to A60 names existing tests, one of the attack and one of a harmless client, and
- * an existing metric. Checks also that SECURITY.md agrees with it.
+ * an existing metric.
  */
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { attackRows, type Named, testText, threatTable, titlesIn } from "./support/attack-table.ts";
+import { attackRows, type Named, testText, titlesIn } from "./support/attack-table.ts";
 
 const test = suite("attack rows");
 
@@ -88,24 +88,27 @@ test("each row is counted by a metric of docs/metrics.md", () => {
   );
 });
 
-test("SECURITY.md has the same table: row, test, limit, metric", () => {
-  const page = readFileSync("SECURITY.md", "utf8");
-  assert.ok(page.includes(threatTable(rows)), `SECURITY.md is to have:\n${threatTable(rows)}`);
+test("each row says what limits the attack", () => {
+  assert.equal(
+    rows.filter(({ attack, limit }) => attack === "" || limit === "").map(({ row }) => row),
+    [],
+  );
 });
 
 test("each fault of others names tests that are there", () => {
-  const page =
-    readFileSync("docs/attacks.md", "utf8").split("## Faults of others")[1]?.split("\n## ")[0] ?? "";
-  const named = [...page.matchAll(/`([^`]+\/[^`]+)`: (.+?)(?=; `| \|$)/gm)];
-  const missing = named.filter(
-    ([, file = "", title = ""]) => !titlesIn(testText(file)).some((one) => one.includes(title)),
-  );
+  const page = readFileSync("docs/attacks.md", "utf8").replaceAll(/\n {2}/g, " ");
+  const list = page.split("## Faults of others")[1]?.split("\n## ")[0] ?? "";
+  const faults = [...list.matchAll(/^- (.+)$/gm)].map(([, fault = ""]) => fault);
+  const named = faults.map((fault) => [...fault.matchAll(/`([^`]+\/[^`]+)`: (.+?)(?=; `|$)/g)]);
+  const missing = named
+    .flat()
+    .filter(([, file = "", title = ""]) => !titlesIn(testText(file)).some((one) => one.includes(title)));
   assert.equal(
     missing.map(([text]) => text),
     [],
   );
-  assert.is(page.split("\n| ").length - 2, 22);
-  assert.ok(named.length >= 22, `${named.length} tests`);
+  assert.ok(named.every((tests) => tests.length > 0));
+  assert.is(faults.length, 22);
 });
 
 test.run();

@@ -1,4 +1,4 @@
-/** Reads the table of docs/attacks.md into rows. */
+/** Reads the list of attacks in docs/attacks.md into rows. */
 import { existsSync, readFileSync } from "node:fs";
 
 /**
@@ -16,23 +16,29 @@ export type AttackRow = {
   readonly twins: readonly Named[];
 };
 
+/** The metric and the twin of a row that names none. */
+const usual = { metric: "watchkeeper_downstream_connections_refused_total", twin: "`attacks/whole/twins`" };
+
 export function attackRows(page: string): AttackRow[] {
-  return [...page.matchAll(/^\| (A\d+) \| (.+) \|$/gm)].map(([, row = "", rest = ""]) => {
-    const [attack = "", over = "", tests = "", limit = "", metric = "", twins = ""] = rest.split(" | ");
+  const items = page.replaceAll(/\n {2}/g, " ").matchAll(/^- \*\*(A\d+)\*\* \(([^)]+)\) (.+)\.$/gm);
+  return [...items].map(([, row = "", over = "", rest = ""]) => {
+    const [attack = "", ...parts] = rest.split(/\. (?=\*\w+:\*)/);
+    const part = (name: string): string | undefined =>
+      parts.find((one) => one.startsWith(`*${name}:* `))?.slice(name.length + 4);
     return {
       row,
       attack,
       over: over.split(", "),
-      tests: namedIn(tests),
-      limit,
-      metric: metric.replaceAll("`", ""),
-      twins: namedIn(twins),
+      tests: namedIn(part("Tests") ?? ""),
+      limit: part("Limit") ?? "",
+      metric: (part("Counted") ?? usual.metric).replaceAll("`", ""),
+      twins: namedIn(part("Twin") ?? usual.twin),
     };
   });
 }
 
-function namedIn(cell: string): Named[] {
-  return cell.split("; ").map((one) => {
+function namedIn(list: string): Named[] {
+  return list.split("; ").map((one) => {
     const [, file = "", piece] = /^`([^`]+)`(?:: (.+))?$/.exec(one) ?? [];
     return { file, piece };
   });
@@ -50,13 +56,4 @@ export function testText(file: string): string {
  */
 export function titlesIn(text: string): string[] {
   return [...text.matchAll(/(["`])((?:(?!\1)[^\n\\]|\\.)+)\1/g)].map(([, , title = ""]) => title);
-}
-
-/** Returns the threat table of SECURITY.md as Markdown, with the columns row, attack, tests, limit and metric. */
-export function threatTable(rows: readonly AttackRow[]): string {
-  const lines = rows.map(({ row, attack, tests, limit, metric }) => {
-    const files = [...new Set(tests.map(({ file }) => `\`test/${file}.test.ts\``))].join(", ");
-    return `| ${row} | ${attack} | ${files} | ${limit} | \`${metric}\` |`;
-  });
-  return ["| Row | Attack | Tests | Limit | Metric |", "|---|---|---|---|---|", ...lines, ""].join("\n");
 }
