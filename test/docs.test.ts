@@ -2,6 +2,7 @@
  * Checks that what the pages mention exists: links and anchors, npm scripts, commands with their options, and files of
  * this repository.
  */
+import { execFileSync } from "node:child_process";
 import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { suite } from "uvu";
@@ -138,6 +139,18 @@ test("every whole configuration on a page is a good one", () => {
       if (isProblems(config)) throw new Error(config.map((problem) => lineOf(problem)).join("\n"));
     }
   assert.ok(count > 0);
+});
+
+test("the pages stay short: the words of all Markdown, the lines of README and CHANGELOG", () => {
+  const tracked = execFileSync("git", ["ls-files", "*.md"], { encoding: "utf8" }).trim().split("\n");
+  const text = tracked.filter((page) => existsSync(page)).map((page) => textOf(page));
+  const words = text.reduce((sum, page) => sum + page.split(/\s+/).filter((word) => word !== "").length, 0);
+  const linesOf = (page: string): number => textOf(page).split("\n").length - 1;
+  // This limit falls to 45,000 as the pages are written anew.
+  assert.ok(words <= 84_000, `${words} words`);
+  assert.ok(linesOf("README.md") <= 130, `${linesOf("README.md")} lines of README`);
+  // Until there is a release, the changelog is one list of what the first release has.
+  assert.ok(linesOf("CHANGELOG.md") <= 40, `${linesOf("CHANGELOG.md")} lines of CHANGELOG`);
 });
 
 test.run();

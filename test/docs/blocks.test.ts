@@ -32,7 +32,6 @@ const judges: Readonly<Record<string, Judge>> = {
   "yaml foreign": isYaml,
   json: answered,
   promql: asked,
-  mermaid: drawn,
 };
 
 test("no block of code is without a fence, and no fence without a kind that is tried", () => {
@@ -189,21 +188,6 @@ function asked({ text }: Block): string | undefined {
   const ours = new Set([...metricsPage().matchAll(/`(watchkeeper_\w+)`/g)].map(([, name]) => name));
   const foreign = [...text.matchAll(/\bwatchkeeper_\w+/g)].filter(([name]) => !ours.has(name));
   return foreign.length === 0 ? undefined : `no metric of ours: ${foreign.join()}`;
-}
-
-/** Judges a Mermaid flowchart: each line must connect nodes, or begin or end a group. */
-function drawn({ text }: Block): string | undefined {
-  const node = String.raw`\w+(\["[^"]*"\])?`;
-  const arrow = String.raw`(-->|-\.->|--( "[^"]*"|( \w+)+) -->|== "[^"]*" ==>)`;
-  const chain = new RegExp(`^${node}( ${arrow} ${node})*$`);
-  const [head, ...lines] = text.trimEnd().split("\n");
-  const odd = lines
-    .map((line) => line.trim())
-    .filter((line) => !chain.test(line) && !/^(subgraph \w+|end)$/.test(line));
-  const groups = lines.filter((line) => line.trim().startsWith("subgraph ")).length;
-  const ends = lines.filter((line) => line.trim() === "end").length;
-  if (!/^flowchart (LR|TB)$/.test(head ?? "")) return "no flowchart";
-  return odd.length === 0 && groups === ends ? undefined : `cannot be drawn: ${odd.join(" | ")}`;
 }
 
 function nameOf({ page, line, kind }: Block): string {

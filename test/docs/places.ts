@@ -178,7 +178,6 @@ export const rules: readonly Rule[] = [
   [/^watchkeeper try$/, { run: "endless", says: /^export KUBECONFIG=.*\n/m }],
   [/^watchkeeper tap .*\| jq/, { run: "endless", says: /^"\/.+"$/m }],
   [/^(watchkeeper|node bin\/watchkeeper\.js) tap(?!.* --for)/, { run: "endless", says: /request\.ended/ }],
-  [/^(watchkeeper|node bin\/watchkeeper\.js) top(?!.* --once)/, { run: "endless", says: /manager/ }],
   // An incident is active in this setting, so the exit code is 1.
   [/^(watchkeeper|node bin\/watchkeeper\.js) status( --all-replicas)?$/, { run: "here", codes: [1] }],
   // Limits are numbered, and the numbers depend on how many limits the pages have set before.
