@@ -17,6 +17,17 @@ export class BackendVersions {
     return this.#known.get(backend)?.version ?? "";
   }
 
+  /** Requests the backend's version at its next probe, because its process may have been replaced. */
+  expire(backend: string): void {
+    const known = this.#known.get(backend);
+    if (known !== undefined) known.askedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** Takes over a version that the parent of this worker has requested. */
+  told(backend: string, version: string): void {
+    this.#known.set(backend, { version, askedAt: 0 });
+  }
+
   /** True if the proxy must request the backend's version now. Further calls return false for `versionLookMs`. */
   takeDue(backend: string): boolean {
     const askedAt = this.#clock.now();

@@ -7,7 +7,7 @@ import { limits } from "../base/limits.ts";
 import { unescape } from "./query.ts";
 
 /** Query parameters that a resume removes or sets. `sendInitialEvents` would deliver all objects again. */
-const replaced = new Set([
+export const replaced: ReadonlySet<string> = new Set([
   "resourceVersion",
   "resourceVersionMatch",
   "sendInitialEvents",
@@ -91,7 +91,7 @@ function targetWith(target: string, without: ReadonlySet<string>, added: readonl
 }
 
 /** Returns the key of a query pair as the apiserver parses it; "" if the apiserver skips the pair. */
-function keyOf(pair: string): string {
+export function keyOf(pair: string): string {
   const equals = pair.indexOf("=");
   const key = equals < 0 ? pair : pair.slice(0, equals);
   return pair.includes(";") ? "" : (unescape(key, " ") ?? "");

@@ -1,5 +1,6 @@
 import { firstValue, flagIn, queryOf } from "./query.ts";
 import { isVersion } from "./resource-version.ts";
+import { keyOf, replaced } from "./resume-request.ts";
 
 /**
  * Where a watch starts (watch.md §1.3). exact: after a given version. state: with an ADDED event for each existing
@@ -16,7 +17,21 @@ export type WatchRequest = {
   readonly awaitsMarker: boolean;
   /** Milliseconds after which the client wants the watch to end; undefined: the server chooses. */
   readonly timeoutMs: number | undefined;
+  /** True if the query has a parameter outside of `common`, such as `shardSelector`. */
+  readonly isUncommon: boolean;
 };
+
+/** The query parameters that all supported apiservers treat alike. An apiserver ignores what it does not know. */
+const common: ReadonlySet<string> = new Set(
+  ["", "watch", "labelSelector", "fieldSelector", "timeout", "pretty", "includeObject"].concat(...replaced),
+);
+/** Matches a parameter of a media type in `Accept` that not all supported apiservers know, such as `drop` (1.38). */
+const uncommonAccept = /;\s*(?!(?:as|charset|export|g|pretty|profile|q|stream|sv|v)\s*=)[^\s=;,]+\s*=/i;
+
+/** True if the media types in `Accept` have a parameter that changes the response, and that apiservers may ignore. */
+export function isUncommonAccept(accept: string): boolean {
+  return uncommonAccept.test(accept);
+}
 
 /** Returns the parameters of a watch in a request's `:path`. Does not validate them, because the apiserver does. */
 export function watchRequestOf(target: string): WatchRequest {
@@ -31,6 +46,7 @@ export function watchRequestOf(target: string): WatchRequest {
     hasBookmarks,
     awaitsMarker: sendsState === true && hasBookmarks,
     timeoutMs: timeoutOf(query),
+    isUncommon: query.split("&").some((pair) => !common.has(keyOf(pair))),
   };
 }
 

@@ -18,7 +18,7 @@ import type { CountsByLimit } from "./limit-shares.ts";
  * Must be incremented when a message changes. The program's files may be replaced by a new version while the parent
  * runs. A worker that starts from the new files would otherwise misread the messages.
  */
-export const protocolVersion = 2;
+export const protocolVersion = 3;
 
 /** The configuration in force, and the label of each cluster (`Cluster.label`) by the cluster's name. */
 export type Setup = { readonly config: Config; readonly labels: Readonly<Record<string, string>> };
@@ -33,6 +33,8 @@ export type ToWorker =
   | {
       readonly kind: "verdict";
       readonly backend: string;
+      /** The Kubernetes version that the backend reports; "": unknown. */
+      readonly version: string;
       readonly facts: BackendFacts;
       readonly evidence: Evidence;
     }

@@ -70,6 +70,7 @@ export class Parent {
       this.#pool.send({
         kind: "verdict",
         backend,
+        version: this.#clusters?.ownerOf(backend)?.versions.of(backend) ?? "",
         facts: shiftedFacts(facts, this.#offsetMs),
         evidence: shiftedEvidence(evidence, this.#offsetMs),
       }),
@@ -207,12 +208,13 @@ export class Parent {
    * place, the message carries the evidence "alone", on which a worker does not act.
    */
   #verdicts(): readonly ToWorker[] {
-    return (this.#clusters?.all ?? []).flatMap(({ shared }) =>
+    return (this.#clusters?.all ?? []).flatMap(({ shared, versions }) =>
       Array.from(
         shared?.latest ?? [],
         ([backend, facts]): ToWorker => ({
           kind: "verdict",
           backend,
+          version: versions.of(backend),
           facts: shiftedFacts(facts, this.#offsetMs),
           evidence: { kind: "alone" },
         }),

@@ -218,10 +218,11 @@ export class WorkerLink {
     if ("cluster" in message) {
       takeToldOf(message, clusters);
     } else if (message.kind === "verdict") {
-      const { backend, facts, evidence } = message;
+      const { backend, version, facts, evidence } = message;
       const by = -this.#offsetMs;
-      const path = clusters.ownerOf(backend)?.path;
-      path?.adopt(backend, shiftedFacts(facts, by), shiftedEvidence(evidence, by));
+      const cluster = clusters.ownerOf(backend);
+      cluster?.versions.told(backend, version);
+      cluster?.path.adopt(backend, shiftedFacts(facts, by), shiftedEvidence(evidence, by));
     } else if (message.kind === "config") {
       this.#labels = message.labels;
       this.#config = message.config;

@@ -38,6 +38,7 @@ test("a watch without a query asks for the state", () => {
     hasBookmarks: false,
     awaitsMarker: false,
     timeoutMs: undefined,
+    isUncommon: false,
   });
 });
 

@@ -364,6 +364,8 @@ export class PlayedPath extends DataPath {
       /** Which backends take the identities that the proxy asserts. Default: all. */
       assertions?: Assertions;
       traitsOf?: (backend: string) => BackendTraits;
+      /** The Kubernetes version that each backend reports. Default: unknown. */
+      versions?: Readonly<Record<string, string>>;
       /** True if backends receive health probes, as in production. Default: false. */
       isProbed?: boolean;
       /** The share of requests that are traced, and the destination of the traces. Default: no traces. */
@@ -388,6 +390,7 @@ export class PlayedPath extends DataPath {
       connect: (backend, owner) => this.backend(backend).connect(owner),
       connections: { streams: 80, warm: options.warm ?? 1 },
       assertions: options.assertions,
+      versionOf: (backend) => options.versions?.[backend] ?? "",
       isPerClient: options.isPerClient ?? false,
       alwaysRequestBookmarks: options.alwaysRequestBookmarks ?? false,
       staleReadGuard: options.staleReadGuard ?? "Observe",

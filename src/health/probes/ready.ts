@@ -35,8 +35,11 @@ export function createReadyProbe(parts: ReadyParts): Probe {
   return (backend, listener) => {
     const socket = parts.open(backend);
     let isKept = false;
-    const fail = (reason: Error): void =>
-      isShortage(reason) ? listener.gaveUp() : listener.dialed(metOf(reason), reason.message);
+    const fail = (reason: Error): void => {
+      if (isShortage(reason)) return listener.gaveUp();
+      parts.versions?.expire(backend);
+      listener.dialed(metOf(reason), reason.message);
+    };
     socket.once("error", fail);
     if (socket instanceof TLSSocket) socket.once("connect", () => listener.connected());
     socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {

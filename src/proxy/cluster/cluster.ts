@@ -68,7 +68,8 @@ export class Cluster {
   readonly #operatorLimits: OperatorLimits;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
-  readonly #versions: BackendVersions;
+  /** The Kubernetes versions of the backends. In a worker: what the parent has told. */
+  readonly versions: BackendVersions;
   #config: ConfigForCluster;
 
   private constructor(
@@ -100,7 +101,7 @@ export class Cluster {
       ...ofCertificates,
       openLoopback: (backend) => openUntrusting(backends.addressOf(backend), loopbackName),
     });
-    this.#versions = new BackendVersions(ofCertificates.clock, journal);
+    this.versions = new BackendVersions(ofCertificates.clock, journal);
     this.path = this.#createPath();
     const { backends: judged, clock, turn, buffered, handle } = this.path;
     const tunnels = new HungTunnels({ clock, backends: judged, read: readRetransmissions });
@@ -149,7 +150,7 @@ export class Cluster {
       bufferLimiter: this.#bufferLimiter,
       tracer: this.#tracer,
       operatorLimits: this.#operatorLimits,
-      versionOf: (backend) => this.#versions.of(backend),
+      versionOf: (backend) => this.versions.of(backend),
       shared: this.shared,
       judge,
       tellLedger: judge && ((fact) => judge.tellLedger(this.label, fact)),
@@ -189,7 +190,7 @@ export class Cluster {
       path: () => this.#config.health.probe.path,
       open: (backend) => openSocket(this.backends.addressOf(backend), "http/1.1"),
       seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
-      versions: this.#versions,
+      versions: this.versions,
     });
   }
 
@@ -270,7 +271,7 @@ export class Cluster {
     this.path.reconcile(names);
     this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
-    this.#versions.reconcile(names);
+    this.versions.reconcile(names);
     this.#credentials.reconcile();
     if (this.#others && "parent" in this.#others)
       this.#others.parent.onBackends(this.label, this.backends.found);

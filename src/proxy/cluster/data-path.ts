@@ -38,7 +38,7 @@ import {
 } from "../../watch/detectors/detector-list.ts";
 import { InitialEvents } from "../../watch/detectors/initial-events.ts";
 import { OriginChecks } from "../../watch/detectors/origin-checks.ts";
-import { Migrations } from "../../watch/migration/migrations.ts";
+import { Migrations, type MigrationsParts } from "../../watch/migration/migrations.ts";
 import { Admission } from "../admission/admission.ts";
 import { Balance, type BalanceShares } from "../balance/balance.ts";
 import type { Client } from "../context/client.ts";
@@ -262,11 +262,10 @@ export class DataPath {
     return probes && new Probers((name) => this.#proberOf(name, clock, probes));
   }
 
-  #createMigrations(
-    base: Omit<ConstructorParameters<typeof Migrations>[0], "refresher" | "initialEvents">,
-  ): Migrations {
+  #createMigrations(base: Omit<MigrationsParts, "refresher" | "initialEvents" | "versionOf">): Migrations {
     return new Migrations({
       ...base,
+      versionOf: (backend) => this.#options.versionOf?.(backend) ?? "",
       refresher: { refused: (watch) => this.refresher.refused(watch) },
       initialEvents: new InitialEvents(base),
     });

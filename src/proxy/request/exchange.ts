@@ -659,7 +659,8 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     if (request === undefined || decodersOf(contentType, contentEncoding, request.isRepeating) === undefined)
       return undefined;
     this.#replayLoop = replays.answered(request, this.context);
-    const asked = withOrigin(request, originChecks.answered(this.#info, head));
+    const known = withOrigin(request, originChecks.answered(this.#info, head));
+    const asked = migrations.targets.answeredBy(attempt.backend, known);
     const watch = new WatchSession({ host: this, migrations, buffered, asked, contentType }, attempt);
     originChecks.check(this.#info, asked.origin, watch);
     return watch;

@@ -270,6 +270,7 @@ function watchAsked(
   const asked = watchContextOf(target, classified.info, {
     origin: origins.of(classified.info),
     seenVersion: guardedRead,
+    fields: classified.fields,
   });
   return alwaysRequestBookmarks() ? withBookmarks(asked, classified.fields) : asked;
 }

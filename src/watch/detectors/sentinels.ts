@@ -181,7 +181,7 @@ export class Sentinels extends Interval {
     if (cold !== undefined) return cold;
     const { targets } = this.#parts.migrations;
     const except = [attempt.backend, ...post.pauses.keys(), ...targets.refusing(watch)];
-    const others = ready.filter((name) => !except.includes(name));
+    const others = targets.fitAmong(watch, ready).filter((name) => !except.includes(name));
     const stalled = targets.stalled(watch);
     return others.find((name) => !stalled.includes(name)) ?? others[0];
   }
@@ -196,14 +196,16 @@ export class Sentinels extends Interval {
     // At most `comparedResources` resources are tracked. For any other resource, it is unknown which backends have
     // accepted a watch.
     if (attempt === undefined || !caches.knows(attempt.backend, resource)) return undefined;
-    return ready.find(
-      (name) =>
-        name !== attempt.backend &&
-        name !== second?.attempt.backend &&
-        !post.pauses.has(name) &&
-        !refusing.includes(name) &&
-        !caches.knows(name, resource),
-    );
+    return migrations.targets
+      .fitAmong(watch, ready)
+      .find(
+        (name) =>
+          name !== attempt.backend &&
+          name !== second?.attempt.backend &&
+          !post.pauses.has(name) &&
+          !refusing.includes(name) &&
+          !caches.knows(name, resource),
+      );
   }
 }
 

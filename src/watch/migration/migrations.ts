@@ -25,13 +25,14 @@ import { MovePace } from "./move-pace.ts";
 import { MoveQueue } from "./move-queue.ts";
 import { TargetPicker } from "./target-picker.ts";
 
-type MigrationsParts = {
+export type MigrationsParts = {
   readonly clock: Clock;
   readonly stallAwareClock: Clock;
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly journal: Journal;
   readonly caches: CacheTracker;
+  readonly versionOf: (backend: string) => string;
   /** Gets a bookmark for a watch whose resume version is too old for the backend that it should move to. */
   readonly refresher: { refused(watch: WatchSession): void };
   readonly initialEvents: { requestBound(watch: WatchSession, stream: WatchStream): void };
@@ -313,7 +314,8 @@ export class Migrations {
     const backend = untried ?? (hasWaited ? this.targets.choose(watch, none) : undefined);
     const isNew = backend !== undefined && !watch.tried.includes(backend);
     if (backend !== undefined && (isNew || hasWaited)) this.#send(watch.ask(backend, "lost"), undefined);
-    else if (!watch.isTooLate(this.targets.isForgotten(watch))) this.#park(watch);
+    else if (!watch.isTooLate(this.targets.isForgotten(watch), this.targets.isStranded(watch)))
+      this.#park(watch);
   }
 
   /** Returns a backend for a lost watch, if possible one that still accepts watches (`MovePace.silent`). */
@@ -389,8 +391,10 @@ export class Migrations {
   #reasonHolds(watch: WatchSession, attempt: Attempt, reason: LeaveReason): boolean {
     const { rebound } = watch.clientRequest.client;
     const isStalled = this.targets.stalled(watch).includes(rebound ?? "");
-    if (reason === "rebalance")
-      return rebound !== attempt.backend && !isStalled && this.targets.stateOf(rebound ?? "") === "ready";
+    if (reason === "rebalance") {
+      const target = this.targets.fitFor(watch).find(({ name }) => name === rebound);
+      return rebound !== attempt.backend && !isStalled && target?.state === "ready";
+    }
     if (reason === "operator") return true;
     return reason === "draining" ? this.targets.isLeaving(attempt) : watch.isHung;
   }

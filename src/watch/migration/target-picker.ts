@@ -8,6 +8,7 @@ import { pick, pickOther } from "../../proxy/upstream/pick.ts";
 import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
 import { watchLimits } from "../limits.ts";
+import type { ServedBy, WatchContext } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
 type TargetPickerParts = {
@@ -15,6 +16,8 @@ type TargetPickerParts = {
   readonly backends: Backends;
   readonly pools: PoolSet;
   readonly caches: CacheTracker;
+  /** Returns the version that a backend reports, such as "v1.36.1"; "": unknown. */
+  readonly versionOf: (backend: string) => string;
 };
 
 const none: readonly string[] = [];
@@ -110,7 +113,7 @@ export class TargetPicker {
     const bound = watch.clientRequest.client.backend;
     const except = [...tried, ...this.stalled(watch)];
     const refusing = this.refusing(watch);
-    const views = this.#fitFor(watch).filter(({ name }) => !refusing.includes(name));
+    const views = this.fitFor(watch).filter(({ name }) => !refusing.includes(name));
     const backend = pick({ views, loads: pools, bound, tried: except });
     return backend instanceof Failure ? undefined : backend;
   }
@@ -137,12 +140,47 @@ export class TargetPicker {
   elsewhereFor(watch: WatchSession, except: readonly string[]): string | undefined {
     const { pools } = this.#parts;
     const all = [...except, ...this.stalled(watch), ...this.refusing(watch)];
-    return pickOther(this.#fitFor(watch), pools, all);
+    return pickOther(this.fitFor(watch), pools, all);
   }
 
-  #fitFor({ clientRequest }: WatchSession): readonly BackendView[] {
+  /**
+   * Returns the backends that take the client's identity and would send the same events. If the request has a parameter
+   * that not all apiservers know, these are the backends with the version of the one that has answered the client.
+   */
+  fitFor({ clientRequest, asked: { servedBy } }: WatchSession): readonly BackendView[] {
     const { backends, pools } = this.#parts;
-    return pools.fitFor(backends.views, clientRequest.asserted?.trust);
+    const views = pools.fitFor(backends.views, clientRequest.asserted?.trust);
+    return servedBy === undefined ? views : views.filter(({ name }) => this.#isLike(servedBy, name));
+  }
+
+  /** Returns those of the backends `names` that `fitFor` returns. */
+  fitAmong(watch: WatchSession, names: readonly string[]): readonly string[] {
+    const fit = this.fitFor(watch).map(({ name }) => name);
+    return names.filter((name) => fit.includes(name));
+  }
+
+  #isLike({ backend, minor }: ServedBy, name: string): boolean {
+    const other = this.#minorOf(name);
+    return other === "" || minor === "" ? name === backend : other === minor;
+  }
+
+  #minorOf(backend: string): string {
+    return /^v?(\d+\.\d+)/.exec(this.#parts.versionOf(backend))?.[1] ?? "";
+  }
+
+  /** Returns the context of a watch that `backend` has answered. */
+  answeredBy(backend: string, asked: WatchContext): WatchContext {
+    return asked.isUncommon ? { ...asked, servedBy: { backend, minor: this.#minorOf(backend) } } : asked;
+  }
+
+  /** True if a backend is ready, but all backends that would send the watch's events are dead. */
+  isStranded(watch: WatchSession): boolean {
+    const isAnyReady = this.#parts.backends.views.some(({ state }) => state === "ready");
+    return (
+      watch.asked.servedBy !== undefined &&
+      isAnyReady &&
+      this.fitFor(watch).every(({ state }) => state === "dead")
+    );
   }
 
   /** Returns the state of a backend; undefined if it is no longer configured or discovered. */

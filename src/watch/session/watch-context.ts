@@ -13,10 +13,10 @@ import {
   replayTarget,
   resumeTarget,
 } from "../../kube/resume-request.ts";
-import { type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
+import { isUncommonAccept, type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
 import { fieldsFor, type RequestContext } from "../../proxy/context/request-context.ts";
 
-const selectors = ["labelSelector", "fieldSelector", "shardSelector"];
+const selectors = ["labelSelector", "fieldSelector"];
 
 /** Records which versions of the resource a watch's client has received (stale-read-guard.ts implements it). */
 type SeenVersionSink = {
@@ -27,6 +27,9 @@ type SeenVersionSink = {
   /** Called if the backend answers 504, because its cache has not reached the requested version within 3 s. */
   refused(): void;
 };
+
+/** A backend, and its Kubernetes version without the patch number, such as "1.36"; "": unknown. */
+export type ServedBy = { readonly backend: string; readonly minor: string };
 
 export type WatchContext = WatchRequest & {
   /** The client's own `:path`. */
@@ -43,6 +46,13 @@ export type WatchContext = WatchRequest & {
    * §6.5).
    */
   readonly isInjected: boolean;
+  /**
+   * True if the request has a parameter that not all apiservers know, in its query or in `Accept`. An apiserver that
+   * does not know it sends other events, so the watch moves only to a backend of the same version (watch.md §5.2).
+   */
+  readonly isUncommon: boolean;
+  /** The backend that has answered the client's request, if others may send other events (`isUncommon`). */
+  readonly servedBy: ServedBy | undefined;
   /** Group and name of the resource, in the format of `resourceKey`. */
   readonly resource: string;
   /** True if the request is for the whole resource: every namespace, no name, no selector. */
@@ -63,13 +73,18 @@ export type WatchContext = WatchRequest & {
 export function watchContextOf(
   target: string,
   info: RequestInfo,
-  known: { readonly origin: Origin; readonly seenVersion?: SeenVersionSink | undefined },
+  known: {
+    readonly origin: Origin;
+    readonly seenVersion?: SeenVersionSink | undefined;
+    readonly fields?: readonly Field[];
+  },
 ): WatchContext {
   const { group, resource, namespace, name } = info;
   const query = queryOf(target);
-  const isSelected = selectors.some((key) => firstValue(query, key) !== undefined);
+  const { start, version, hasBookmarks, awaitsMarker, timeoutMs, isUncommon } = watchRequestOf(target);
+  const isSelected = isUncommon || selectors.some((key) => firstValue(query, key) !== undefined);
   const isAll = name === "" && !isSelected;
-  const { start, version, hasBookmarks, awaitsMarker, timeoutMs } = watchRequestOf(target);
+  const accepts = known.fields?.filter((field) => field.name === "accept") ?? [];
   return {
     start,
     version,
@@ -80,6 +95,8 @@ export function watchContextOf(
     isRepeating: repeatsVersions(group, resource),
     origin: known.origin,
     isInjected: false,
+    isUncommon: isUncommon || accepts.some(({ value }) => isUncommonAccept(value)),
+    servedBy: undefined,
     seenVersion: known.seenVersion,
     resource: resourceKey(info),
     isWhole: isAll && namespace === "",

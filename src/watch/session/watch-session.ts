@@ -359,11 +359,13 @@ export class WatchSession implements AttemptOwner {
 
   /**
    * Called if no backend can be asked. If it is too late to try again, ends the watch and returns true. Otherwise
-   * returns false. `isForgotten`: true if no backend has the watch's version.
+   * returns false. `isForgotten`: true if no backend has the watch's version. `isStranded`: true if all backends that
+   * would send the same events are dead.
    */
-  isTooLate(isForgotten: boolean): boolean {
+  isTooLate(isForgotten: boolean, isStranded: boolean): boolean {
     if (this.#isPastDeadline) this.#endDue();
-    else if (isForgotten || this.#search.isOver) this.#end(isForgotten ? "expired" : this.#search.endReason);
+    else if (isForgotten || isStranded || this.#search.isOver)
+      this.#end(isForgotten ? "expired" : this.#search.endReason);
     else return false;
     return true;
   }

@@ -311,12 +311,15 @@ test("the version is read beside a probe, journaled when it changes, and kept wh
   ]);
 });
 
-test("the version is requested once in ten seconds, and a removed backend is forgotten", () => {
+test("the version is requested once in ten seconds and after a failed dial, and a removed backend is forgotten", () => {
   const clock = manualClock();
   const versions = new BackendVersions(clock, new Journal(clock));
   assert.equal([versions.takeDue("a"), versions.takeDue("a")], [true, false]);
   clock.advance(healthLimits.versionLookMs);
   assert.ok(versions.takeDue("a"));
+  // A socket was refused: the next process may be another version's.
+  versions.expire("a");
+  assert.equal([versions.takeDue("a"), versions.takeDue("a")], [true, false]);
   versions.reconcile([]);
   versions.reported("a", "v1.36.1");
   assert.is(versions.of("a"), "");

@@ -4,6 +4,47 @@ import { type Defect, defect } from "../defect.ts";
 
 export const moves: readonly Defect[] = [
   defect(
+    "a watch with a parameter that not all apiservers know moves to any backend",
+    {
+      file: "watch/migration/target-picker.ts",
+      find: "servedBy === undefined ? views",
+      replace: "servedBy !== undefined ? views",
+    },
+    ["watch/migration/uncommon-parameters", "moves to a backend of the same minor version, and to no other"],
+  ),
+  defect(
+    "a backend whose version is unknown counts as one of the same version",
+    {
+      file: "watch/migration/target-picker.ts",
+      find: 'other === "" || minor === "" ? name === backend :',
+      replace: "",
+    },
+    ["watch/migration/uncommon-parameters", "where no version is known"],
+  ),
+  defect(
+    "a sentinel compares watches that two backends may understand differently",
+    {
+      file: "watch/migration/target-picker.ts",
+      find: "names.filter((name) => fit.includes(name))",
+      replace: "names.filter((name) => fit.includes(name) || true)",
+    },
+    ["watch/migration/uncommon-parameters", "no second stream for any other reason"],
+  ),
+  defect(
+    "the balancer moves a watch to a backend that may send other events",
+    {
+      file: "watch/migration/migrations.ts",
+      find: "const target = this.targets.fitFor(watch).find(",
+      replace: "const target = this.#parts.backends.views.find(",
+    },
+    ["watch/migration/uncommon-parameters", "no second stream for any other reason"],
+  ),
+  defect(
+    "a worker does not learn the versions of backends",
+    { file: "workers/worker-link.ts", find: "cluster?.versions.told(backend, version);", replace: "" },
+    ["workers/worker-link", "takes a backend's version from the verdicts"],
+  ),
+  defect(
     "late answers do not make the window of moves smaller",
     {
       file: "watch/migration/move-pace.ts",

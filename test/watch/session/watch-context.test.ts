@@ -37,6 +37,7 @@ function asked(more: Partial<WatchContext> = {}): WatchContext {
     isRepeating: false,
     origin: ownOrigin,
     isInjected: false,
+    servedBy: undefined,
     seenVersion: undefined,
     resource: "/pods",
     isWhole: false,
