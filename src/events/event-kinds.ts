@@ -79,7 +79,7 @@ export const eventKinds: { readonly [E in ProxyEvent as E["kind"]]: Row<E> } = {
   "successor.failed": { level: "Error", error: "reason" },
   "peer_sockets.passed": info,
   "peer_sockets.received": info,
-  "peer_sockets.failed": info,
+  "peer_sockets.failed": { level: "Warning", error: "reason" },
   "worker.started": info,
   "worker.ready": info,
   "worker.lost": { level: "Error", error: "reason" },

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { levelOf } from "../../src/admin/events/entry-fields.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { parseConfig } from "../../src/config/config.ts";
@@ -244,11 +245,15 @@ function read(socket: Socket): Promise<string> {
   });
 }
 
-test("a directory in which other users may write is not used", async () => {
+test("a directory in which other users may write is not used, and a warning names it and the reason", async () => {
   chmodSync(directory, 0o777);
   const second = await another();
   const failures = second.entries.filter((entry) => entry.kind === "peer_sockets.failed");
-  assert.is(failures.length, 1);
+  const reason = `${directory} must belong to user ${process.getuid?.()}, and no other user may write in it`;
+  assert.equal(
+    failures.map((entry) => [levelOf(entry), entry.reason]),
+    [["Warning", reason]],
+  );
   const client = through();
   assert.match(await within(20_000, "an answer", client.get()), answer);
   client.close();

@@ -383,4 +383,13 @@ export const operator: readonly Defect[] = [
     },
     ["processes/cli/serve/handover", "systemd is told of the start"],
   ),
+  defect(
+    "a handover directory that is not used is no warning",
+    {
+      file: "events/event-kinds.ts",
+      find: '"peer_sockets.failed": { level: "Warning", error: "reason" }',
+      replace: '"peer_sockets.failed": info',
+    },
+    ["flows/peer-sockets", "a warning names it and the reason"],
+  ),
 ];
