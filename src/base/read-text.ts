@@ -1,5 +1,6 @@
 import { closeSync, constants, fstatSync, openSync, readSync } from "node:fs";
 import { Failure, wordsOf } from "./failure.ts";
+import { limits } from "./limits.ts";
 
 /** Returns a regular file's text. Never blocks. A Failure's message does not contain the file's name. */
 export function readText(file: string, limitBytes: number): string | Failure {
@@ -18,6 +19,18 @@ export function readText(file: string, limitBytes: number): string | Failure {
   } catch (reason) {
     return new Failure("bad-file", "proxy", wordsFor(reason), reason);
   }
+}
+
+/** Returns the bearer token in a file. A Failure's message contains the file's name, and no part of its content. */
+export function readToken(file: string): string | Failure {
+  const text = readText(file, limits.tokenBytes);
+  const token = text instanceof Failure ? "" : text.trim();
+  if (/^[\x21-\x7e]+$/.test(token)) return token;
+  const why =
+    text instanceof Failure
+      ? text.message
+      : "is not a bearer token: it has a line break or a space, or is empty";
+  return new Failure("bad-file", "proxy", `${JSON.stringify(file)} ${why}`);
 }
 
 function wordsFor(reason: unknown): string {

@@ -8,9 +8,8 @@ import { wallClock } from "../base/clock.ts";
 import { Failure } from "../base/failure.ts";
 import { limits } from "../base/limits.ts";
 import { ownModule } from "../program/own-files.ts";
-import type { ApiRequest } from "./json-request.ts";
 import { discoveryLimits } from "./limits.ts";
-import { type Access, AccountTransport, type Answer, type Transport } from "./transport.ts";
+import { type Access, AccountTransport, type Answer, type ApiRequest, type Transport } from "./transport.ts";
 
 /** A request to the child process. `server`: URL of the apiserver; "": the server that the kubeconfig names. */
 export type ChildRequest = ApiRequest &

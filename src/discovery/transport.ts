@@ -3,13 +3,19 @@
  * (kubernetes-child.ts). Each request uses a new socket, so that a hanging request does not block later ones.
  */
 import { readFileSync } from "node:fs";
-import type { PeerCertificate } from "node:tls";
-import { isIpAddress } from "../base/address.ts";
+import { wallClock } from "../base/clock.ts";
 import { Failure, failureFrom, wordsOf } from "../base/failure.ts";
-import { limits } from "../base/limits.ts";
-import { readText } from "../base/read-text.ts";
-import { checkServerName } from "../x509/trust.ts";
-import { type ApiRequest, jsonFrom } from "./json-request.ts";
+import { parseJson } from "../base/json.ts";
+import { readToken } from "../base/read-text.ts";
+import { type HttpRequest, type HttpServer, sendRequest } from "../http/http-client.ts";
+import { discoveryLimits } from "./limits.ts";
+
+export type ApiRequest = {
+  readonly path: string;
+  /** The body of a POST; default: the request is a GET. */
+  readonly body?: object;
+  readonly timeoutMs: number;
+};
 
 export type Access = {
   readonly servers: readonly string[];
@@ -32,14 +38,6 @@ export type Transport = {
 
 /** The directory with the service account's token and CA, as in client-go's rest.InClusterConfig. */
 const accountDirectory = "/var/run/secrets/kubernetes.io/serviceaccount";
-
-/** Returns the service account's token. The file is read for each request, because the kubelet rotates the token. */
-export function accountToken(directory: string): string | Failure {
-  const token = readText(`${directory}/token`, limits.tokenBytes);
-  if (token instanceof Failure)
-    return new Failure("bad-file", "proxy", `The service account's token ${token.message}`);
-  return token.trim();
-}
 
 /**
  * Builds the apiserver's URL from the two variables that the kubelet sets, as client-go's rest.InClusterConfig does.
@@ -64,22 +62,15 @@ export class AccountTransport implements Transport {
   }
 
   async ask(server: string, request: ApiRequest): Promise<Answer | Failure> {
-    const token = accountToken(this.#directory);
+    // The file is read for each request, because the kubelet rotates the token.
+    const token = readToken(`${this.#directory}/token`);
     if (token instanceof Failure) return token;
-    const { caFile, serverName = new URL(server).hostname.replace(/^\[(.*)\]$/, "$1") } = this.#access();
+    const { caFile, serverName } = this.#access();
     const { signal } = this.#end;
-    const options = {
-      agent: false,
-      ca: readFileSync(caFile),
-      // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
-      servername: isIpAddress(serverName) ? "" : serverName,
-      checkServerIdentity: (_name: string, certificate: PeerCertificate) =>
-        checkServerName(serverName, certificate),
-      headers: { authorization: `Bearer ${token}` },
-      signal,
-    } as const;
+    const headers = { authorization: `Bearer ${token}` };
     try {
-      return { answer: await jsonFrom(server, options, request) };
+      const known = { origin: server, serverName, tls: { ca: readFileSync(caFile) } };
+      return { answer: await jsonFrom(known, { ...request, headers, signal }) };
     } catch (reason) {
       if (signal.aborted) return failureFrom(reason, "proxy");
       throw reason;
@@ -90,6 +81,32 @@ export class AccountTransport implements Transport {
     this.#end.abort();
     this.#end = new AbortController();
   }
+}
+
+/**
+ * Returns the parsed body of a 2xx response. @throws {Error} as a rejected promise, for another status, a body that is
+ * too large or not JSON, a timeout, or a connection error
+ */
+export async function jsonFrom(
+  { origin, ...server }: HttpServer,
+  { path, body, timeoutMs, headers, ...rest }: ApiRequest & Pick<HttpRequest, "headers" | "signal">,
+): Promise<unknown> {
+  const sent = body === undefined ? {} : { "content-type": "application/json" };
+  const { status, bytes } = await sendRequest(
+    { origin: new URL(origin).origin, ...server },
+    {
+      ...rest,
+      // The server of a kubeconfig may have a path.
+      path: `${new URL(origin).pathname.replace(/\/$/, "")}${path}`,
+      headers: { ...headers, accept: "application/json", ...sent },
+      body: body && JSON.stringify(body),
+    },
+    { clock: wallClock, timeoutMs, mostBytes: discoveryLimits.discoveryBytes },
+  );
+  if (status < 200 || status > 299) throw new Error(`answered ${status}`);
+  const answer = parseJson(bytes.toString());
+  if (answer === undefined) throw new Error("the response is not JSON");
+  return answer;
 }
 
 /**

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
+import { limits } from "../../src/base/limits.ts";
 import { kubernetesSource } from "../../src/discovery/discover.ts";
 import type { Source } from "../../src/discovery/discovery.ts";
 import { AccountTransport } from "../../src/discovery/transport.ts";
@@ -76,12 +77,27 @@ test("the token is read anew each time: the kubelet rotates it", async () => {
   assert.is(await told(), "10.0.0.1:6443");
 });
 
-test("no token is told as what it is, and is no secret told", async () => {
-  serviceIs((await startApiserver()).url);
-  tokenIs("hush-hush");
-  assert.not.match(await told(), "hush");
-  rmSync(join(directory, "token"));
-  assert.match(await told(), "token does not exist");
+test("a token that cannot be used is an error that names its file, and shows no part of it", async () => {
+  const { url, asked } = await startApiserver();
+  serviceIs(url);
+  const file = join(directory, "token");
+  for (const [token, why] of [
+    ["hush-hush", "answered 403"],
+    ["hush\nhush", `"${file}" is not a bearer token`],
+    ["hush\r\nx: y", `"${file}" is not a bearer token`],
+    ["hush hush", `"${file}" is not a bearer token`],
+    ["", `"${file}" is not a bearer token`],
+    ["h\u00fcsh", `"${file}" is not a bearer token`],
+    ["x".repeat(limits.tokenBytes), `"${file}" is larger than`],
+  ] as const) {
+    tokenIs(token);
+    const complaint = await told();
+    assert.match(complaint, why);
+    assert.not.match(complaint, /hush|hüsh/);
+  }
+  rmSync(file);
+  assert.is(await told(), `"${file}" does not exist`);
+  assert.is(asked.length, 1);
 });
 
 test("a server that another authority signed for is not believed", async () => {

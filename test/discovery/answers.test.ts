@@ -153,12 +153,12 @@ function trickle(response: ServerResponse, text: string): void {
 const bodies: readonly (readonly [string, RegExp, (response: ServerResponse) => void])[] = [
   [
     "cut off",
-    /aborted|hang up/,
+    /closed|ECONNRESET|Invalid EOF/,
     (response) => response.writeHead(200, json).write(whole.slice(0, 40), () => response.destroy()),
   ],
   [
     "shorter than its length",
-    /aborted|hang up/,
+    /content-length/,
     (response) => {
       response.writeHead(200, { ...json, "content-length": "9999" }).write(whole, () => response.destroy());
     },
@@ -205,7 +205,7 @@ const bodies: readonly (readonly [string, RegExp, (response: ServerResponse) => 
   ["a trickle of chunks", /no answer in \d+ ms/, (response) => trickle(response.writeHead(200, json), " ")],
   [
     "an endless head",
-    /Header overflow|no answer/,
+    /Headers Overflow|no answer/,
     (response) => {
       response.socket?.write("HTTP/1.1 200 OK\r\n");
       const { socket } = response;

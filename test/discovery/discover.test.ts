@@ -48,7 +48,7 @@ test("in a pod Kubernetes is asked without a child, of whatever is known now", a
   const source = sourceOf({ type: "EndpointSlice", kubeconfigFile: undefined, intervalMs: 1000 }, parts);
   assert.is(source.from, "EndpointSlice");
   const outcome = await within(20_000, "an answer", source.ask());
-  assert.match(outcome instanceof Failure ? outcome.message : "", "service account's token");
+  assert.match(outcome instanceof Failure ? outcome.message : "", 'serviceaccount/token" does not exist');
   source.stop();
 });
 

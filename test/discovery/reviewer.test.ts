@@ -115,7 +115,8 @@ test("where it does not answer the in-cluster service is asked, and both are nam
 test("a pod without a token says so", async () => {
   const reviewer = accountReviewer(accessTo(), join(directory, "nowhere"));
   const outcome = await reviewer.ask(review);
-  assert.is(outcome instanceof Failure && outcome.message, "The service account's token does not exist");
+  const file = join(directory, "nowhere/token");
+  assert.is(outcome instanceof Failure && outcome.message, `"${file}" does not exist`);
 });
 
 test("one that is stopped asks no backend any more", async () => {

@@ -1,35 +1,19 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Failure } from "../../src/base/failure.ts";
-import { limits } from "../../src/base/limits.ts";
-import { jsonFrom } from "../../src/discovery/json-request.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
-import { accountToken, serviceUrl } from "../../src/discovery/transport.ts";
+import { jsonFrom, serviceUrl } from "../../src/discovery/transport.ts";
 import { testPki } from "../support/pki.ts";
 import { switching } from "../support/replicas.ts";
 import { within } from "../support/within.ts";
 
 const test = suite("discovery/transport");
 
-const directory = mkdtempSync(join(tmpdir(), "watchkeeper-account-"));
-test.after(() => rmSync(directory, { recursive: true, force: true }));
-
 test("the service's address is what the kubelet says, in brackets where it is IPv6", () => {
   const env = { KUBERNETES_SERVICE_HOST: "fd00::1", KUBERNETES_SERVICE_PORT: "6443" };
   assert.is(serviceUrl({ ...process, env }), "https://[fd00::1]:6443");
   assert.is(serviceUrl({ ...process, env: {} }), "https://kubernetes.default.svc:443");
-});
-
-test("a token is read as it is now, and one that is too large is none", () => {
-  writeFileSync(join(directory, "token"), "one\n");
-  assert.is(accountToken(directory), "one");
-  writeFileSync(join(directory, "token"), "x".repeat(limits.tokenBytes + 1));
-  assert.instance(accountToken(directory), Failure);
 });
 
 test("an answer that is late, or has no end, is none", async () => {
@@ -49,16 +33,15 @@ test("an answer that is late, or has no end, is none", async () => {
   const url = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const ask = (path: string): Promise<string> =>
     jsonFrom(
-      url,
-      { agent: false, ca: authority.certificate, servername: "kubernetes.default.svc" },
-      { path, timeoutMs: path === "/mute" ? 100 : 10_000 },
+      { origin: url, serverName: "kubernetes.default.svc", tls: { ca: authority.certificate } },
+      { path, headers: {}, timeoutMs: path === "/mute" ? 100 : 10_000 },
     ).then(String, (reason: Error) => reason.message);
   assert.is(await within(20_000, "the end", ask("/mute")), "no answer in 100 ms");
   assert.is(
     await within(20_000, "the end", ask("/endless")),
     `an answer of more than ${discoveryLimits.discoveryBytes} bytes`,
   );
-  assert.is(await within(5000, "the end", ask("/upgrade")), "answered 101");
+  assert.is(await within(5000, "the end", ask("/upgrade")), "bad upgrade");
   server.closeAllConnections();
   server.close();
 });

@@ -18,6 +18,7 @@ const roomOf: Readonly<Record<string, Room>> = {
   "src/cli/": "ops",
   "src/config/": "ops",
   "src/discovery/": "ops",
+  "src/http/": "ops",
   "src/incidents/": "ops",
   "src/ledger/": "ops",
   "src/page/": "ops",

@@ -113,10 +113,12 @@ export class Forwarding {
 
   async #send(target: ReplicaTarget, { path, headers, body }: Message): ReturnType<SendToReplica> {
     let counted = 0;
-    const count = (bytes: number): boolean => {
+    const count = (bytes: number): Failure | undefined => {
       counted += bytes;
       this.#bytes += bytes;
-      return this.#bytes <= replicaLimits.forwardBytesAtOnce;
+      return this.#bytes <= replicaLimits.forwardBytesAtOnce
+        ? undefined
+        : new Failure("overload", "proxy", "Too many responses are being forwarded");
     };
     const { forwardMs: timeoutMs, forwardBytes: mostBytes } = replicaLimits;
     const request = { path, headers: headersOf(headers, body), timeoutMs, mostBytes, count };

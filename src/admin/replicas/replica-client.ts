@@ -3,37 +3,31 @@
  * open would fill the 64 sockets of an admin port. Follows no redirect, bounds time and bytes, and uses plain HTTP on
  * loopback only.
  */
-import type { OutgoingHttpHeaders } from "node:http";
 import tls from "node:tls";
-import { isIpAddress, isLoopback, textOf } from "../../base/address.ts";
+import { isLoopback, textOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { parseJson } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import {
-  type BoundedOptions,
-  type BoundedResponse,
   type Bounds,
-  boundedRequest,
-} from "../../discovery/bounded-request.ts";
-import { checkServerName, clientTls } from "../../x509/trust.ts";
+  type HttpRequest,
+  type HttpResponse,
+  type HttpServer,
+  sendRequest,
+} from "../../http/http-client.ts";
+import { clientTls } from "../../x509/trust.ts";
 import { replicaLimits } from "./limits.ts";
 import { factsIn, type ReplicaFacts, replicaPath } from "./replica.ts";
 import type { ReplicaTarget } from "./replicas.ts";
 
-export type ReplicaRequest = Omit<Bounds, "clock"> & {
-  /** Path and query, in ASCII without spaces. */
-  readonly path: string;
-  readonly headers: OutgoingHttpHeaders;
-  /** The body of a POST; default: the request is a GET. */
-  readonly body?: string;
-};
+export type ReplicaRequest = Omit<Bounds, "clock"> & HttpRequest;
 
 export type SendToReplica = (
   target: ReplicaTarget,
   request: ReplicaRequest,
-) => Promise<BoundedResponse | Failure>;
+) => Promise<HttpResponse | Failure>;
 
 /**
  * Returns the function that sends requests. The function returns a Failure if the replica does not answer, or if its
@@ -43,10 +37,9 @@ export function replicaClient(clock: Clock): SendToReplica {
   const ca = new TrustedCa();
   return async (target, { path, headers, body, ...bounds }) => {
     try {
-      const options = optionsFor(target, (file) => ca.read(file, clock.now()));
-      if (options instanceof Failure) return options;
-      const sent = { ...headers, connection: "close" };
-      return await boundedRequest({ ...options, path, headers: sent }, body, { ...bounds, clock });
+      const server = serverAt(target, (file) => ca.read(file, clock.now()));
+      if (server instanceof Failure) return server;
+      return await sendRequest(server, { path, headers, body }, { ...bounds, clock });
     } catch (reason) {
       return reason instanceof Failure ? reason : failureFrom(reason, "backend");
     }
@@ -88,16 +81,14 @@ class TrustedCa {
   }
 }
 
-function optionsFor(
+function serverAt(
   { address, tls: secured }: ReplicaTarget,
   trusted: (file: string) => Trusted | Failure,
-): BoundedOptions | Failure {
-  const { host, port } = address;
-  const plain = { host, port, agent: false, protocol: "http:" };
+): HttpServer | Failure {
   if (secured === undefined) {
     // Plain HTTP is used on loopback only. The configuration requires TLS for all other addresses, but a name may still
     // resolve to an address outside of loopback.
-    if (isLoopback(host)) return plain;
+    if (isLoopback(address.host)) return { origin: `http://${textOf(address)}` };
     return new Failure(
       "bad-request",
       "proxy",
@@ -106,13 +97,5 @@ function optionsFor(
   }
   const trust = trusted(secured.caFile);
   if (trust instanceof Failure) return trust;
-  const { serverName = host } = secured;
-  return {
-    ...plain,
-    protocol: "https:",
-    ...trust,
-    // An IP address is not sent as SNI (RFC 6066 §3). `checkServerIdentity` verifies it instead.
-    servername: isIpAddress(serverName) ? "" : serverName,
-    checkServerIdentity: (_name, certificate) => checkServerName(serverName, certificate),
-  };
+  return { origin: `https://${textOf(address)}`, serverName: secured.serverName, tls: trust };
 }

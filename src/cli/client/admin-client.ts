@@ -1,16 +1,14 @@
 /** The CLI's client for the JSON API of a running proxy. */
-import { type ClientRequest, request as httpRequest, type IncomingMessage } from "node:http";
-import { request as httpsRequest, type RequestOptions } from "node:https";
 import { StringDecoder } from "node:string_decoder";
 import { adminLimits } from "../../admin/http/limits.ts";
 import { isLocalHost } from "../../admin/http/local-host.ts";
 import { type Clock, wallClock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
+import { Failure, wordsOf } from "../../base/failure.ts";
 import { parseJson } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
-import { readText } from "../../base/read-text.ts";
+import { readText, readToken } from "../../base/read-text.ts";
 import { quote } from "../../config/problem.ts";
-import { clientTls, trustAsGo } from "../../x509/trust.ts";
+import { type Bounds, type HttpRequest, sendRequest } from "../../http/http-client.ts";
 import type { CommandName } from "../commands/commands.ts";
 import { type Given, given, usage } from "../commands/options.ts";
 import { listOf, numberAt, type Row, type RowList, rowOf, textAt } from "../commands/rows.ts";
@@ -25,9 +23,8 @@ export const responseBytes = 16 * 1024 * 1024;
 /** Files with the bearer token and the CA bundle for the API; "" or undefined: no such file. */
 export type AccessFiles = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
-type RequestParts = Pick<RequestOptions, "signal" | "method"> & {
-  readonly headers: Readonly<Record<string, string>>;
-};
+/** Milliseconds without a byte after which an event stream counts as lost: the time of three heartbeats. */
+const streamSilentMs = 3 * adminLimits.eventBeatMs;
 
 type Access = { readonly token?: string; readonly ca?: string };
 
@@ -170,31 +167,18 @@ export class AdminClient {
   }
 
   /** Reads events until the stream ends or `stop` aborts. Resolves with the reason for the end. */
-  follow(
+  async follow(
     path: string,
     { lastId, stop: signal }: { readonly lastId: string; readonly stop: AbortSignal },
     onEvent: (event: ServerSentEvent) => void,
   ): Promise<Failure> {
-    const { promise, resolve } = Promise.withResolvers<Failure>();
+    const reader = new SseReader();
+    const stream = (chunk: Buffer): void => {
+      for (const event of reader.push(chunk)) onEvent(event);
+    };
     const headers = lastId === "" ? {} : { "last-event-id": lastId };
-    const request = this.#request(path, { signal, headers });
-    request.on("error", (error) => resolve(this.#unreachable(error)));
-    request.on("response", (response) => {
-      if (response.statusCode !== 200) {
-        void this.#textOf(response).then((text) => resolve(text instanceof Failure ? text : this.#strange()));
-        return;
-      }
-      const reader = new SseReader();
-      response.on("error", (error) => resolve(this.#unreachable(error)));
-      response.on("close", () => resolve(this.#unreachable(new Error("the proxy closed the stream"))));
-      response.on("data", (chunk: Buffer) => {
-        const events = reader.push(chunk);
-        for (const event of events ?? []) onEvent(event);
-        if (events === undefined) response.destroy(new Error("event too long"));
-      });
-    });
-    request.end();
-    return promise;
+    const outcome = await this.#send({ path, headers, signal }, { timeoutMs: streamSilentMs, stream });
+    return outcome instanceof Failure ? outcome : this.#unreachable("the proxy closed the stream");
   }
 
   text(path: string): Promise<string | Failure> {
@@ -207,33 +191,33 @@ export class AdminClient {
   }
 
   #ask(path: string, sent?: { readonly text: string; readonly by: string }): Promise<string | Failure> {
-    const { promise, resolve } = Promise.withResolvers<string | Failure>();
-    const signal = AbortSignal.timeout(requestTimeoutMs);
-    const method = sent === undefined ? "GET" : "POST";
-    const headers =
-      sent === undefined ? {} : { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
-    const request = this.#request(path, { signal, method, headers });
-    request.on("error", (error) => resolve(this.#unreachable(error)));
-    request.on("response", (response) => resolve(this.#textOf(response)));
-    request.end(sent?.text);
-    return promise;
+    const bounds = { timeoutMs: requestTimeoutMs };
+    if (sent === undefined) return this.#send({ path, headers: {} }, bounds);
+    const headers = { "content-type": "application/json", "x-watchkeeper-operator": sent.by };
+    return this.#send({ path, headers, body: sent.text }, bounds);
   }
 
-  /** Sends the request without an HTTP agent, because an agent's kept-alive socket would keep this process running. */
-  #request(path: string, options: RequestParts): ClientRequest {
+  /** Returns the text of a response with status 200. */
+  async #send(request: HttpRequest, bounds: Pick<Bounds, "timeoutMs" | "stream">): Promise<string | Failure> {
     const { token, ca } = this.#access;
-    const shown = token === undefined ? {} : { authorization: `Bearer ${token}` };
-    const url = new URL(path, this.#origin);
-    const all = { ...options, headers: { ...options.headers, ...shown }, agent: false };
-    if (url.protocol !== "https:") return httpRequest(url, all);
-    return httpsRequest(url, { ...clientTls, ...all, ca }).once("socket", (socket) => trustAsGo(socket, ca));
+    const headers = {
+      ...request.headers,
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    };
+    try {
+      const server = { origin: this.#origin.origin, tls: { ca } };
+      const { status, bytes } = await sendRequest(
+        server,
+        { ...request, headers },
+        { clock: wallClock, mostBytes: responseBytes, ...bounds },
+      );
+      return status === 200 ? bytes.toString() : this.#refusal(status, bytes.toString());
+    } catch (reason) {
+      return this.#unreachable(wordsOf(reason));
+    }
   }
 
-  async #textOf(response: IncomingMessage): Promise<string | Failure> {
-    const { statusCode: status = 0 } = response;
-    const text = await read(response);
-    if (text instanceof Error) return this.#unreachable(text);
-    if (status === 200) return text;
+  #refusal(status: number, text: string): Failure {
     const body = parseJson(text);
     const message = body === undefined ? "" : rowOf(body)["message"];
     const reason = typeof message === "string" && message !== "" ? message : text.trim().slice(0, 200);
@@ -242,9 +226,7 @@ export class AdminClient {
     return new Failure(code, "backend", `${reason || "no reason given"} (${status} from ${this.address})`);
   }
 
-  #unreachable(error: Error): Failure {
-    const { name, message } = error;
-    const why = name === "TimeoutError" ? `no answer in ${requestTimeoutMs / 1000} s` : message;
+  #unreachable(why: string): Failure {
     const advice = "Is watchkeeper running? Set --admin or WATCHKEEPER_ADMIN to the proxy's admin.address";
     return new Failure(
       "backend-lost",
@@ -302,28 +284,16 @@ function accessIn({ token, ca }: AccessFiles): Access | Failure {
     ["ca", ca],
   ] as const) {
     if (file === undefined || file === "") continue;
-    const text = readText(file, name === "ca" ? limits.certificateBytes : limits.tokenBytes);
+    const text = name === "token" ? readToken(file) : readText(file, limits.certificateBytes);
     if (text instanceof Failure)
-      return new Failure("bad-request", "client", `${quote(file)} ${text.message}`);
-    access[name] = text.trim();
+      return new Failure(
+        "bad-request",
+        "client",
+        name === "token" ? text.message : `${quote(file)} ${text.message}`,
+      );
+    access[name] = text;
   }
   return access;
-}
-
-async function read(response: IncomingMessage): Promise<string | Error> {
-  const chunks: Buffer[] = [];
-  let bytes = 0;
-  try {
-    for await (const chunk of response) {
-      if (!Buffer.isBuffer(chunk)) continue;
-      chunks.push(chunk);
-      bytes += chunk.length;
-      if (bytes > responseBytes) return new Error(`an answer of more than ${responseBytes} bytes`);
-    }
-  } catch (reason) {
-    return reason instanceof Error ? reason : new Error(String(reason));
-  }
-  return Buffer.concat(chunks).toString();
 }
 
 export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };
@@ -333,11 +303,11 @@ export class SseReader {
   readonly #decoder = new StringDecoder("utf8");
   #rest = "";
 
-  /** Returns the events that `chunk` completes; undefined: an event exceeds the size limit. */
-  push(chunk: Buffer): readonly ServerSentEvent[] | undefined {
+  /** Returns the events that `chunk` completes. @throws {Error} if an event exceeds the size limit */
+  push(chunk: Buffer): readonly ServerSentEvent[] {
     const blocks = (this.#rest + this.#decoder.write(chunk)).split("\n\n");
     this.#rest = blocks.pop() ?? "";
-    if (this.#rest.length > adminLimits.eventBacklogBytes) return undefined;
+    if (this.#rest.length > adminLimits.eventBacklogBytes) throw new Error("event too long");
     return blocks.map((block) => eventIn(block)).filter(({ data }) => data !== "");
   }
 }

@@ -80,7 +80,7 @@ test("a redirect is not followed, and a response that is too long or too slow is
 test("an answer that switches protocols is a failure at once", async () => {
   const address = await serve((_request, response) => response.socket?.write(switching));
   const beganAt = performance.now();
-  assert.is(told(await send({ address, tls: undefined }, small)), "answered 101");
+  assert.is(told(await send({ address, tls: undefined }, small)), "bad upgrade");
   assert.ok(performance.now() - beganAt < small.timeoutMs);
 });
 

@@ -150,6 +150,13 @@ test("a token and a CA are read from files, and sent where no one else can read 
     assert.instance(AdminClient.at("http://localhost:7480", {}, { token }), AdminClient);
     const absent = failure(AdminClient.at(undefined, {}, { token: join(folder, "nothing") }));
     assert.match(absent.message, "does not exist");
+    for (const bad of ["hush\nhush", "hush hush", "\n"]) {
+      writeFileSync(token, bad);
+      const refused = failure(AdminClient.at(undefined, env));
+      assert.is(codeOf(refused), 2);
+      assert.match(refused.message, `"${token}" is not a bearer token`);
+      assert.not.match(refused.message, "hush");
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -163,7 +170,7 @@ test("events come out the same wherever the bytes are cut", () => {
   ];
   for (let cut = 0; cut <= bytes.length; cut += 1) {
     const reader = new SseReader();
-    const events = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((chunk) => reader.push(chunk) ?? []);
+    const events = [bytes.subarray(0, cut), bytes.subarray(cut)].flatMap((chunk) => reader.push(chunk));
     assert.equal(events, expected, String(cut));
   }
 });
@@ -171,7 +178,7 @@ test("events come out the same wherever the bytes are cut", () => {
 test("half an event waits, and one without an end is given up", () => {
   const reader = new SseReader();
   assert.equal(reader.push(Buffer.from("data: half")), []);
-  assert.is(reader.push(Buffer.alloc(adminLimits.eventBacklogBytes, "x")), undefined);
+  assert.throws(() => reader.push(Buffer.alloc(adminLimits.eventBacklogBytes, "x")), "event too long");
 });
 
 test("a command gets its options and its client; a Failure instead is printed", async () => {

@@ -63,4 +63,28 @@ export const edges: readonly Defect[] = [
     { file: "kube/request-info.ts", find: "return count > mostPairs;", replace: "return count < 0;" },
     ["attacks/advisories", "20,000 query parameters"],
   ),
+  defect(
+    "an HTTP client reads a response of any length",
+    { file: "http/http-client.ts", find: "bytes > mostBytes", replace: "bytes < 0" },
+    ["http/http-client", "a body over the limit is refused"],
+  ),
+  defect(
+    "the environment turns off the verification of the servers that an HTTP client asks",
+    {
+      file: "http/http-client.ts",
+      find: "rejectUnauthorized: options.rejectUnauthorized !== false,",
+      replace: 'rejectUnauthorized: process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0",',
+    },
+    ["http/http-client", "whatever the environment says"],
+  ),
+  defect(
+    "the socket of an HTTP client that gave up stays open",
+    { file: "http/http-client.ts", find: "    socket.destroy();\n", replace: "" },
+    ["http/http-client", "answers no handshake"],
+  ),
+  defect(
+    "a token file with a line break is sent as a token",
+    { file: "base/read-text.ts", find: "/^[\\x21-\\x7e]+$/.test(token)", replace: 'token !== ""' },
+    ["discovery/account-transport", "names its file, and shows no part of it"],
+  ),
 ];

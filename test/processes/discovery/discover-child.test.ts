@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
@@ -27,7 +27,7 @@ test.after(() => {
 async function kubeconfig(server: string, token = "good"): Promise<string> {
   const { authority } = await testPki();
   writeFileSync(caFile, authority.certificate);
-  const file = join(directory, `kubeconfig-${token}`);
+  const file = join(directory, `kubeconfig-${token.length}`);
   const named = { clusters: [{ name: "c", cluster: { server, "certificate-authority": caFile } }] };
   const rest = {
     users: [{ name: "u", user: { token } }],
@@ -93,6 +93,20 @@ test("a server of another authority or name is not believed", async () => {
   const kubeconfigFile = await kubeconfig("https://127.0.0.1:2");
   const complaint = await told({ kubeconfigFile, servers: [url], serverName: "elsewhere.test" });
   assert.match(complaint, /elsewhere\.test/);
+});
+
+test("a kubeconfig whose token has a line break, or whose server needs a proxy, is told without a secret", async () => {
+  const { url, asked } = await startApiserver();
+  const kubeconfigFile = await kubeconfig(url, "hush\nhush");
+  const complaint = await told({ kubeconfigFile });
+  assert.match(complaint, `the token of ${kubeconfigFile} has a line break`);
+  const text = readFileSync(kubeconfigFile, "utf8").replace(
+    '"server"',
+    '"proxy-url":"http://127.0.0.1:2","server"',
+  );
+  writeFileSync(kubeconfigFile, text);
+  assert.match(await told({ kubeconfigFile }), "has a proxy-url, which watchkeeper does not support");
+  assert.equal(asked, []);
 });
 
 test("a kubeconfig that is not there is told", async () => {
