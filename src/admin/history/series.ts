@@ -1,4 +1,4 @@
-/** Declares the series of the history. A new series needs only an entry here. docs/admin-api.md lists the series. */
+/** Declares the series of the history. A new series needs only an entry here. GET /openapi.json lists the series. */
 import { clientKinds } from "../../ledger/client-kind.ts";
 
 /**
