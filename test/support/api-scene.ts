@@ -61,7 +61,8 @@ const ownFigures = { name: "prod", listeners, cpuMs: 100, eventLoopDelayMs: 0.2,
  * the items on the first page of a list.
  */
 export function apiScene(): ApiScene {
-  const path = new PlayedPath(["a", "b"]);
+  // One version, because a watch with a query parameter that is no parameter of watches moves only there.
+  const path = new PlayedPath(["a", "b"], { versions: { a: "v1.36.1", b: "v1.36.1" } });
   const history = new BackendHistory(path.journal);
   const incidents = new Incidents(path.clock, path.journal);
   const recorded = historyOf(path);
