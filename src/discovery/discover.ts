@@ -8,7 +8,7 @@ import type { DiscoveryConfig } from "../config/cluster.ts";
 import { type Discovered, foundAt, foundInFile } from "./discovered.ts";
 import type { Source } from "./discovery.ts";
 import { transportOf } from "./kubernetes-child.ts";
-import { addressesInLeases, addressesInSlice, ownSlice, peerAddress } from "./kubernetes-objects.ts";
+import { addressesInLeases, addressesInSlice, ownSlice, pageIn, peerAddress } from "./kubernetes-objects.ts";
 import { discoveryLimits } from "./limits.ts";
 import { type Access, firstAnswer, type Transport } from "./transport.ts";
 
@@ -53,10 +53,32 @@ export function kubernetesSource(
     expires: true,
     ask: () => {
       const servers = [...access().servers.slice(0, discoveryLimits.discoveryServers - 1), transport.own];
-      return firstAnswer(transport, servers, request, (answer) => foundIn(answer, from));
+      const asked = from === "Lease" ? allPages(transport) : transport;
+      return firstAnswer(asked, servers, request, (answer) => foundIn(answer, from));
     },
     giveUp: abort,
     stop: abort,
+  };
+}
+
+/** Returns a transport that reads all pages of a list, and returns them as one. */
+function allPages(transport: Transport): Pick<Transport, "ask"> {
+  return {
+    ask: async (server, request) => {
+      const items: unknown[] = [];
+      const most = discoveryLimits.leasePages * limits.discoveredBackends;
+      for (let next = ""; items.length < most; ) {
+        const path = next === "" ? request.path : `${request.path}&continue=${encodeURIComponent(next)}`;
+        // oxlint-disable-next-line no-await-in-loop
+        const outcome = await transport.ask(server, { ...request, path });
+        if (outcome instanceof Failure) return outcome;
+        const read = pageIn(outcome.answer);
+        items.push(...read.items);
+        next = read.items.length === 0 ? "" : read.next;
+        if (next === "" && items.length <= most) return { answer: { items } };
+      }
+      throw new Error(`more than ${most} Leases have the label of the apiservers`);
+    },
   };
 }
 

@@ -152,7 +152,7 @@ export class Discovery {
 
   /**
    * Returns `listed` and the backends that the source no longer lists but that still answer. These are kept for
-   * `unlistedKeptMs`. After an outage of etcd, the first apiserver that checks the list removes all other apiservers
+   * `unlistedKeptMs`, and for as long as none of `listed` answers. After an outage of etcd, the first apiserver that checks the list removes all other apiservers
    * from it. They return only when they renew their entries (k8s.io/kubernetes, pkg/controlplane/reconcilers/lease.go).
    */
   #withUnlisted(listed: readonly Discovered[]): readonly Discovered[] {
@@ -165,12 +165,14 @@ export class Discovery {
     if (source.expires !== true || isFirst) return listed;
     const names = namesOf(listed);
     const now = clock.now();
+    // A list of which nothing answers may come from a client that may write it, so it replaces nothing that does.
+    const isAnswering = names.some((name) => answers?.(name) === true);
     const kept = this.#found
       .filter(({ name }) => {
         const isInTime = now - (last.get(name) ?? now) < discoveryLimits.unlistedKeptMs;
-        return !names.includes(name) && isInTime && answers?.(name) === true;
+        return !names.includes(name) && (isInTime || !isAnswering) && answers?.(name) === true;
       })
-      .slice(0, limits.discoveredBackends - listed.length);
+      .slice(0, limits.discoveredBackends - (isAnswering ? listed.length : 0));
     if (kept.length === 0) return listed;
     this.#unlisted = new Map(kept.map(({ name }) => [name, last.get(name) ?? now]));
     const { prefix = "" } = this.#parts;
@@ -180,7 +182,8 @@ export class Discovery {
         from: source.from,
         names: namesOf(kept).map((name) => prefix + name),
       });
-    return [...listed, ...kept].toSorted((one, other) => (one.name < other.name ? -1 : 1));
+    const all = [...kept, ...listed].slice(0, limits.discoveredBackends);
+    return all.toSorted((one, other) => (one.name < other.name ? -1 : 1));
   }
 
   #failed({ message }: Failure): void {

@@ -51,25 +51,35 @@ export const peerAddress = "kubernetes.io/peer-advertise-address";
 /** The name of an apiserver's identity Lease: 16 bytes of a hash of the host's name, in base32. */
 const leaseName = /^apiserver-[a-z2-7]{26}$/;
 
+/** Returns the items of one page of a list, and the text that asks for the next page; "": there is none. */
+export function pageIn(list: unknown): { readonly items: readonly unknown[]; readonly next: string } {
+  const { items, metadata } = recordIn(list, "the response");
+  if (!Array.isArray(items)) throw new Error("the response is not a list");
+  const next = recordIn(metadata, "metadata")["continue"];
+  return { items, next: typeof next === "string" ? next : "" };
+}
+
 /**
  * Returns the addresses in the apiservers' identity Leases (namespace kube-system). Skips Leases of other names, and
  * Leases without a usable address, because any client that may create Leases could otherwise stop discovery with one.
  * Skips Leases that were not renewed in time: their apiservers are gone, and Kubernetes deletes such Leases an hour
- * later. `now`: milliseconds since 1970. @throws {Error} naming the field that is wrong
+ * later. Of too many Leases, takes the oldest: a client that may only create Leases cannot make one that is older than
+ * those of the apiservers. `now`: milliseconds since 1970. @throws {Error} naming the field that is wrong
  */
 export function addressesInLeases(list: unknown, now: number): readonly Address[] {
-  const { items, metadata } = recordIn(list, "the response");
+  const { items } = recordIn(list, "the response");
   if (!Array.isArray(items)) throw new Error("the response is not a list");
-  if (items.length > limits.discoveredBackends || recordIn(metadata, "metadata")["continue"])
-    throw tooMany("Leases");
-  return items.flatMap((item: unknown, at) => {
+  const found = items.flatMap((item: unknown, at) => {
     const lease = recordIn(item, `items[${at}]`);
-    const { name, annotations } = recordIn(lease["metadata"], `items[${at}].metadata`);
+    const { name, annotations, creationTimestamp } = recordIn(lease["metadata"], `items[${at}].metadata`);
     const text = recordIn(annotations, `items[${at}].metadata.annotations`)[peerAddress];
     const spec = recordIn(lease["spec"], `items[${at}].spec`);
     if (typeof name !== "string" || !leaseName.test(name) || hasRunOut(spec, now)) return [];
-    return typeof text === "string" ? addressIn(text) : [];
+    const createdAt = wallOf(typeof creationTimestamp === "string" ? creationTimestamp : "") || Infinity;
+    return typeof text === "string" ? addressIn(text).map((address) => ({ createdAt, address })) : [];
   });
+  const oldest = found.toSorted((one, other) => (one.createdAt < other.createdAt ? -1 : 1));
+  return oldest.slice(0, limits.discoveredBackends).map(({ address }) => address);
 }
 
 function hasRunOut({ renewTime, leaseDurationSeconds: seconds }: JsonRecord, now: number): boolean {

@@ -19,6 +19,8 @@ export const discoveryLimits = {
   discoveryRetryMs: 1000,
   /** Milliseconds that one apiserver has to answer before the next is asked. Three attempts fit into one lookup. */
   discoveryAskMs: 3000,
+  /** Maximum number of pages of Leases that one lookup reads: eight times as many Leases as there may be apiservers. */
+  leasePages: 8,
   /** Maximum number of apiservers that one lookup asks, one after the other. */
   discoveryServers: 3,
   /**

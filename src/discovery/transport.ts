@@ -114,7 +114,7 @@ export async function jsonFrom(
  * as well. `read` rejects an answer by throwing the reason.
  */
 export async function firstAnswer<T>(
-  transport: Transport,
+  transport: Pick<Transport, "ask">,
   servers: readonly string[],
   request: ApiRequest,
   read: (answer: unknown) => T,

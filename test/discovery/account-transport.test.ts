@@ -7,8 +7,9 @@ import { Failure } from "../../src/base/failure.ts";
 import { limits } from "../../src/base/limits.ts";
 import { kubernetesSource } from "../../src/discovery/discover.ts";
 import type { Source } from "../../src/discovery/discovery.ts";
+import { discoveryLimits } from "../../src/discovery/limits.ts";
 import { AccountTransport } from "../../src/discovery/transport.ts";
-import { endApiservers, startApiserver } from "../support/discoverable.ts";
+import { endApiservers, goodLeases, startApiserver } from "../support/discoverable.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
 
@@ -60,6 +61,19 @@ test("the in-cluster service is asked for its own slice or for leases, with the 
   assert.is(await told({ from: "Lease" }), "10.0.0.2:6443");
   assert.match(asked[0] ?? "", /\/namespaces\/default\/endpointslices\/kubernetes$/);
   assert.match(asked[1] ?? "", "/namespaces/kube-system/leases?");
+});
+
+test("Leases are read page by page, and more of them than can be apiservers' are a failure", async () => {
+  const foreign = (count: number) =>
+    Array.from({ length: count }, (_, at) => ({ metadata: { name: `x-${at}` }, spec: {} }));
+  const { url, asked } = await startApiserver(false, [...foreign(300), ...goodLeases.items]);
+  serviceIs(url);
+  assert.is(await told({ from: "Lease" }), "10.0.0.2:6443");
+  assert.is(asked.length, Math.ceil(301 / limits.discoveredBackends));
+  const crowded = await startApiserver(false, foreign(5000));
+  serviceIs(crowded.url);
+  assert.match(await told({ from: "Lease" }), "more than 512 Leases have the label");
+  assert.is(crowded.asked.length, discoveryLimits.leasePages);
 });
 
 test("known backends are asked first, and one that hangs only costs its time", async () => {

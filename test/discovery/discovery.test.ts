@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../src/base/failure.ts";
+import { limits } from "../../src/base/limits.ts";
 import { type Discovered, foundAt } from "../../src/discovery/discovered.ts";
 import { Discovery, type Source } from "../../src/discovery/discovery.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
@@ -138,6 +139,23 @@ test("it stays for so long only, and not when it does not answer", async () => {
   dying.clock.advance(30_000);
   await dying.source.answer(one);
   assert.equal([dying.sets.at(-1), dying.entries.at(-1)], [[first], told]);
+});
+
+test("backends that answer stay while none of the listed ones does: the list may be of another's making", async () => {
+  const { clock, source, sets, entries } = start([first, second]);
+  source.expires = true;
+  await source.answer(two);
+  const crowd = Array.from({ length: limits.discoveredBackends }, (_, at) => foundAt(`10.9.1.${at}`, 6443));
+  clock.advance(30_000);
+  await source.answer(crowd);
+  assert.equal([sets.at(-1)?.length, sets.at(-1)?.slice(0, 2)], [crowd.length, [first, second]]);
+  const foreign = [foundAt("10.9.0.1", 6443)];
+  for (let passed = 0; passed < 3 * discoveryLimits.unlistedKeptMs; passed += 30_000) {
+    clock.advance(30_000);
+    await source.answer(foreign);
+  }
+  assert.equal(sets.at(-1), [first, second, "10.9.0.1:6443"]);
+  assert.equal(entries.filter(({ kind }) => kind === "discovery.backends_retained").length, 1);
 });
 
 test("what DNS or a file lists no more is gone at once: an operator has taken it out", async () => {

@@ -99,11 +99,19 @@ test("a Lease whose name is not that of an identity Lease is skipped", () => {
   assert.equal(hostsIn(names.map(named)), []);
 });
 
-test("more Leases than backends are allowed are refused before any is read", () => {
-  const full = Array.from({ length: most }, () => lease("10.0.0.1:1"));
-  assert.is(hostsIn(full).length, most);
-  assert.throws(() => hostsIn([...full, null]), `Leases: more than ${most} apiservers`);
-  assert.throws(() => addressesInLeases({ metadata: { continue: "x" }, items: [] }, 0), "Leases: more than");
+/** Returns a Lease that was created at this second of the year 2026. */
+function createdAt(second: number, address: string): object {
+  const { metadata: usual, spec } = lease(address);
+  const creationTimestamp = new Date(Date.UTC(2026, 0, 1) + second * 1000).toISOString();
+  return { metadata: { ...usual, creationTimestamp }, spec };
+}
+
+test("of more Leases than backends are allowed, the oldest are read, which no other client can have created", () => {
+  const foreign = Array.from({ length: 200 }, (_, at) => createdAt(1000 + at, `10.9.${at}.1:6443`));
+  const own = [1, 2, 3].map((at) => createdAt(at, `10.0.0.${at}:6443`));
+  const found = hostsIn([...foreign.slice(100), ...own, ...foreign.slice(0, 100)]);
+  assert.equal([found.length, ...found.slice(0, 4)], [most, "10.0.0.1", "10.0.0.2", "10.0.0.3", "10.9.0.1"]);
+  assert.equal(hostsIn([lease("10.0.0.8:1"), ...own]).at(-1), "10.0.0.8", "one without a time comes last");
 });
 
 test.run();

@@ -35,16 +35,24 @@ export type Played = { readonly url: string; readonly asked: string[] };
 
 /**
  * Starts an apiserver that accepts only the token "good", and answers with its own address. If `isMute` is true, it
- * accepts requests and never answers.
+ * accepts requests and never answers. `leases`: the Leases of which it answers pages.
  */
-export async function startApiserver(isMute = false): Promise<Played> {
+export async function startApiserver(
+  isMute = false,
+  leases: readonly object[] = goodLeases.items,
+): Promise<Played> {
   const { serving } = await testPki();
   const asked: string[] = [];
   const server = createServer({ cert: serving.certificate, key: serving.key }, (request, response) => {
     asked.push(request.url ?? "");
     if (isMute) return;
     const isKnown = request.headers.authorization === "Bearer good";
-    const object = request.url?.includes("endpointslices") === true ? goodSlice : goodLeases;
+    const { searchParams } = new URL(request.url ?? "", "http://a");
+    const [from, limit] = ["continue", "limit"].map((name) => Number(searchParams.get(name)));
+    const to = (from ?? 0) + (limit ?? 0);
+    const metadata = to < leases.length ? { continue: String(to) } : {};
+    const page = { ...goodLeases, metadata, items: leases.slice(from, to) };
+    const object = request.url?.includes("endpointslices") === true ? goodSlice : page;
     response.writeHead(isKnown ? 200 : 403, { "content-type": "application/json" });
     response.end(JSON.stringify(isKnown ? object : { kind: "Status", code: 403 }));
   });

@@ -392,4 +392,27 @@ export const operator: readonly Defect[] = [
     },
     ["flows/peer-sockets", "a warning names it and the reason"],
   ),
+  defect(
+    "of too many Leases the newest are taken, which any client may have created",
+    {
+      file: "discovery/kubernetes-objects.ts",
+      find: "one.createdAt < other.createdAt",
+      replace: "one.createdAt > other.createdAt",
+    },
+    ["discovery/kubernetes-objects", "the oldest are read"],
+  ),
+  defect(
+    "backends of which none answers replace those that do",
+    { file: "discovery/discovery.ts", find: "(isInTime || !isAnswering)", replace: "isInTime" },
+    ["discovery/discovery", "backends that answer stay while none of the listed ones does"],
+  ),
+  defect(
+    "Leases on the second page are not read",
+    {
+      file: "discovery/discover.ts",
+      find: 'next = read.items.length === 0 ? "" : read.next;',
+      replace: 'next = "";',
+    },
+    ["discovery/account-transport", "Leases are read page by page"],
+  ),
 ];
