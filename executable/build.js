@@ -24,13 +24,13 @@ function run(command, args, cwd = root) {
 /** Gathers the package as it would be installed, without Node. */
 function gather(folder) {
   run("npm", ["run", "-s", "build"]);
-  for (const name of ["package.json", "package-lock.json", "config", "dist", "docs"])
+  for (const name of ["package.json", "package-lock.json", "config", "deploy/deployment", "dist", "docs"])
     cpSync(join(root, name), join(folder, name), { recursive: true });
   run("npm", ["ci", "--omit=dev", "--omit=optional", "--ignore-scripts", "--no-audit", "--no-fund", "--prefer-offline"], folder);
 }
 
 /** Files that are not used at run time: type declarations, source maps, the packages' documentation, and the docs' pictures. */
-const unneeded = /\.(d\.[cm]?ts|map|markdown|flow)$|^(?!docs\/).*\.md$|^docs\/.*(?<!\.md)$/;
+const unneeded = /^config\/.*\.ts$|\.(d\.[cm]?ts|map|markdown|flow)$|^(?!docs\/).*\.md$|^docs\/.*(?<!\.md)$/;
 
 function pack(folder) {
   const paths = globSync("**", { cwd: folder, dot: true })

@@ -41,13 +41,17 @@ function createdAt(): string {
 }
 
 /**
- * Adds the program as it is installed: the bundle, the admin page's packages for the browser, the schemas, and the
- * docs.
+ * Adds the program as it is installed: the bundle, the admin page's packages for the browser, the schemas, the docs and
+ * the manifests of the Deployment.
  */
 async function addProgram(tree: Tree, prefix: string, parts: { dist: string; sbom: string }): Promise<void> {
   addFolder(tree, { folder: parts.dist, prefix: `${prefix}/dist`, isWanted: all });
-  for (const name of ["bin", "config", "docs"])
-    addFolder(tree, { folder: join(root, name), prefix: `${prefix}/${name}`, isWanted: all });
+  for (const name of ["bin", "config", "docs", "deploy/deployment"])
+    addFolder(tree, {
+      folder: join(root, name),
+      prefix: `${prefix}/${name}`,
+      isWanted: (path) => !path.endsWith(".ts"),
+    });
   for (const name of ["htm", "preact"])
     addFolder(tree, {
       folder: join(root, "node_modules", name),

@@ -18,7 +18,6 @@ export type ConfigWishes = {
   /** Certificate and key of the proxy; default: none, so that the proxy passes TLS through to the apiservers. */
   readonly serving?: ServingFiles;
   readonly backends: readonly NamedBackend[];
-  readonly cluster?: readonly string[];
   readonly caFile: string;
   readonly frontProxy?: { readonly certFile: string; readonly keyFile: string };
   readonly metricsAddress: string;
@@ -39,7 +38,7 @@ type ServingFiles = {
 };
 
 export function shapeConfig(wishes: ConfigWishes): string {
-  const { about, name, address, backends, cluster = [], caFile, frontProxy, metricsAddress } = wishes;
+  const { about, name, address, backends, caFile, frontProxy, metricsAddress } = wishes;
   return `${about.map((line) => `# ${line}\n`).join("")}apiVersion: watchkeeper.dev/v1alpha2
 kind: WatchkeeperConfiguration
 metadata:
@@ -51,7 +50,8 @@ listeners:
 ${wishes.reusesPort === true ? `    reusePort: true # a second pod can listen while this one is replaced: ${docsPage("restart.md")}\n` : ""}${servingLines(wishes.serving)}
 clusters:
   - name: ${name}
-${backends.length === 0 ? "" : `    backends:\n${backends.map(backendLine).join("")}`}${cluster.map((line) => `    ${line}\n`).join("")}    tls:
+    backends:
+${backends.map(backendLine).join("")}    tls:
       caFile: ${caFile}
       serverName: kubernetes.default.svc # every kube-apiserver's certificate contains it
 ${frontProxyLines(frontProxy)}

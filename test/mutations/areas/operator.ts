@@ -369,8 +369,8 @@ export const operator: readonly Defect[] = [
     "a namespace that YAML reads as a number is printed as one",
     {
       file: "cli/deploy/deployment.ts",
-      find: "isPlain ? wishes.namespace : JSON.stringify(wishes.namespace)",
-      replace: "isPlain ? wishes.namespace : wishes.namespace",
+      find: "isPlain ? namespace : JSON.stringify(namespace)",
+      replace: "isPlain ? namespace : namespace",
     },
     ["processes/cli/deploy/manifest", "a deployment says which Secret"],
   ),

@@ -55,6 +55,7 @@ function tryOut(command: string, env: NodeJS.ProcessEnv): void {
   assert.match(demo.out, "so far  5 writes, 5 events");
   assert.match(run(command, ["docs", "runbooks/WatchkeeperDown"], env).out, "# WatchkeeperDown");
   assert.match(run(command, ["config"], env).out, "kind: WatchkeeperConfiguration");
+  assert.match(run(command, ["manifest", "deployment", "--image", "w"], env).out, "kind: Deployment");
 }
 
 test("the packed package runs from a global install in an empty prefix", () => {
