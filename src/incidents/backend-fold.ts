@@ -6,7 +6,7 @@ import { BackendCourse } from "./backend-course.ts";
 import { addClient, addImpact, type EvidenceRow, type Impact, type Incident } from "./incident.ts";
 import type { IncidentKind } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
-import type { IncidentStore } from "./store.ts";
+import { findingOf, type IncidentStore } from "./store.ts";
 
 /** The incident kinds for a backend that is down. A backend has at most one of these incidents at a time. */
 const downKinds: readonly IncidentKind[] = [
@@ -119,19 +119,10 @@ export class BackendFold {
 
   #flapping({ name, cluster, falls }: BackendCourse, at: number): void {
     const text = `${falls} failures within ${incidentLimits.flappingMs / 1000} s`;
-    const row: EvidenceRow = {
-      at,
-      detector: "falls",
-      value: falls,
-      threshold: incidentLimits.flaps,
-      unit: "times",
-      text,
-    };
-    const summary = `${name} is flapping: ${text}`;
-    this.#store.found(
-      { kind: "backend-flapping", subject: name, backend: name, cluster, summary, evidence: [row] },
-      at,
-    );
+    const [value, threshold] = [falls, incidentLimits.flaps];
+    const row: EvidenceRow = { at, detector: "falls", value, threshold, unit: "times", text };
+    const more = { backend: name, cluster, summary: `${name} is flapping: ${text}` };
+    this.#store.found(findingOf("backend-flapping", name, row, more), at);
   }
 
   /**
@@ -149,7 +140,7 @@ export class BackendFold {
     const text = `${which}0 of ${courses.length} backends are available`;
     const row: EvidenceRow = { at, detector: "backends", value: 0, threshold: 1, unit: "backends", text };
     const startedAt = Math.max(...courses.map((course) => course.doubtAt));
-    this.#store.found({ kind, subject: cluster, cluster, summary: text, startedAt, evidence: [row] }, at);
+    this.#store.found(findingOf(kind, cluster, row, { cluster, startedAt }), at);
   }
 
   #downOf(name: string): Incident | undefined {
@@ -171,45 +162,30 @@ export class BackendFold {
   }
 
   #stalled(entry: EntryOf<"cache.stalled">, at: number): void {
-    const { backend, cluster = "", resource, version, peersVersion, behindMs, detector, watches } = entry;
+    const { resource, version, peersVersion, behindMs, detector, watches } = entry;
     const text = `The cache of ${resource} is stalled at ${version}, others have reached ${peersVersion}; ${watches} watches are moved`;
-    this.#add("backend-stale", backend, resource);
-    this.#store.found(
-      {
-        kind: "backend-stale",
-        subject: backend,
-        backend,
-        cluster,
-        summary: `${backend}: ${text}`,
-        startedAt: at - behindMs,
-        evidence: [{ at, detector, value: behindMs, threshold: limits.behindMs, unit: "ms", text }],
-      },
-      at,
-    );
+    const row = { at, detector, value: behindMs, threshold: limits.behindMs, text };
+    this.#foundCache("backend-stale", entry, row);
   }
 
   #unnotified(entry: EntryOf<"cache.progress_delayed">, at: number): void {
-    const { backend, cluster = "", resource, version, etcdVersion, lateMs } = entry;
+    const { resource, version, etcdVersion, lateMs } = entry;
     const text = `etcd sends progress notifications rarely (default: every 10 min): ${Math.round(lateMs / 1000)} s after etcd was at ${etcdVersion} the cache of ${resource} was at ${version}. Quiet watches do not survive two restarts of apiservers within that time`;
-    this.#add("cache-progress-delayed", backend, resource);
     const row = { at, detector: "list", value: lateMs, threshold: limits.progressCheckMs, text };
-    this.#store.found(
-      {
-        kind: "cache-progress-delayed",
-        subject: backend,
-        backend,
-        cluster,
-        summary: `${backend}: ${text}`,
-        startedAt: at - lateMs,
-        evidence: [{ ...row, unit: "ms" }],
-      },
-      at,
-    );
+    this.#foundCache("cache-progress-delayed", entry, row);
   }
 
-  #add(kind: CacheKind, backend: string, resource: string): void {
+  /** Reports a watch cache of a backend. `row.value`: how long the problem has lasted, in ms. */
+  #foundCache(
+    kind: CacheKind,
+    { backend, cluster = "", resource }: Named & { readonly resource: string },
+    row: Omit<EvidenceRow, "unit">,
+  ): void {
+    const { at, value, text } = row;
     const all = this.#caches[kind];
     all.set(backend, (all.get(backend) ?? new Set()).add(resource));
+    const more = { backend, cluster, summary: `${backend}: ${text}`, startedAt: at - value };
+    this.#store.found(findingOf(kind, backend, { ...row, unit: "ms" }, more), at);
   }
 
   #recovered(kind: CacheKind, entry: Named & { resource: string; version: string }, at: number): void {

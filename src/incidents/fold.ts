@@ -7,7 +7,7 @@ import { BackendFold } from "./backend-fold.ts";
 import { endingIn, findingIn } from "./findings.ts";
 import { incidentKinds } from "./kinds.ts";
 import { incidentLimits } from "./limits.ts";
-import type { Finding, IncidentStore } from "./store.ts";
+import { type Finding, findingOf, type IncidentStore } from "./store.ts";
 
 export class Fold {
   readonly #store: IncidentStore;
@@ -86,6 +86,6 @@ export class StaleResponses {
     if (at - before > incidentLimits.quietMs) return undefined;
     const text = `${backend} gave ${name} ${resource} at version ${version} again, after it had seen ${seen}`;
     const row = { at, detector: "list", value: 0, threshold: 0, unit: "" as const, text };
-    return { kind: "version-regression", subject, backend, summary: text, evidence: [row], client: name };
+    return findingOf("version-regression", subject, row, { backend, client: name });
   }
 }

@@ -22,6 +22,16 @@ export type Finding = {
   readonly replacesSummary?: boolean;
 };
 
+/** Returns a finding with one row of evidence, whose text is the summary. `more`: further fields, or another summary. */
+export function findingOf(
+  kind: IncidentKind,
+  subject: string,
+  row: EvidenceRow,
+  more: Partial<Finding> = {},
+): Finding {
+  return { kind, subject, summary: row.text, evidence: [row], ...more };
+}
+
 /** A counter of incidents. Kind and backend can be metric labels, because the number of counters is limited. */
 export type IncidentCount = {
   readonly kind: IncidentKind;
