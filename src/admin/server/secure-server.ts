@@ -2,8 +2,9 @@
 import type { RequestListener, Server, ServerOptions } from "node:http";
 import { createServer } from "node:https";
 import type { Socket } from "node:net";
-import type { SecureContextOptions } from "node:tls";
+import type { SecureContextOptions, TLSSocket } from "node:tls";
 import { limits } from "../../base/limits.ts";
+import { limitKeyUpdates } from "../../proxy/net/key-updates.ts";
 import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
 
 export type ApiTls = {
@@ -22,6 +23,7 @@ export function secureServer(
   listener: RequestListener,
 ): Server {
   const server = createServer({ ...settings, handshakeTimeout: limits.handshakeMs }, listener);
+  server.on("secureConnection", (socket: TLSSocket) => limitKeyUpdates(socket));
   let used: ServingPair | undefined;
   server.prependListener("connection", (socket: Socket) => {
     const pair = certificate.current?.pair;

@@ -8,6 +8,7 @@ import { limits } from "../../base/limits.ts";
 import type { Certificate } from "../../x509/certificate.ts";
 import { purposes, verifyPresented } from "../../x509/verify.ts";
 import { type Identity, identityOf, type PeerCertificate } from "../identity/asserted-identity.ts";
+import { limitKeyUpdates } from "../net/key-updates.ts";
 import { passFirstBytes } from "../net/tls-input.ts";
 import { serverTlsOptions } from "./server-context.ts";
 import type { Host, Hosts } from "./sni-hosts.ts";
@@ -64,6 +65,7 @@ export function shakeHands(
     // Removed, so that nothing of the handshake stays in memory for as long as the client is connected.
     secure.off("error", done);
     secure.off("close", stopTimer);
+    limitKeyUpdates(secure);
     done(outcomeOf(secure, host, clock.wall()));
   });
 }

@@ -3,8 +3,10 @@ import net from "node:net";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { pause, sceneOf } from "../../support/attack.ts";
-import { headers, settings } from "../../support/h2-frames.ts";
+import { keyUpdatesMost } from "../../../src/proxy/net/key-updates.ts";
+import { pause, sceneOf, times } from "../../support/attack.ts";
+import { headers, preface, settings, wire } from "../../support/h2-frames.ts";
+import { connectKeyUpdater } from "../../support/key-updates.ts";
 import { connectRaw } from "../../support/raw.ts";
 import { RawH2 } from "../../support/raw-h2.ts";
 import { within } from "../../support/within.ts";
@@ -28,6 +30,7 @@ async function shakes(options: tls.ConnectionOptions): Promise<string> {
 }
 
 const h2 = ["h2"];
+const start = Buffer.concat([Buffer.from(preface), wire(settings())]);
 const seclevel0 = "DEFAULT:@SECLEVEL=0";
 
 test("A45: only TLS 1.2 with ECDHE and AEAD, or 1.3", async () => {
@@ -54,6 +57,19 @@ test("A46: a client's renegotiation is refused", async () => {
   // Renegotiation is refused by an alert, which Node's client does not report, or by a close of the socket.
   assert.is(await Promise.race([answer.promise, pause(1000).then(() => false)]), false);
   socket.destroy();
+});
+
+test("endless KeyUpdates close the connection after the most that a client may send, and cost others nothing", async () => {
+  const { port, ca } = scene.proxy.place;
+  const attackers = times(20, () => connectKeyUpdater(port, ca, start));
+  for (const { socket, records } of await Promise.all(attackers)) {
+    const closed = once(socket, "close");
+    socket.write(records(keyUpdatesMost));
+    await pause(100);
+    assert.not(socket.destroyed, "the most that a client may send");
+    socket.write(records(500));
+    await within(20_000, "the close", closed);
+  }
 });
 
 test("A48: names of any kind cost nothing and change nothing", async () => {
