@@ -108,7 +108,7 @@ test("each fault of others names tests that are there", () => {
     [],
   );
   assert.ok(named.every((tests) => tests.length > 0));
-  assert.is(faults.length, 22);
+  assert.is(faults.length, 26);
 });
 
 test.run();

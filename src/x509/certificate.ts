@@ -31,7 +31,7 @@ type Extensions = {
   readonly mayCertify: boolean;
   /** Object identifiers of extendedKeyUsage; empty: good for every purpose. */
   readonly purposes: readonly string[];
-  readonly altNames?: readonly Element[];
+  readonly altNames: readonly Element[];
   readonly constraints?: NameConstraints;
   /** True if the certificates below must state a policy. */
   readonly needsPolicy: boolean;
@@ -106,18 +106,17 @@ function signerOf(algorithm: Element): KeyType | undefined {
   return signatures.get(oidOf(nth(partsOf(algorithm), 0)));
 }
 
-type Found = { -readonly [Name in keyof Extensions]: Extensions[Name] };
-
 const noExtensions: Extensions = {
   mayCertify: true,
   purposes: [],
+  altNames: [],
   needsPolicy: false,
   hasUnknownCritical: false,
 };
 
 /** Reads the optional fields at the end. Returns undefined if an extension is malformed or occurs twice. */
 function extensionsIn(optional: readonly Element[]): Extensions | undefined {
-  const found: Found = { ...noExtensions };
+  let found = noExtensions;
   const seen = new Set<string>();
   const field = optional.find(({ tag }) => tag === 0xa3);
   const list = field === undefined ? [] : partsOf(nth(elementsIn(field.value), 0));
@@ -126,68 +125,73 @@ function extensionsIn(optional: readonly Element[]): Extensions | undefined {
     const [oid, second, last] = [oidOf(nth(parts, 0)), nth(parts, 1), nth(parts, -1)];
     if (last.tag !== tags.bytes || seen.has(oid)) return undefined;
     seen.add(oid);
-    const isKnown = readExtension(found, oid, nth(elementsIn(last.value), 0));
-    if (isKnown === undefined) return undefined;
-    found.hasUnknownCritical ||= !isKnown && second.tag === tags.boolean && second.value[0] !== 0;
+    const isCritical = second.tag === tags.boolean && second.value[0] !== 0;
+    const read = (readers[oid] ?? unknown)(nth(elementsIn(last.value), 0), isCritical);
+    if (read === undefined) return undefined;
+    found = { ...found, ...read };
   }
   return found;
 }
 
-/** Go's verifier does nothing with these, which may be critical: policies, their mappings, and revocation lists. */
-const ignored = new Set(["551d1f", "551d20", "551d21", "551d36"]);
+type Reader = (value: Element, isCritical: boolean) => Partial<Extensions> | undefined;
 
-/** Reads an extension into `found`. Returns false if it is malformed. */
-const readers = new Map<string, (found: Found, value: Element) => boolean>([
-  ["551d0f", readKeyUsage],
-  ["551d13", readBasicConstraints],
-  ["551d25", readPurposes],
-  ["551d1e", readNameConstraints],
-  ["551d24", readPolicyConstraints],
-]);
+const unknown: Reader = (_value, isCritical) => (isCritical ? { hasUnknownCritical: true } : {});
 
-/**
- * Returns false for an extension that may not be critical, because Go does not know it or says so. Undefined: it is
- * malformed.
- */
-function readExtension(found: Found, oid: string, value: Element): boolean | undefined {
-  if (oid === "551d11") return readAltNames(found, value);
-  const read = readers.get(oid);
-  if (read === undefined) return ignored.has(oid);
-  return read(found, value) ? true : undefined;
-}
+/** For an extension with which Go's verifier does nothing, although it may be critical. */
+const ignored: Reader = () => ({});
 
-function readKeyUsage(found: Found, { tag, value }: Element): boolean {
+/** Read an extension. Return undefined if it is malformed. */
+const readers: Readonly<Record<string, Reader>> = {
+  "551d0f": readKeyUsage,
+  "551d11": readAltNames,
+  "551d13": readBasicConstraints,
+  "551d1e": readNameConstraints,
+  "551d1f": ignored, // where revocation lists are
+  "551d20": ignored, // policies
+  "551d21": ignored, // their mappings
+  "551d24": readPolicyConstraints,
+  "551d25": readPurposes,
+  "551d36": ignored, // inhibitAnyPolicy
+};
+
+function readKeyUsage({ tag, value }: Element): Partial<Extensions> | undefined {
   const [, first = 0, second = 0] = value;
   // Go treats a keyUsage without any bit as if there were none.
-  found.mayCertify = (first & 4) !== 0 || (first === 0 && second === 0);
-  return tag === tags.bits;
+  const mayCertify = (first & 4) !== 0 || (first === 0 && second === 0);
+  return tag === tags.bits ? { mayCertify } : undefined;
 }
 
-function readBasicConstraints(found: Found, value: Element): boolean {
+function readBasicConstraints(value: Element): Partial<Extensions> | undefined {
   const list = partsOf(value);
   const [first, length] = [nth(list, 0), nth(list, -1)];
-  found.isCa = first.tag === tags.boolean && first.value[0] === 0xff;
+  const isCa = first.tag === tags.boolean && first.value[0] === 0xff;
   // A number of several bytes limits nothing, because no chain is that long.
-  if (length.tag === tags.integer && length.value.length === 1)
-    found.maxPathLength = length.value.readUInt8();
-  return list !== undefined;
+  const isLimit = length.tag === tags.integer && length.value.length === 1;
+  return list && { isCa, ...(isLimit ? { maxPathLength: length.value.readUInt8() } : {}) };
 }
 
-function readNameConstraints(found: Found, value: Element): boolean {
+function readNameConstraints(value: Element): Partial<Extensions> | undefined {
   const constraints = constraintsIn(value);
-  if (constraints !== undefined) found.constraints = constraints;
-  return [...(constraints?.permitted ?? [none]), ...(constraints?.excluded ?? [])].every(isKnownName);
+  const { permitted, excluded } = constraints ?? { permitted: [none], excluded: [] };
+  return constraints && [...permitted, ...excluded].every(isKnownName) ? { constraints } : undefined;
 }
 
-function readPolicyConstraints(found: Found, value: Element): boolean {
+function readPolicyConstraints(value: Element): Partial<Extensions> | undefined {
   const list = partsOf(value);
-  found.needsPolicy = nth(list, 0).tag === 0x80;
-  return list !== undefined;
+  return list && { needsPolicy: nth(list, 0).tag === 0x80 };
 }
 
-function readPurposes(found: Found, value: Element): boolean {
-  found.purposes = (partsOf(value) ?? [none]).map((purpose) => oidOf(purpose));
-  return !found.purposes.includes("");
+function readPurposes(value: Element): Partial<Extensions> | undefined {
+  const purposes = (partsOf(value) ?? [none]).map((purpose) => oidOf(purpose));
+  return purposes.includes("") ? undefined : { purposes };
+}
+
+/** A critical extension without a name of a type that Go knows is one that Go does not know. */
+function readAltNames(value: Element, isCritical: boolean): Partial<Extensions> | undefined {
+  const altNames = partsOf(value) ?? [none];
+  const known = altNames.filter(isKnownName);
+  if (altNames[0] === none || !known.every(isWellFormed)) return undefined;
+  return { altNames, ...(isCritical && known.length === 0 ? { hasUnknownCritical: true } : {}) };
 }
 
 function isKnownName({ tag }: Element): boolean {
@@ -196,13 +200,4 @@ function isKnownName({ tag }: Element): boolean {
 
 function isWellFormed({ tag, value }: Element): boolean {
   return tag === nameTags.address ? value.length === 4 || value.length === 16 : isAscii(value);
-}
-
-/** Returns false if there is no name of a type that Go knows. Undefined: one of these is malformed. */
-function readAltNames(found: Found, value: Element): boolean | undefined {
-  const list = partsOf(value) ?? [none];
-  const known = list.filter(isKnownName);
-  if (list[0] === none || !known.every(isWellFormed)) return undefined;
-  found.altNames = list;
-  return known.length > 0;
 }

@@ -1,4 +1,5 @@
-/** Compares a certificate's alternative names with the name constraints of a CA (RFC 5280 §4.2.1.10), as Go does. */
+/** Compares alternative names with a server's name and the name constraints of a CA (RFC 5280 §4.2.1.10), as Go does. */
+import { octetsOf } from "../base/address.ts";
 import { type Element, none, nth, partsOf } from "./der.ts";
 
 export type NameConstraints = {
@@ -8,6 +9,16 @@ export type NameConstraints = {
 
 /** The tags of the names that Go reads in subjectAltName and nameConstraints. */
 export const nameTags = { email: 0x81, dns: 0x82, uri: 0x86, address: 0x87 } as const;
+
+/** True if these alternative names contain a DNS name or IP address. `*` stands only for a whole first label. */
+export function hasName(names: readonly Element[], name: string): boolean {
+  const octets = octetsOf(name);
+  const host = name.toLowerCase().replace(/\.$/, "");
+  const texts = [host, host.replace(/^[^.]+(?=\.)/, "*")];
+  if (octets === undefined)
+    return names.some((one) => one.tag === nameTags.dns && texts.includes(textOf(one)));
+  return names.some(({ tag, value }) => tag === nameTags.address && value.equals(Buffer.from(octets)));
+}
 
 /** Returns undefined if the extension is malformed. */
 export function constraintsIn(value: Element): NameConstraints | undefined {

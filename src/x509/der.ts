@@ -73,10 +73,11 @@ function isShortest(length: number, bytes: number): boolean {
   return length >= (bytes === 1 ? 0x80 : 256 ** (bytes - 1));
 }
 
-/** Encodes an element of less than 64 KiB. */
+/** Encodes an element. */
 export function encode(tag: number, ...contents: readonly Buffer[]): Buffer {
   const value = Buffer.concat(contents);
-  const { length } = value;
-  const header = length < 0x80 ? [tag, length] : [tag, 0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from(length < 0x80 || length > 0xff ? header : [tag, 0x81, length]), value]);
+  const digits = value.length.toString(16);
+  const length = Buffer.from(digits.length % 2 === 0 ? digits : `0${digits}`, "hex");
+  const header = value.length < 0x80 ? [tag] : [tag, 0x80 | length.length];
+  return Buffer.concat([Buffer.from(header), length, value]);
 }

@@ -8,8 +8,8 @@ import {
   type TLSSocket,
 } from "node:tls";
 import { wallClock } from "../base/clock.ts";
-import type { Certificate } from "./certificate.ts";
-import { nameTags } from "./constraints.ts";
+import { type Certificate, readCertificate } from "./certificate.ts";
+import { hasName } from "./constraints.ts";
 import { encode, tags } from "./der.ts";
 import { purposes, rootsIn, verifyPresented } from "./verify.ts";
 
@@ -26,11 +26,15 @@ export const clientTls = {
 } as const;
 
 /**
- * Returns an Error if the certificate does not have the server's name. Does not compare the common name, as in Go: name
- * constraints do not limit it.
+ * Returns an Error if Go's verifier does not find the server's name in the certificate. Node also finds it in a common
+ * name, in extensions of a certificate of version 1 and behind part of a wildcard; name constraints limit none of them.
  */
 export function checkServerName(name: string, certificate: PeerCertificate): Error | undefined {
-  return checkServerIdentity(name, { ...certificate, subject: { ...certificate.subject, CN: "" } });
+  const own = { ...certificate, subject: { ...certificate.subject, CN: "" } };
+  const read = readCertificate(new X509Certificate(certificate.raw));
+  if (typeof read === "string") return checkServerIdentity(name, own);
+  if (hasName(read.altNames, name)) return undefined;
+  return checkServerIdentity(name, own) ?? checkServerIdentity(name, { ...own, subjectaltname: "" });
 }
 
 /**
@@ -45,20 +49,9 @@ export function trustAsGo(socket: Socket, ca: string | undefined): void {
     if (typeof handle !== "object" || handle === null || !isRefused(handle)) return;
     const options = { roots: rootsIn(ca), purpose: purposes.server, wallMs: wallClock.wall() };
     const verified = socket.isSessionReused() ? "" : verifyPresented(presentedOn(socket), options);
-    if (typeof verified === "string" || !hasPlainNames(verified.leaf)) return;
-    Reflect.set(handle, "verifyError", () => undefined);
+    if (typeof verified !== "string") Reflect.set(handle, "verifyError", () => undefined);
   });
 }
-
-/**
- * False if Node could find names where Go finds none, and so compares none with name constraints: in the extensions of
- * a certificate before version 3, or in a name that is encoded in parts (X.690 §8.1.2.5).
- */
-function hasPlainNames({ version, altNames = [] }: Certificate): boolean {
-  return version === 3 && !altNames.some(({ tag }) => inParts.includes(tag));
-}
-
-const inParts: readonly number[] = [nameTags.dns | 0x20, nameTags.address | 0x20];
 
 /**
  * Returns the server's certificate and its issuers. Uses the older of two functions, because `getPeerX509Certificate`

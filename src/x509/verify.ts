@@ -7,7 +7,7 @@
 import { X509Certificate } from "node:crypto";
 import { wordsOf } from "../base/failure.ts";
 import { type Certificate, readCertificate } from "./certificate.ts";
-import { isPermitted } from "./constraints.ts";
+import { isPermitted, type NameConstraints } from "./constraints.ts";
 
 export const purposes = { server: "2b06010505070301", client: "2b06010505070302" } as const;
 const anyPurpose = "551d2500";
@@ -20,6 +20,10 @@ export const mostSignatureChecks = 32;
 
 /** Maximum number of certificates that are read of those that a peer presents. OpenSSL accepts a hundred. */
 export const mostPresented = 16;
+
+/** Maximum number of comparisons of a name with a name constraint for one certificate. They take 0.3 s. */
+const mostComparisons = 250_000;
+const tooManyNames = "it has too many names for a CA's name constraints";
 
 export type VerifyOptions = {
   readonly roots: readonly Certificate[];
@@ -54,24 +58,20 @@ export function verifyPresented(
   presented: Iterable<X509Certificate>,
   options: VerifyOptions,
 ): Verified | string {
+  const certificates: Certificate[] = [];
   try {
-    return verifyAll(presented, options);
+    for (const one of presented) {
+      const certificate = readCertificate(one);
+      if (typeof certificate === "string") return certificate;
+      if (!hasUsableKey(certificate)) return "its public key is of a type or size that is not accepted";
+      certificates.push(certificate);
+      if (certificates.length === mostPresented) break;
+    }
+    const [leaf, ...intermediates] = certificates;
+    return leaf === undefined ? "there is none" : verify(leaf, intermediates, options);
   } catch (reason) {
     return wordsOf(reason); // OpenSSL cannot read a certificate or a key
   }
-}
-
-function verifyAll(presented: Iterable<X509Certificate>, options: VerifyOptions): Verified | string {
-  const certificates: Certificate[] = [];
-  for (const one of presented) {
-    const certificate = readCertificate(one);
-    if (typeof certificate === "string") return certificate;
-    if (!hasUsableKey(certificate)) return "its public key is of a type or size that is not accepted";
-    certificates.push(certificate);
-    if (certificates.length === mostPresented) break;
-  }
-  const [leaf, ...intermediates] = certificates;
-  return leaf === undefined ? "there is none" : verify(leaf, intermediates, options);
 }
 
 /** The largest public exponent of RSA that Go accepts. With a large one, OpenSSL checks a signature in 6 ms. */
@@ -103,6 +103,7 @@ class Search {
   readonly #options: VerifyOptions;
   readonly #intermediates: readonly Certificate[];
   #checks = 0;
+  #comparisons = 0;
   outcome: Verified | string = "it is signed by an unknown authority";
 
   constructor(intermediates: readonly Certificate[], options: VerifyOptions) {
@@ -128,6 +129,8 @@ class Search {
 
   /** Takes a chain that ends with a trusted CA, unless one of its certificates forbids the purpose or a name. */
   finish(chain: readonly Certificate[]): void {
+    this.#comparisons += comparisonsIn(chain);
+    if (this.#comparisons > mostComparisons) return this.#note(tooManyNames);
     const fault = faultOfChain(chain, this.#options.purpose);
     if (fault !== undefined) return this.#note(fault);
     const notAfter = Math.min(...chain.map(({ x509 }) => x509.validToDate.getTime()));
@@ -173,11 +176,25 @@ function faultOfChain(chain: readonly Certificate[], purpose: string): string | 
   if (!chain.every((one) => permits(one, purpose))) return "its extended key usage does not permit this";
   // Go compares the policies of such a chain. This proxy refuses it.
   if (chain.slice(0, -1).some((one) => one.needsPolicy)) return "its chain has policy constraints";
-  const isBad = chain.some(({ altNames = [] }, at) => {
-    const above = chain.slice(at + 1).flatMap(({ constraints = [] }) => constraints);
+  const isBad = chain.some(({ altNames }, at) => {
+    const above = constraintsOn(chain, at);
     return !altNames.every((name) => above.every((constraints) => isPermitted(name, constraints)));
   });
   return isBad ? "a CA's name constraints do not permit its names" : undefined;
+}
+
+/** Returns the constraints of the CAs above a certificate. */
+function constraintsOn(chain: readonly Certificate[], at: number): readonly NameConstraints[] {
+  return chain.slice(at + 1).flatMap(({ constraints = [] }) => constraints);
+}
+
+function comparisonsIn(chain: readonly Certificate[]): number {
+  const each = chain.flatMap(({ altNames }, at) =>
+    constraintsOn(chain, at).map(
+      ({ permitted, excluded }) => altNames.length * (permitted.length + excluded.length),
+    ),
+  );
+  return each.reduce((sum, one) => sum + one, 0);
 }
 
 /** True if the certificate may be used for the purpose. */

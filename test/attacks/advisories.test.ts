@@ -84,17 +84,19 @@ test("a decoder reads every block while its owner toggles the table between 0, 4
   }
 });
 
-test("a comma in :authority makes no list: the authority is one name", () => {
+test("a comma in :authority makes no list: the authority is one name, as Go's net/http takes it", () => {
   const pseudo = (authority: string): Field[] => [
     new Field(":method", "GET"),
     new Field(":scheme", "https"),
     new Field(":authority", authority),
     new Field(":path", "/"),
   ];
-  const request = readRequest(pseudo("a.test,b.test"));
-  assert.is(typeof request === "object" && request.authority, "a.test,b.test");
-  for (const wrong of ["a.test, b.test", "a.test,b.test:1:2", ","])
-    if (wrong !== ",") assert.type(readRequest(pseudo(wrong)), "string", wrong);
+  for (const right of ["a.test,b.test", ","]) {
+    const request = readRequest(pseudo(right));
+    assert.is(typeof request === "object" && request.authority, right);
+  }
+  for (const wrong of ["a.test, b.test", "a.test,b.test:1:2"])
+    assert.type(readRequest(pseudo(wrong)), "string", wrong);
 });
 
 test("a status of more or fewer than three digits, or with a sign, is malformed", () => {

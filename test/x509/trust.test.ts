@@ -1,9 +1,10 @@
+import { X509Certificate } from "node:crypto";
 import { duplexPair } from "node:stream";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wrongName } from "../../src/proxy/net/untrusted-certificate.ts";
-import { clientTls, trustAsGo } from "../../src/x509/trust.ts";
+import { checkServerName, clientTls, trustAsGo } from "../../src/x509/trust.ts";
 import { type BundleRow, bundleRows } from "../support/ca-bundles.ts";
 import { within } from "../support/within.ts";
 import { dnsNames, keysFor, nameOf, privatePem, writeCertificate } from "../support/x509-writer.ts";
@@ -71,6 +72,25 @@ async function connected(
   client.on("close", () => server.close());
   return client;
 }
+
+test("a server has a name if Go's verifier finds it in its certificate, by label, wildcard or address", () => {
+  const rows: readonly (readonly [string, string, boolean])[] = [
+    ["*.example.com", "B.Example.com", true],
+    ["*.test", "a.test", true],
+    ["v*.example.com", "v1.example.com", false],
+    ["*v.example.com", "1v.example.com", false],
+    ["b.*.com", "b.example.com", false],
+    ["*.example.com", "a.b.example.com", false],
+    ["*", "localhost", false],
+    ["10.0.0.1", "10.0.0.1", false],
+  ];
+  const keys = keysFor("P-256", "named");
+  for (const [named, asked, isIn] of rows) {
+    const pem = writeCertificate({ name: nameOf(["CN", asked]), keys, extensions: [dnsNames(named)] });
+    const error = checkServerName(asked, new X509Certificate(pem).toLegacyObject());
+    assert.is(error === undefined, isIn, `${named} ${asked}`);
+  }
+});
 
 test("a server that renegotiates is told that it may not", async () => {
   const { promise, resolve } = Promise.withResolvers<string>();

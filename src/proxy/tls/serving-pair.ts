@@ -4,8 +4,8 @@
  */
 import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { Failure } from "../../base/failure.ts";
-import type { Certificate } from "../../x509/certificate.ts";
-import { nameTags } from "../../x509/constraints.ts";
+import { type Certificate, readCertificate } from "../../x509/certificate.ts";
+import { hasName, nameTags } from "../../x509/constraints.ts";
 import { purposes, rootsIn, verifyPresented } from "../../x509/verify.ts";
 
 /** Maximum milliseconds by which a CA's clock may be ahead of the proxy's (Kerberos has the same tolerance). */
@@ -147,7 +147,7 @@ function faultForGo(
 
 /** Returns what a client misses in a server's certificate. */
 function faultOfServer(
-  { altNames = [], signedBy, issuer, subject }: Certificate,
+  { altNames, signedBy, issuer, subject }: Certificate,
   use: keyof typeof purposes,
 ): string | undefined {
   // If the issuer is not in the file, nothing else has judged the signature.
@@ -158,16 +158,16 @@ function faultOfServer(
 }
 
 /** Parsed leaf certificates, kept because their names are compared with each new `:authority` of a session. */
-const leaves = new WeakMap<ServingPair, X509Certificate>();
+const leaves = new WeakMap<ServingPair, Certificate | string>();
 
 /**
- * True if the certificate is valid for at least one of `names`. A name with "*." matches only a certificate with a
+ * True if clients find at least one of `names` in the certificate. A name with "*." matches only a certificate with a
  * wildcard for the same domain.
  */
 export function hasAnyOf(names: readonly string[], pair: ServingPair): boolean {
-  const leaf = leaves.get(pair) ?? new X509Certificate(pair.chain);
+  const leaf = leaves.get(pair) ?? readCertificate(new X509Certificate(pair.chain));
   leaves.set(pair, leaf);
-  return names.some((name) => leaf.checkHost(name.replace(/^\*/, "any-label")) !== undefined);
+  return typeof leaf !== "string" && names.some((name) => hasName(leaf.altNames, name));
 }
 
 /** Returns a Failure for the first certificate that has expired or is not yet valid. */

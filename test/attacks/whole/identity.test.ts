@@ -47,7 +47,7 @@ const scene = sceneOf(test, () => ({
     "blue.crt": blue.certificate,
     "blue.key": blue.key,
   },
-  listenerTls: "clientCAFile: clients.crt",
+  listenerTls: "clientCAFile: clients.crt, reloadInterval: 100ms",
   listener: `identity: {clientCerts: FrontProxy}, hosts: [{serverNames: [blue.test], tls: {certFile: blue.crt,
     keyFile: blue.key, clientCAFile: others.crt}, identity: {clientCerts: FrontProxy}}]`,
   listeners: `  - {name: speaks, address: "127.0.0.1:0", tls: {certFile: tls.crt, keyFile: tls.key, clientCAFile: clients.crt}, identity: {clientCerts: Impersonate}}
@@ -322,6 +322,33 @@ test("the honest twin of A47: a client that presents the certificate again is th
   again.write("GET /who HTTP/1.1\r\nHost: localhost\r\n\r\n");
   assert.match(await new RawPeer(again).expect("}"), '"certificate":"front-proxy-client"');
   again.destroy();
+});
+
+test("after its CA was removed by a reload, a client has its old identity in no way, whatever session it offers", async () => {
+  const { directory } = scene.proxy.place;
+  const trust = (certificate: string): void => writeFileSync(join(directory, "clients.crt"), certificate);
+  const whoNow = async (): Promise<string | undefined> =>
+    (await ask("h1", { pair: alice })).shown?.certificate;
+  for (const maxVersion of ["TLSv1.2", "TLSv1.3"] as const) {
+    const first = await shake({ ...tlsOptions(place(), alice), maxVersion });
+    const sessions: (Buffer | undefined)[] = [];
+    first.on("session", (session: Buffer) => sessions.push(session));
+    first.write("GET /who HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert.match(await new RawPeer(first).expect("}"), '"certificate":"front-proxy-client"');
+    sessions.push(first.getSession());
+    first.destroy();
+    trust(others.certificate);
+    await until("the removal", async () => (await whoNow()) === undefined);
+    for (const session of sessions) {
+      const again = await shake({ ...tlsOptions(place(), alice), maxVersion, session });
+      assert.is(again.isSessionReused(), false, maxVersion);
+      again.write("GET /who HTTP/1.1\r\nHost: localhost\r\n\r\n");
+      assert.match(await new RawPeer(again).expect("}"), /^HTTP\/1.1 401 /);
+      again.destroy();
+    }
+    trust(pki.clients.certificate);
+    await until("the first CA", async () => (await whoNow()) === "front-proxy-client");
+  }
 });
 
 test.run();

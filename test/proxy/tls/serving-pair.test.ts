@@ -80,18 +80,35 @@ test("a key of another certificate, or of another kind, is no pair", () => {
   assert.is(problemOf(rsa.certificate, serving.key), 'the key of "CN=x" is rsa, the private key is ec');
 });
 
+function pairOf(hosts: readonly string[], name = "a"): ServingPair {
+  const { certificate, key } = authority.issue({ name, hosts });
+  const pair = checkPair(certificate, key, now);
+  if (pair instanceof Failure) throw new Error(pair.message);
+  return pair;
+}
+
 test("names are found as clients find them, whatever label a wildcard stands for", () => {
-  const pairOf = (hosts: readonly string[]): ServingPair => {
-    const { certificate, key } = authority.issue({ name: "a", hosts });
-    const pair = checkPair(certificate, key, now);
-    if (pair instanceof Failure) throw new Error(pair.message);
-    return pair;
-  };
   const wild = pairOf(["*.example.com"]);
   assert.ok(hasAnyOf(["b.test", "b.example.com"], wild));
   assert.ok(hasAnyOf(["*.example.com"], wild));
   assert.not.ok(hasAnyOf(["a.b.example.com", "example.com"], wild));
   assert.not.ok(hasAnyOf(["*.example.com"], pairOf(["a.example.com"])));
+});
+
+test("a certificate has a name if Go's verifier finds it: no part of a label is a wildcard, and no common name counts", () => {
+  const rows: readonly (readonly [string, string, boolean])[] = [
+    ["*.example.com", "B.Example.com.", true],
+    ["*.Example.COM", "b.example.com", true],
+    ["v*.example.com", "v1.example.com", false],
+    ["*v.example.com", "1v.example.com", false],
+    ["b.*.com", "b.example.com", false],
+    ["*", "localhost", false],
+    ["*.test", "a.test", true],
+    ["a.test", "a.test.", true],
+  ];
+  for (const [named, asked, isIn] of rows)
+    assert.is(hasAnyOf([asked], pairOf([named])), isIn, `${named} ${asked}`);
+  assert.not.ok(hasAnyOf(["a.test"], pairOf(["10.0.0.1"], "a.test")));
 });
 
 test("a chain is put in order, leaf first, with strangers behind it", async () => {
