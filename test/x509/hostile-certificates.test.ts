@@ -157,12 +157,12 @@ test("a certificate with a compressed point is refused, as Go cannot read it", (
   );
 });
 
-test("50,000 names in a certificate take bounded time, also below a CA with 2,000 name constraints", () => {
-  const numbers = Array.from({ length: 1000 }, (_, at) => at);
+test("50,000 names in a certificate take bounded time, also below a CA with 200 name constraints", () => {
+  const numbers = Array.from({ length: 100 }, (_, at) => at);
   const permitted = numbers.map((at) => domain(`d${at}.test`));
   const excluded = numbers.map((at) => domain(`x.d${at}.test`));
   const ca = constrainedBy("many names", permitted, excluded);
-  const names = Array.from({ length: 50_000 }, (_, at) => `n${at}.d${at % 1000}.test`);
+  const names = Array.from({ length: 50_000 }, (_, at) => `n${at}.d${at % 100}.test`);
   const verdictBelow = (issuer: typeof root, count: number): string => {
     const leaf = { name, keys, issuer, extensions: [dnsNames(...names.slice(0, count))] };
     const presented = [new X509Certificate(writeCertificate(leaf))];
@@ -173,7 +173,7 @@ test("50,000 names in a certificate take bounded time, also below a CA with 2,00
     return typeof verdict === "string" ? verdict : "verified";
   };
   assert.is(verdictBelow(root, 50_000), "verified");
-  assert.is(verdictBelow(ca, 125), "verified");
+  assert.is(verdictBelow(ca, 1250), "verified");
   assert.is(verdictBelow(ca, 50_000), "it has too many names for a CA's name constraints");
 });
 

@@ -73,7 +73,7 @@ async function connected(
   return client;
 }
 
-test("a server has a name if Go's verifier finds it in its certificate, by label, wildcard or address", () => {
+test("a server has a name if Go finds it in its certificate, by label, wildcard or address", () => {
   const rows: readonly (readonly [string, string, boolean])[] = [
     ["*.example.com", "B.Example.com", true],
     ["*.test", "a.test", true],

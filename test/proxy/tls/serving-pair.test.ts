@@ -95,7 +95,7 @@ test("names are found as clients find them, whatever label a wildcard stands for
   assert.not.ok(hasAnyOf(["*.example.com"], pairOf(["a.example.com"])));
 });
 
-test("a certificate has a name if Go's verifier finds it: no part of a label is a wildcard, and no common name counts", () => {
+test("a certificate has a name if Go finds it: no part of a label is a wildcard, and no common name counts", () => {
   const rows: readonly (readonly [string, string, boolean])[] = [
     ["*.example.com", "B.Example.com.", true],
     ["*.Example.COM", "b.example.com", true],
