@@ -2,7 +2,11 @@ import { BlockList, isIP, SocketAddress } from "node:net";
 
 export type Address = { readonly host: string; readonly port: number };
 
-export type BackendAddress = Address & { readonly isEncrypted: boolean };
+export type BackendAddress = Address & {
+  readonly isEncrypted: boolean;
+  /** The path below which the apiserver is served, such as "/k8s/clusters/c-1"; undefined: at the root. */
+  readonly path?: string;
+};
 
 function portOf(text: string): number | undefined {
   const port = Number(text);
@@ -50,17 +54,17 @@ export function isBoundAt(bound: unknown, { host, port }: Address): boolean {
 }
 
 /**
- * Parses a URL that consists of scheme, host and port. Rejects a user, a path, and "https:10.1", which Node's `URL`
- * accepts (A57).
+ * Parses a URL that consists of scheme, host, port and a plain path. Rejects a user, a query, and "https:10.1", which
+ * Node's `URL` accepts (A57).
  */
 export function parseBackendUrl(text: string): BackendAddress | undefined {
-  const [, scheme, host = "", port] =
-    /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?\/?$/i.exec(text) ?? [];
+  const [, scheme, host = "", port, path] =
+    /^(https?):\/\/(\[[^\]]*\]|[^:/?#@[\]\\]*)(?::(\d+))?((?:\/[\w~-][\w.~-]*)+)?\/?$/i.exec(text) ?? [];
   const isEncrypted = scheme?.toLowerCase() === "https";
   const checkedHost = hostOf(host);
   const checkedPort = port === undefined ? (isEncrypted ? 443 : 80) : portOf(port);
   if (scheme === undefined || checkedHost === undefined || !checkedPort) return undefined;
-  return { isEncrypted, host: checkedHost, port: checkedPort };
+  return { isEncrypted, host: checkedHost, port: checkedPort, ...(path === undefined ? {} : { path }) };
 }
 
 export function textOf({ host, port }: Address): string {

@@ -27,9 +27,16 @@ export function backendBreaches(placed: Placed, written: Written): Breach[] {
   const own = written.listeners.map(({ address }) => parseAddress(address));
   const { cluster, pointer: at } = placed;
   const { backends = [], discovery, tls } = cluster;
-  const breaches = backendUrls(placed).flatMap(({ url, pointer }) => {
+  const urls = backendUrls(placed);
+  const first = parseBackendUrl(urls[0]?.url ?? "");
+  const breaches = urls.flatMap(({ url, pointer }) => {
     const address = parseBackendUrl(url);
     if (address === undefined) return [];
+    if (address.path !== (discovery === undefined ? first?.path : undefined)) {
+      const rule =
+        discovery === undefined ? "all backends of a cluster need the same path" : "discovery takes no path";
+      return [{ pointer, message: `is ${quote(url)}, but ${rule}` }];
+    }
     if (!address.isEncrypted && !isLoopback(address.host))
       return [{ pointer, message: `is ${quote(url)}, but http is for loopback addresses only: use https` }];
     const isHere = (one: Address): boolean => isLoopback(address.host) || one.host === address.host;

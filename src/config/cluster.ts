@@ -20,6 +20,8 @@ export type ClusterConfig = {
   readonly proxyProtocol: "V1" | "V2" | undefined;
   readonly limits: readonly LimitConfig[];
   readonly shield: ShieldConfig;
+  /** The path in the URLs of all backends, below which the apiservers are served; "": at the root. */
+  readonly pathPrefix: string;
 };
 
 export type ShieldConfig = {
@@ -107,6 +109,7 @@ export function clusterOf(written: WrittenCluster, pathOf: PathOf): ClusterConfi
     connectionPool: { ...connectionPool },
     avoidUnreachableAPIs,
     proxyProtocol: proxyProtocol?.version,
+    pathPrefix: parseBackendUrl(backends[0]?.url ?? "")?.path ?? "",
     limits: limits.map((limit) => limitOf(limit)),
     shield: {
       isEnabled: shield.enabled,

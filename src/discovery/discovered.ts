@@ -79,7 +79,7 @@ function foundInEntry(entry: unknown): Discovered | undefined {
   // A name must follow the rule for names in the config, because it appears in metrics and logs.
   const isName = /^[a-z0-9]([-a-z0-9.]{0,61}[a-z0-9])?$/.test(name);
   const traits = traitsIn(weight, zone);
-  return address !== undefined && isName && traits !== undefined
+  return address !== undefined && address.path === undefined && isName && traits !== undefined
     ? { name, ...address, ...traits }
     : undefined;
 }

@@ -43,6 +43,8 @@ test("an address that could mean two things is refused", () => {
 
 test("a backend's url is scheme, host and port", () => {
   assert.equal(parseBackendUrl("https://10.0.0.1"), { isEncrypted: true, host: "10.0.0.1", port: 443 });
+  const { path } = parseBackendUrl("https://rancher.example/k8s/clusters/c-m.1_2~3/") ?? {};
+  assert.is(path, "/k8s/clusters/c-m.1_2~3");
   assert.equal(parseBackendUrl("https://[fd00::1]:6443/"), {
     isEncrypted: true,
     host: "fd00::1",
@@ -63,7 +65,16 @@ test("a url that asks for more than an origin is refused (A57)", () => {
     "https://",
     "https://:6443",
     "https://user:pass@10.0.0.1",
-    "https://10.0.0.1/path",
+    "https://10.0.0.1/path?x",
+    "https://10.0.0.1//path",
+    "https://10.0.0.1/a//b",
+    "https://10.0.0.1/a/../b",
+    "https://10.0.0.1/./a",
+    "https://10.0.0.1/%2e%2e/a",
+    "https://10.0.0.1/a%2fb",
+    "https://10.0.0.1/a b",
+    "https://10.0.0.1/a;b",
+    "https://10.0.0.1//",
     "https://10.0.0.1?x",
     "https://10.0.0.1#x",
     "https://10.0.0.1:0",

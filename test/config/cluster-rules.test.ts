@@ -1,6 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import {
+  backendBreaches,
   discoveryBreaches,
   fallbackBreaches,
   repeatedBackends,
@@ -24,6 +25,22 @@ const placed = (more: Partial<Placed["cluster"]>): Placed => ({
     shield: { enabled: true, queueTimeout: "15s", exemptGroups: ["system:masters"] },
     ...more,
   },
+});
+
+test("all backends of a cluster have the same path in their URL, and none with discovery", () => {
+  const messages = (urls: readonly string[], more: Partial<Placed["cluster"]> = {}): string[] => {
+    const backends = urls.map((url, at) => ({ name: `b${at}`, url, weight: 1 }));
+    const written = { listeners: [] } as unknown as Parameters<typeof backendBreaches>[1];
+    return backendBreaches(placed({ backends, ...more }), written).map(({ message }) => message);
+  };
+  assert.equal(messages(["https://r1.test/k8s/clusters/c-1", "https://r2.test/k8s/clusters/c-1/"]), []);
+  assert.equal(messages(["https://r1.test/k8s/clusters/c-1", "https://r2.test/k8s/clusters/c-2"]), [
+    'is "https://r2.test/k8s/clusters/c-2", but all backends of a cluster need the same path',
+  ]);
+  const discovery = { type: "DNS", hostname: "cp.test", interval: "10s" } as const;
+  assert.equal(messages(["https://r1.test/c-1", "https://r2.test"], { discovery }), [
+    'is "https://r1.test/c-1", but discovery takes no path',
+  ]);
 });
 
 test("what is wrong with one of several clusters is told where it stands", () => {

@@ -19,6 +19,7 @@ test("a key that is not set is reported as such, and paths start at the file", (
       connectionPool,
       avoidUnreachableAPIs: true,
       proxyProtocol: undefined,
+      pathPrefix: "",
       limits: [],
       shield: { isEnabled: true, queueMs: 15_000, exemptGroups: ["system:masters"] },
     },

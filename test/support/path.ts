@@ -371,6 +371,8 @@ export class PlayedPath extends DataPath {
       /** The share of requests that are traced, and the destination of the traces. Default: no traces. */
       traces?: TraceSink & { readonly share: number };
       limits?: readonly WrittenLimit[];
+      /** The path below which the backends serve their API. Default: at the root. */
+      pathPrefix?: string;
       /** Default: no shield. */
       shield?: ShieldConfig;
     } = {},
@@ -388,7 +390,7 @@ export class PlayedPath extends DataPath {
       limits: (options.limits ?? []).map(limitOf),
       shield: options.shield ?? shieldOff,
       connect: (backend, owner) => this.backend(backend).connect(owner),
-      connections: { streams: 80, warm: options.warm ?? 1 },
+      connections: { streams: 80, warm: options.warm ?? 1, pathPrefix: options.pathPrefix ?? "" },
       assertions: options.assertions,
       versionOf: (backend) => options.versions?.[backend] ?? "",
       isPerClient: options.isPerClient ?? false,

@@ -33,7 +33,7 @@ export type ScriptedSplice = {
 };
 
 /** Starts the upgrade handler on a listening socket. The test plays the backend byte by byte. */
-export async function startSplice(): Promise<ScriptedSplice> {
+export async function startSplice(pathPrefix = ""): Promise<ScriptedSplice> {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];
@@ -60,6 +60,7 @@ export async function startSplice(): Promise<ScriptedSplice> {
     return { socket, backend: "apiserver-1" };
   };
   const splices = new UpgradeHandler({
+    pathPrefix: () => pathPrefix,
     watchTunnel(_tunnel, cut) {
       cuts.add(cut);
       return () => cuts.delete(cut);

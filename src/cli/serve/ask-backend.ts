@@ -43,21 +43,25 @@ export function askBackend(
     session.once("close", () => fail(new Error("The backend closed the socket")));
     session.once("connect", (_session, socket) => {
       if (socket instanceof tls.TLSSocket) notAfter = socket.getPeerX509Certificate()?.validToDate.getTime();
-      const stream = session.request({ ":path": "/readyz" });
+      const stream = session.request({ ":path": `${address.path ?? ""}/readyz` });
       stream.on("error", fail);
       stream.once("response", (head) => {
         const tookMs = clock.now() - startedAt;
         const answer = { status: Number(head[":status"]), tookMs, notAfter, version: "" };
         ready = answer;
-        askVersion(session, (version) => end({ ...answer, version }));
+        askVersion(session, `${address.path ?? ""}/version`, (version) => end({ ...answer, version }));
       });
       stream.resume();
     });
   });
 }
 
-function askVersion(session: http2.ClientHttp2Session, report: (version: string) => void): void {
-  const stream = session.request({ ":path": "/version" });
+function askVersion(
+  session: http2.ClientHttp2Session,
+  path: string,
+  report: (version: string) => void,
+): void {
+  const stream = session.request({ ":path": path });
   let text = "";
   stream.setEncoding("utf8");
   stream.on("data", (more: string) => {

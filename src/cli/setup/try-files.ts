@@ -47,7 +47,8 @@ export class TryFiles {
     });
     const own = { certFile: this.#write("tls.crt", certificate), keyFile: this.#write("tls.key", key) };
     const ca = this.#write("ca.crt", this.#authority.certificate);
-    const server = { name: "server", url: access.origin };
+    // The discovered apiservers serve their API at the root.
+    const server = { name: "server", url: access.origin + (discovers ? "" : access.path) };
     const lent = pair && {
       certFile: this.#half("user.crt", pair.certificate),
       keyFile: this.#half("user.key", pair.key),

@@ -4,7 +4,6 @@
  * response each take a large packet. Therefore the probe also fails if the path loses large packets (path MTU) but the
  * TLS handshake has succeeded.
  */
-import type { Agent } from "node:http";
 import type { Socket } from "node:net";
 import { TLSSocket } from "node:tls";
 import { clipped } from "../../base/detach.ts";
@@ -20,6 +19,8 @@ import { answerOf, SocketAgent, type SocketResponse } from "./socket-request.ts"
 
 export type ReadyParts = {
   readonly open: (backend: string) => Socket;
+  /** Returns the path below which the apiserver is served; default: at the root. */
+  readonly prefix?: () => string;
   /** Returns the path of the probe. Called for each probe, because a reload may change the path. */
   readonly path: () => string;
   readonly seen: (backend: string, notAfter: string) => void;
@@ -48,14 +49,19 @@ export function createReadyProbe(parts: ReadyParts): Probe {
       const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
       if (certificate !== undefined) parts.seen(backend, certificate.validTo);
       listener.dialed("answer", "");
-      void ask(socket, parts.path(), {
+      const agent = new SocketAgent(socket, parts.prefix?.());
+      void ask(socket, agent, parts.path(), {
         ...listener,
         answered(readiness, reason, kept) {
           isKept = kept !== undefined;
           listener.answered(readiness, reason, kept);
         },
       });
-      if (parts.versions?.takeDue(backend) === true) askVersion(parts.open(backend), backend, parts.versions);
+      if (parts.versions?.takeDue(backend) !== true) return;
+      const other = parts.open(backend);
+      askVersion(other, new SocketAgent(other, agent.prefix), (version) =>
+        parts.versions?.reported(backend, version),
+      );
     });
     return () => {
       socket.on("error", () => {});
@@ -68,12 +74,12 @@ export function createReadyProbe(parts: ReadyParts): Probe {
  * Requests /version on another socket, so that a slow response does not delay the probe. Every client may read /version
  * (ClusterRole `system:public-info-viewer`). If the apiserver refuses anonymous requests, the version stays unknown.
  */
-function askVersion(socket: Socket, backend: string, versions: BackendVersions): void {
+function askVersion(socket: Socket, agent: SocketAgent, report: (version: string) => void): void {
   socket.on("error", () => {});
   socket.setTimeout(limits.dialMs, () => socket.destroy());
   socket.once(socket instanceof TLSSocket ? "secureConnect" : "connect", () => {
-    answerOf(new SocketAgent(socket), "/version")
-      .then((response) => versions.reported(backend, versionIn(response)))
+    answerOf(agent, "/version")
+      .then((response) => report(versionIn(response)))
       .catch(() => {})
       .finally(() => socket.destroy());
   });
@@ -86,8 +92,7 @@ function versionIn({ status, body }: SocketResponse): string {
 }
 
 /** The returned promise is never rejected. The socket is kept if it has carried a whole response. */
-async function ask(socket: Socket, path: string, listener: ProbeListener): Promise<void> {
-  const agent = new SocketAgent(socket);
+async function ask(socket: Socket, agent: SocketAgent, path: string, listener: ProbeListener): Promise<void> {
   try {
     const answer = await answerOf(agent, verbose(path), { fields: [["x-padding", padding]] });
     const readiness = readinessOf(answer);
@@ -105,14 +110,14 @@ async function ask(socket: Socket, path: string, listener: ProbeListener): Promi
  * Returns the socket in a form that sends small requests, here for /livez. The response fits in a small packet,
  * whatever its status: an apiserver sends 400 bytes.
  */
-function keptSocket(socket: Socket, agent: Agent): KeptSocket {
+function keptSocket(socket: Socket, agent: SocketAgent): KeptSocket {
   return {
     ask: (answered) => void answerOf(agent, "/livez").then(answered, () => {}),
     close: () => socket.destroy(),
   };
 }
 
-async function alive(agent: Agent): Promise<string> {
+async function alive(agent: SocketAgent): Promise<string> {
   const answer = await answerOf(agent, "/livez?verbose");
   return `/livez: ${failingChecks(answer.body) || answer.status}`;
 }

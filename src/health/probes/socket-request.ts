@@ -6,10 +6,13 @@ import { healthLimits } from "../limits.ts";
 /** Sends one request after the other on its socket. */
 export class SocketAgent extends Agent {
   readonly #socket: Socket;
+  /** The path below which the apiserver is served; "": at the root. */
+  readonly prefix: string;
 
-  constructor(socket: Socket) {
+  constructor(socket: Socket, prefix = "") {
     super({ keepAlive: true, maxSockets: 1 });
     this.#socket = socket;
+    this.prefix = prefix;
   }
 
   override createConnection(): Socket {
@@ -27,7 +30,7 @@ export type SocketRequest = {
 
 /** @throws {Error} as a rejected promise, if no HTTP response comes */
 export async function answerOf(
-  agent: Agent,
+  agent: SocketAgent,
   path: string,
   { fields = [], post }: SocketRequest = {},
 ): Promise<SocketResponse> {
@@ -40,7 +43,7 @@ export async function answerOf(
   ];
   // A flat list of names and values, because a field may occur several times.
   const headers = [...usual, ...fields].flat();
-  const options = { agent, path, headers, maxHeaderSize: healthLimits.probeHeadBytes };
+  const options = { agent, path: agent.prefix + path, headers, maxHeaderSize: healthLimits.probeHeadBytes };
   const response = await responseTo({ ...options, method: post === undefined ? "GET" : "POST" }, post);
   const chunks: Buffer[] = [];
   let length = 0;

@@ -201,7 +201,7 @@ export class BackendSet {
     const ready = addresses.filter(({ name }) => isReady(name));
     const { tls } = this.#settings.config.cluster;
     return {
-      servers: (ready.length > 0 ? ready : addresses).map((one) => `https://${textOf(one)}`),
+      servers: (ready.length > 0 ? ready : addresses).map((one) => `https://${textOf(one)}${one.path ?? ""}`),
       caFile: tls?.caFile ?? "",
       serverName: tls?.serverName,
     };
@@ -228,7 +228,7 @@ export class BackendSet {
   gather(): void {
     const { config, caBundle } = this.#settings;
     const ca = caBundle?.ca;
-    const { tls, discovery, proxyProtocol } = config.cluster;
+    const { tls, discovery, proxyProtocol, pathPrefix } = config.cluster;
     this.#usesFallback = !this.#isAnyDiscoveredReady();
     const fallback = this.#usesFallback ? discovery?.fallback : undefined;
     const backends = [...config.cluster.backends, ...(fallback === undefined ? [] : [fallback])];
@@ -238,6 +238,7 @@ export class BackendSet {
         name: this.#parts.prefix + one.name,
         host,
         port,
+        path: pathPrefix,
         tls: isEncrypted
           ? { ca, serverName: tls?.serverName ?? name, source: trustSourceOf(tls) }
           : undefined,

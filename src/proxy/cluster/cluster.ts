@@ -187,6 +187,7 @@ export class Cluster {
 
   #createProbe(): Probe {
     return createReadyProbe({
+      prefix: () => this.#config.cluster.pathPrefix,
       path: () => this.#config.health.probe.path,
       open: (backend) => openSocket(this.backends.addressOf(backend), "http/1.1"),
       seen: (backend, notAfter) => this.#expiries.seen(backend, notAfter),
@@ -218,6 +219,7 @@ export class Cluster {
     };
     const tunnels = (backend: string): number => this.upgrades.openOn(backend);
     return new UpgradeHandler({
+      pathPrefix: () => this.#config.cluster.pathPrefix,
       identify: (request, client) => identify(request, client, wallClock),
       limitsOf: (request, client, asserted) => this.path.limitsOfUpgrade(request, client, asserted),
       clock: wallClock,
@@ -347,7 +349,7 @@ function settingsOf({ health, cluster, watches, logging }: ConfigForCluster): Pa
     ...watches,
     avoidUnreachableAPIs: cluster.avoidUnreachableAPIs,
     ping: health.ping,
-    connections: { streams, warm },
+    connections: { streams, warm, pathPrefix: cluster.pathPrefix },
     accessLog: logging.accessLog,
     limits: cluster.limits,
     shield: cluster.shield,

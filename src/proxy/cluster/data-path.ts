@@ -446,6 +446,7 @@ export class DataPath {
       shields: this.shields,
       replays: new ReplayLoopDetector(clock, journal),
       originChecks: this.#originChecks,
+      pathPrefix: () => this.#settings.connections.pathPrefix ?? "",
       alwaysRequestBookmarks: () => this.#settings.alwaysRequestBookmarks ?? true,
     });
   }

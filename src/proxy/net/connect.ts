@@ -19,6 +19,8 @@ export type BackendAddress = {
   readonly name: string;
   readonly host: string;
   readonly port: number;
+  /** The path below which the apiserver is served; undefined: at the root. */
+  readonly path?: string;
   /** The CA and the name to verify; undefined for h2c without TLS, which the configuration allows on loopback only. */
   readonly tls: ({ readonly ca: string | undefined } & Trusted) | undefined;
   /** Set if a load balancer in front of the backend needs a PROXY header that states each connection's client. */

@@ -25,10 +25,10 @@ import {
   type WatchContext,
   watchContextOf,
   withBookmarks,
-  withPath,
 } from "../../watch/session/watch-context.ts";
 import { keyOf } from "../admission/sources.ts";
 import type { Client } from "../context/client.ts";
+import { withoutPrefix, withPath } from "../context/path-prefix.ts";
 import { longHeadBytes, type RequestContext, targetIn } from "../context/request-context.ts";
 import { identify } from "../context/upstream-fields.ts";
 import type { Asserted } from "../identity/asserted-identity.ts";
@@ -57,6 +57,7 @@ export type HandlerParts = ExchangeParts & {
   readonly shields: Shields;
   /** True if the proxy requests bookmarks even for clients that did not request them. */
   readonly alwaysRequestBookmarks: () => boolean;
+  readonly pathPrefix: () => string;
 };
 
 /** Handles a request, and returns its exchange. `end`: true if no body follows the head. */
@@ -68,7 +69,8 @@ export type RequestHandler = (
 ) => StreamListener;
 
 export function createHandler(parts: HandlerParts): RequestHandler {
-  return (request, end, side, client) => {
+  return (received, end, side, client) => {
+    const request = withoutPrefix(received, parts.pathPrefix());
     const at = parts.clock.now();
     const trace = parts.tracer.begin(request.fields, at);
     const info = infoOf(request, client);

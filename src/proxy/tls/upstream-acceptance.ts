@@ -57,7 +57,10 @@ export async function askCanary(
   const event = address.tls === undefined ? "connect" : "secureConnect";
   try {
     return await onSocket(socket, event, clock, async () =>
-      answerTo(canary, await answerOf(new SocketAgent(socket), canaryPath, { fields, post: canaryBody })),
+      answerTo(
+        canary,
+        await answerOf(new SocketAgent(socket, address.path), canaryPath, { fields, post: canaryBody }),
+      ),
     );
   } catch (reason) {
     return { kind: "none", problem: wordsOf(reason) };

@@ -14,6 +14,7 @@ import type { Field } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
 import { classify } from "../../kube/request-info.ts";
 import type { Client } from "../context/client.ts";
+import { withoutPrefix } from "../context/path-prefix.ts";
 import { writeHead, writeUpgrade } from "../h1/h1-head.ts";
 import { headOf, readUpgrade } from "../h1/h1-request.ts";
 import type { Asserted, AssertedTrust } from "../identity/asserted-identity.ts";
@@ -28,6 +29,8 @@ import type { WatchTunnel } from "./stuck-sockets.ts";
 import { Tunnel, type TunnelParts } from "./upgrade-tunnel.ts";
 
 export type UpgradeParts = {
+  /** Returns the path below which the backends serve the API; "": at the root. */
+  readonly pathPrefix: () => string;
   readonly identify: (
     request: RequestHead,
     client: Client,
@@ -106,17 +109,19 @@ export class UpgradeHandler {
     const upgrade = readUpgrade(headOf(request, client.isTls));
     if (typeof upgrade === "string")
       return this.#refuse(socket, requester, new Failure("bad-request", "client", upgrade));
-    const identified = this.#parts.identify(upgrade.head, client);
+    const prefix = this.#parts.pathPrefix();
+    const head = withoutPrefix(upgrade.head, prefix);
+    const identified = this.#parts.identify(head, client);
     if (identified instanceof Failure) return this.#refuse(socket, requester, identified);
     const { fields, auditId, asserted } = identified;
     const named = { ...requester, auditId };
-    const { head, upgrades } = upgrade;
+    const { upgrades } = upgrade;
     const limited = this.#parts.limitsOf?.(head, client, asserted) ?? [];
     if (limited instanceof Failure) return this.#refuse(socket, named, limited);
     const isWatch = classify(head.method, head.path).kind === "watch";
     const parts = {
       down: socket,
-      head: writeUpgrade({ ...head, fields }, upgrades),
+      head: writeUpgrade({ ...head, path: prefix + head.path, fields }, upgrades),
       upgrades,
       early,
       isWatch,

@@ -64,6 +64,8 @@ export type PoolSettings = {
    * requests.
    */
   readonly warm: number;
+  /** The path below which all backends serve the API, such as "/k8s/clusters/c-1"; default: at the root. */
+  readonly pathPrefix?: string;
   readonly ping: KeepaliveTimes;
 };
 
@@ -402,10 +404,11 @@ export class ConnectionPool implements ConnectionOwner {
     this.#names += 1;
     const { clock, turn, buffered } = this.#options;
     const mostStreams = (): number => this.#settings.streams;
+    const pathPrefix = (): string => this.#settings.pathPrefix ?? "";
     const connect = (owner: WireOwner): Wire => this.#options.connect(owner, trust);
     // Uses the fastest tenth of the PINGs, because slower ones may have waited behind a long response.
     const rttMs = (): number => this.rtt.quantile(0.1);
-    const parts = { clock, turn, buffered, owner: this, mostStreams, connect, rttMs };
+    const parts = { clock, turn, buffered, owner: this, mostStreams, pathPrefix, connect, rttMs };
     const connection = new Connection({ key: shard.key, number: this.#names, ...parts });
     shard.connections.push(connection);
     this.#shardOf.set(connection, shard);

@@ -15,6 +15,7 @@ import { errorCode, type ProtocolError } from "../../h2/core/protocol-error.ts";
 import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
+import { withPrefix } from "../context/path-prefix.ts";
 import type { Wire, WireOwner } from "../net/wire.ts";
 import { upstreamLimits } from "./limits.ts";
 import type { ConnectionKind, PoolKey } from "./pool-key.ts";
@@ -53,6 +54,7 @@ export type ConnectionOptions = {
   readonly buffered: Buffered;
   readonly owner: ConnectionOwner;
   readonly mostStreams: () => number;
+  readonly pathPrefix: () => string;
   readonly connect: (owner: WireOwner) => Wire;
   /** Returns the round-trip time to the backend in ms, measured by the PINGs on all connections to the backend. */
   readonly rttMs: () => number;
@@ -193,7 +195,7 @@ export class Connection implements WireOwner {
 
   open(fields: readonly Field[], end: boolean, owner: StreamListener, isHead = false): Stream {
     this.#hasOpenedSincePing = true;
-    return this.#session.open(fields, end, owner, isHead);
+    return this.#session.open(withPrefix(fields, this.#options.pathPrefix()), end, owner, isHead);
   }
 
   /**

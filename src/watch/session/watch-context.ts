@@ -2,7 +2,7 @@
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import { Field, role } from "../../h2/core/field.ts";
+import { Field } from "../../h2/core/field.ts";
 import { type Origin, repeatsVersions } from "../../kube/api-origin.ts";
 import { firstValue, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
@@ -14,6 +14,7 @@ import {
   resumeTarget,
 } from "../../kube/resume-request.ts";
 import { isUncommonAccept, type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
+import { withPath } from "../../proxy/context/path-prefix.ts";
 import { fieldsFor, type RequestContext } from "../../proxy/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector"];
@@ -150,10 +151,6 @@ export function uncompressed(fields: readonly Field[]): readonly Field[] {
 }
 
 const identityCoding = new Field("accept-encoding", "identity");
-
-export function withPath(fields: readonly Field[], path: string): readonly Field[] {
-  return fields.map((field) => (field.role === role.path ? new Field(":path", path) : field));
-}
 
 /**
  * Durations in ms. ageMs: since the client's request. leftMs: until the client's deadline; undefined: none. liveMs:

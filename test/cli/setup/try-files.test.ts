@@ -36,7 +36,7 @@ test("it is a valid configuration for loopback, with the context's server behind
   assert.equal(listeners[0]?.address, { host: "127.0.0.1", port: 7443 });
   assert.equal(
     cluster.backends.map(({ url }) => url),
-    ["https://a.test:6443"],
+    ["https://a.test:6443/p"],
   );
   assert.equal([cluster.tls?.serverName, listeners[0]?.tls?.identity.clientCerts], ["a.test", "Reject"]);
 });

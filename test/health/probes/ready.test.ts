@@ -97,6 +97,7 @@ test("its socket answers small requests until it is closed", async () => {
     response.writeHead(200).end("ok");
   });
   const probe = createReadyProbe({
+    prefix: () => "/k8s/c-1",
     path: () => "/readyz",
     open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
     seen() {},
@@ -112,7 +113,7 @@ test("its socket answers small requests until it is closed", async () => {
   stop();
   for (let count = 0; count < 2; count += 1)
     await within(5000, "a response", new Promise<void>((resolve) => socket?.ask(resolve)));
-  assert.equal(paths, ["/readyz?verbose", "/livez", "/livez"]);
+  assert.equal(paths, ["/k8s/c-1/readyz?verbose", "/k8s/c-1/livez", "/k8s/c-1/livez"]);
   assert.is(server.sockets.size, 1);
   socket?.close();
   await within(20_000, "the end of its socket", gone(server));
@@ -268,12 +269,13 @@ async function versionsOf(answers: readonly Answer[]): Promise<{ known: string[]
   for (const answer of answers) {
     let isOver = (): void => {};
     const server = await plain((request, response) => {
-      if (request.url === "/version") {
+      if (request.url === "/k8s/c-1/version") {
         response.on("close", () => isOver());
         answer(request, response);
       } else response.end("ok");
     });
     const probe = createReadyProbe({
+      prefix: () => "/k8s/c-1",
       path: () => "/readyz",
       open: () => openSocket({ name: "a", host: "127.0.0.1", port: server.port, tls: undefined }, "http/1.1"),
       seen() {},

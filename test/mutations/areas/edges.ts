@@ -3,6 +3,29 @@ import { type Defect, defect } from "../defect.ts";
 
 export const edges: readonly Defect[] = [
   defect(
+    "a request below the path of the backends' URLs is not recognised",
+    {
+      file: "proxy/request/handler.ts",
+      find: "withoutPrefix(received, parts.pathPrefix())",
+      replace: "received",
+    },
+    ["flows/path-prefix", "moves, and is resumed below the same path"],
+  ),
+  defect(
+    "a path that begins like the backends' path counts as one below it",
+    {
+      file: "proxy/context/path-prefix.ts",
+      find: '!["", "/", "?"].includes(next)',
+      replace: "next === undefined",
+    },
+    ["flows/path-prefix", "a path beside the prefix is taken below it"],
+  ),
+  defect(
+    "an Upgrade below the path of the backends' URLs goes to the root",
+    { file: "proxy/tunnel/upgrade-handler.ts", find: "path: prefix + head.path", replace: "path: head.path" },
+    ["flows/path-prefix", "an exec below the path reaches the backend"],
+  ),
+  defect(
     "a kernel without IPv6 has no address without a host",
     { file: "proxy/net/bind.ts", find: 'host === "::" && isWithoutIpv6(error)', replace: "port < 0" },
     ["proxy/net/bind", "is bound over IPv4"],

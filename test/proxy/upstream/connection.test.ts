@@ -99,7 +99,7 @@ function openConnection() {
   const wire = { waitingBytes: 500_000, write: () => true, end() {}, destroy() {} };
   const owner = { opened() {}, changed() {}, resumed() {}, ponged() {}, faulted() {}, closed() {} };
   const parts = { clock, turn: new FlushScheduler(clock), buffered: new Buffered(Number.POSITIVE_INFINITY) };
-  const names = { key: poolKey("proven", "plain"), number: 7, mostStreams: () => 80 };
+  const names = { key: poolKey("proven", "plain"), number: 7, mostStreams: () => 80, pathPrefix: () => "" };
   const connection = new Connection({ ...parts, ...names, owner, connect: () => wire, rttMs: () => 0 });
   connection.receive(Buffer.from([0, 0, 0, 4, 0, 0, 0, 0, 0]));
   return { clock, connection, wire };
