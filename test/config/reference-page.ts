@@ -3,6 +3,8 @@
  * are current. Pure.
  */
 
+import { listItem } from "../support/markdown.ts";
+
 type Schema = {
   readonly $ref?: string;
   readonly $defs?: Readonly<Record<string, Schema>>;
@@ -91,9 +93,10 @@ class Page {
     const rows: string[] = [];
     const lists: Place[] = [];
     this.#walk({ path, schema: whole }, { rows, lists });
-    const table = `| key | value | default |\n| --- | ----- | ------- |\n${rows.join("")}`;
-    const about = whole.description ?? "";
-    const own = [`## ${path}\n\n${about}\n`, ...(rows.length === 0 ? [] : [table])].join("\n");
+    // The key's own item, or that of its list in the section above, has the description already.
+    const isSaid = path.includes("[]") || (whole.properties === undefined && whole.items === undefined);
+    const about = isSaid ? "" : `${whole.description ?? ""}\n\n`;
+    const own = `## ${path}\n\n${about}${rows.join("")}`;
     return [own, ...lists.flatMap((list) => this.#section(list))];
   }
 
@@ -128,12 +131,12 @@ class Page {
 
 function row(path: string, schema: Schema, isRequired: boolean): string {
   const about = [schema.description ?? "", allowed(schema)].filter((part) => part !== "").join(" ");
-  return `| \`${path}\` | ${about.replaceAll("|", "\\|")} | ${defaultOf(schema, isRequired)} |\n`;
+  return listItem(`\`${path}\`${defaultOf(schema, isRequired)}: ${about}`);
 }
 
 function defaultOf({ default: usual }: Schema, isRequired: boolean): string {
-  if (isRequired) return "required";
-  return usual === undefined ? "" : `\`${textOf(usual)}\``;
+  if (isRequired) return " (required)";
+  return usual === undefined ? "" : ` (\`${textOf(usual)}\`)`;
 }
 
 function allowed({ const: only, enum: choices, between, minimum, maximum, maxItems }: Schema): string {
@@ -156,10 +159,10 @@ const typesHead = `/**
 
 const head = `# The configuration, key by key
 
-This page is generated from \`config/schema/watchkeeper.v1alpha2.json\` by \`node test/config/reference-page.test.ts --write\`. Editors can validate configurations with this schema file. \`watchkeeper config\` prints a commented
-sample configuration. \`watchkeeper check --config FILE\` reports problems with line and column; an unknown key is an error.
-
-Paths of files are relative to the folder of the configuration file. Durations are written as \`500ms\`, \`2s\`, \`5m\` or \`1h\`. If the column *default* says \`required\`, the key must be set wherever the object that contains it is set.
-[restart.md](restart.md#a-changed-configuration) lists the changes that need a restart.
+Generated from \`config/schema/watchkeeper.v1alpha2.json\`, which editors can use, by \`node
+test/config/reference-page.test.ts --write\`. \`watchkeeper config\` prints a commented sample; \`watchkeeper check --config
+FILE\` reports problems with line and column, also unknown keys. Brackets have the default; \`required\` holds where the
+object around the key is set. Paths are relative to the file; durations are \`500ms\`, \`2s\`, \`5m\` or \`1h\`.
+[restart.md](restart.md#a-changed-configuration) lists what needs a restart.
 
 `;

@@ -3,31 +3,36 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { allCommands, type CommandSpec, type Option } from "../../../src/cli/commands/commands.ts";
-import { aboutOf, flagOf, usageLine } from "../../../src/cli/commands/help.ts";
+import { aboutOf, flagOf } from "../../../src/cli/commands/help.ts";
+import { listItem, unwrapped } from "../../support/markdown.ts";
 
 const test = suite("cli/commands/cli-page");
 const file = "docs/cli.md";
 const head = `# The command line
 
-This page is generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\` prints this page's section about one command.
+Generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\`
+prints the same about one command. The npm package also installs \`kubectl-watchkeeper\`, for \`kubectl watchkeeper
+status\`.
 
-The commands status, get, explain, top, tap, bundle, drain, undrain, move, limit, limits, unlimit and reload use the [JSON API](admin-api.md) of a running watchkeeper process. The address of this process is the
-value of \`--admin\`, else of \`WATCHKEEPER_ADMIN\`, else 127.0.0.1:7480. The JSON API listens on loopback by default. To reach watchkeeper on another host, use \`ssh -L 7480:127.0.0.1:7480 HOST\` or
-\`kubectl port-forward POD 7480\`. Commands print data to stdout and messages to stderr. \`-o json\` prints the response of the JSON API, \`-o yaml\` the same response as YAML, and \`-o name\` one name a line.
-With \`--replica NAME\`, the process at the address of \`--admin\` [forwards the command's requests](admin-api.md#replicas) to the replica NAME; with \`--all-replicas\`, it forwards them to every replica. \`watchkeeper get replicas\` lists the replicas. If a replica does not answer, the command prints a line about it to stderr.
-In every output format, commands escape control characters in text that clients have sent.
+Commands with \`--admin\` ask a running process through its [JSON API](admin-api.md), by default on loopback. From
+elsewhere use \`ssh -L 7480:127.0.0.1:7480 HOST\` or \`kubectl port-forward POD 7480\`. Data goes to stdout, messages to
+stderr. \`-o json\` prints the API's response, \`-o yaml\` the same as YAML, \`-o name\` a name a line. \`--replica\` and
+\`--all-replicas\` are [forwarded](admin-api.md#replicas). Control characters in clients' text are escaped.
 
-The npm package also installs \`kubectl-watchkeeper\`, so that \`kubectl watchkeeper status\` works too.
+Exit codes: 0 success; 1 the command failed or its result is negative, as each command says; 2 the command, an option or
+the configuration is invalid; 3 no process or replica answers; 128 + n signal n.
 
-| exit code | meaning |
-| --------- | ------- |
-| 0 | success |
-| 1 | the command failed, or its result is negative, for example because an incident is active; each command below says when |
-| 2 | the command, an option or the configuration is invalid |
-| 3 | no watchkeeper process answers at the address of the JSON API, or a replica does not answer |
-| 128 + n | signal n ended the command |
+Options of several commands:
 
 `;
+
+/** Options that at least four commands have in the same words. They are explained once. */
+const shared: ReadonlyMap<string, Option> = new Map(
+  allCommands
+    .flatMap(([, { options }]) => options)
+    .filter((option, _, all) => all.filter((one) => itemOf(one) === itemOf(option)).length >= 4)
+    .map((option) => [itemOf(option), option]),
+);
 
 if (process.argv.includes("--write")) writeFileSync(file, cliPage());
 
@@ -35,26 +40,29 @@ test("docs/cli.md is current: --write makes it so", () => {
   assert.is(readFileSync(file, "utf8"), cliPage());
 });
 
-test("every option of every command is on it, and no line breaks a table", () => {
-  const page = cliPage();
+test("every command and each of its options are on it", () => {
+  const page = unwrapped(cliPage());
   for (const [name, { options }] of allCommands) {
-    assert.match(page, `\n## ${name}\n`);
-    for (const option of options) assert.match(page, `\`--${option.name}`);
+    const [, section = ""] = page.split(`\n## ${name}\n`);
+    for (const option of options)
+      assert.match(section.split("\n## ")[0] ?? "", `\`--${option.name}`, `${name} --${option.name}`);
   }
-  for (const line of page.split("\n").filter((one) => one.startsWith("| `")))
-    assert.is(line.split(" | ").length, 2, line);
 });
 
 function cliPage(): string {
-  return `${head}${allCommands.map(([name, spec]) => section(name, spec)).join("\n")}`;
+  return `${head}${[...shared.keys()].join("")}\n${allCommands.map(([name, spec]) => section(name, spec)).join("\n")}`;
 }
 
 function section(name: string, spec: CommandSpec): string {
-  const { summary, options, exits, examples } = spec;
+  const { summary, words, options, exits, examples } = spec;
+  const own = options.map((option) => itemOf(option)).filter((item) => !shared.has(item));
+  const others = options
+    .filter((option) => shared.has(itemOf(option)))
+    .map((option) => `\`--${option.name}\``);
+  const also = others.length === 0 ? "" : listItem(`also ${others.join(", ")}`);
   const parts = [
-    `## ${name}\n\n${upper(summary)}.\n`,
-    fenced("text", [usageLine(name, spec).replace("usage: ", "")]),
-    options.length === 0 ? "" : `| option | what |\n| ------ | ---- |\n${options.map(optionRow).join("")}`,
+    `## ${name}\n\n${words === "" ? "" : `\`${words}\`: `}${upper(summary)}.\n`,
+    `${own.join("")}${also}`,
     exits === undefined ? "" : `Exit code ${exits}.\n`,
     examples === undefined ? "" : fenced("sh", examples),
   ];
@@ -65,9 +73,11 @@ function fenced(kind: string, lines: readonly string[]): string {
   return `\`\`\`${kind}\n${lines.join("\n")}\n\`\`\`\n`;
 }
 
-function optionRow(option: Option): string {
-  const { short } = option;
-  return `| ${short === undefined ? "" : `\`-${short}\`, `}\`${flagOf(option)}\` | ${upper(aboutOf(option))} |\n`;
+function itemOf(option: Option): string {
+  const { short, isRequired = false, isMultiple = false } = option;
+  const flags = `${short === undefined ? "" : `\`-${short}\`, `}\`${flagOf(option)}\``;
+  const marks = [...(isRequired ? ["required"] : []), ...(isMultiple ? ["repeatable"] : [])];
+  return listItem(`${flags}${marks.length === 0 ? "" : ` (${marks.join(", ")})`}: ${aboutOf(option)}`);
 }
 
 function upper(text: string): string {
