@@ -43,9 +43,9 @@ test("docs/cli.md is current: --write makes it so", () => {
 test("every command and each of its options are on it", () => {
   const page = unwrapped(cliPage());
   for (const [name, { options }] of allCommands) {
-    const [, section = ""] = page.split(`\n## ${name}\n`);
+    const [, rest = ""] = page.split(`\n## ${name}\n`);
     for (const option of options)
-      assert.match(section.split("\n## ")[0] ?? "", `\`--${option.name}`, `${name} --${option.name}`);
+      assert.match(rest.split("\n## ")[0] ?? "", `\`--${option.name}`, `${name} --${option.name}`);
   }
 });
 
