@@ -91,7 +91,7 @@ function foundIn(answer: unknown, from: "EndpointSlice" | "Lease"): readonly Dis
 }
 
 /** Returns a source that resolves a name as this machine does: /etc/hosts, which operators edit, comes first. */
-function nameSource(name: string, port: number): Source {
+export function nameSource(name: string, port: number): Source {
   return {
     from: "DNS",
     async ask() {

@@ -59,7 +59,6 @@ export async function sendRequest(
   { path, headers, body, signal }: HttpRequest,
   { clock, timeoutMs, mostBytes, count, stream }: Bounds,
 ): Promise<HttpResponse> {
-  signal?.throwIfAborted();
   const { socket, client } = await open(server);
   const { promise, resolve, reject } = Promise.withResolvers<HttpResponse>();
   socket.on("error", reject);
@@ -67,6 +66,7 @@ export async function sendRequest(
   let stopTimer = clock.after(timeoutMs, late);
   const abort = (): void => reject(signal?.reason);
   signal?.addEventListener("abort", abort);
+  if (signal?.aborted === true) abort();
   const chunks: Buffer[] = [];
   let [status, bytes] = [0, 0];
   const take = (chunk: Buffer): void => {

@@ -5,7 +5,7 @@
 import type { Address } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { sourceOf } from "../../discovery/discover.ts";
+import { nameSource } from "../../discovery/discover.ts";
 import type { Discovered } from "../../discovery/discovered.ts";
 import { Discovery, type Source } from "../../discovery/discovery.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -19,16 +19,18 @@ export type ResolverParts = {
   readonly clock: Clock;
   readonly journal: Journal;
   /** Returns the discovery source that resolves a name; default: one that uses the system's resolver. */
-  readonly sourceOf?: (name: { readonly hostname: string; readonly port: number }) => Source;
+  readonly sourceOf?: (hostname: string, port: number) => Source;
 };
 
 /** Returns the function `resolve` of `Replicas`: it resolves a name repeatedly, until the caller stops it. */
-export function resolver({ clock, journal, sourceOf: make }: ResolverParts): ReplicasParts["resolve"] {
+export function resolver({
+  clock,
+  journal,
+  sourceOf: make = nameSource,
+}: ResolverParts): ReplicasParts["resolve"] {
   const intervalMs = replicaLimits.askEveryMs;
-  const usual = (name: { readonly hostname: string; readonly port: number }): Source =>
-    sourceOf({ type: "DNS", intervalMs, ...name }, { clock, access: noAccess });
   return (name, onFound) => {
-    const source = (make ?? usual)(name);
+    const source = make(name.hostname, name.port);
     const ask = async (): Promise<readonly Discovered[] | Failure> => {
       const found = await source.ask();
       return found instanceof Failure ? found : checked(found);
@@ -45,13 +47,6 @@ export function resolver({ clock, journal, sourceOf: make }: ResolverParts): Rep
     return () => discovery.stop();
   };
 }
-
-/** A lookup of a name needs no credentials. */
-const noAccess = (): { servers: string[]; caFile: string; serverName: undefined } => ({
-  servers: [],
-  caFile: "",
-  serverName: undefined,
-});
 
 /**
  * Returns a Failure if the name has no address or too many. This is checked here, because the message of discovery's

@@ -26,7 +26,7 @@ export type AccessFiles = { readonly token?: string | undefined; readonly ca?: s
 /** Milliseconds without a byte after which an event stream counts as lost: the time of three heartbeats. */
 const streamSilentMs = 3 * adminLimits.eventBeatMs;
 
-type Access = { readonly token?: string; readonly ca?: string };
+type Access = { readonly token?: string | undefined; readonly ca?: string | undefined };
 
 /**
  * A replica. `row`: its row in the list of replicas. `client`: a client of the replica's API, or a Failure that says
@@ -277,23 +277,12 @@ async function selected(client: AdminClient | Failure, options: Given): Promise<
     : client.replica(name);
 }
 
-function accessIn({ token, ca }: AccessFiles): Access | Failure {
-  const access: { token?: string; ca?: string } = {};
-  for (const [name, file] of [
-    ["token", token],
-    ["ca", ca],
-  ] as const) {
-    if (file === undefined || file === "") continue;
-    const text = name === "token" ? readToken(file) : readText(file, limits.certificateBytes);
-    if (text instanceof Failure)
-      return new Failure(
-        "bad-request",
-        "client",
-        name === "token" ? text.message : `${quote(file)} ${text.message}`,
-      );
-    access[name] = text;
-  }
-  return access;
+function accessIn({ token: tokenFile = "", ca: caFile = "" }: AccessFiles): Access | Failure {
+  const token = tokenFile === "" ? undefined : readToken(tokenFile);
+  const ca = caFile === "" ? undefined : readText(caFile, limits.certificateBytes);
+  if (token instanceof Failure) return new Failure("bad-request", "client", token.message);
+  if (ca instanceof Failure) return new Failure("bad-request", "client", `${quote(caFile)} ${ca.message}`);
+  return { token, ca };
 }
 
 export type ServerSentEvent = { readonly id: string; readonly name: string; readonly data: string };

@@ -143,3 +143,8 @@ function wrongOption(
 export function usage(message: string): Failure {
   return new Failure("bad-request", "client", message);
 }
+
+/** Returns a Failure for a file of the user that a command cannot use. */
+export function refused(message: string): Failure {
+  return new Failure("bad-file", "client", message);
+}

@@ -1,10 +1,12 @@
 /** Adds watchkeeper as a sidecar to the workloads of a manifest. If the sidecar is there already, only updates it. */
 import { isDeepStrictEqual } from "node:util";
 import { type Document, isAlias, isMap, isNode, isSeq, LineCounter, parseAllDocuments, YAMLSeq } from "yaml";
-import { Failure, wordsOf } from "../../base/failure.ts";
+import type { Failure } from "../../base/failure.ts";
+import { wordsOf } from "../../base/failure.ts";
 import { isRecord } from "../../base/json.ts";
 import { limits } from "../../base/limits.ts";
 import { quote } from "../../config/problem.ts";
+import { refused } from "../commands/options.ts";
 import { at, type Row, rowsAt } from "../commands/rows.ts";
 import {
   type Addition,
@@ -39,7 +41,7 @@ export type Patched = {
  */
 export function addSidecar(text: string, file: string, addition: Addition): Patched | Failure {
   if (text.length > limits.manifestBytes)
-    return refuse(`${file}: The file is larger than ${limits.manifestBytes} bytes`);
+    return refused(`${file}: The file is larger than ${limits.manifestBytes} bytes`);
   const lines = new LineCounter();
   const found: Found = { addition, kinds: [], remarks: [] };
   let [edited, from, isAnyPod] = ["", 0, false];
@@ -56,7 +58,7 @@ export function addSidecar(text: string, file: string, addition: Addition): Patc
     edited += patch?.isChanged === true ? document.toString(styleOf(text)) : text.slice(from, end);
     from = end;
   }
-  if (!isAnyPod) return refuse(`${file}: No document has a pod${foundIn(found.kinds)}`);
+  if (!isAnyPod) return refused(`${file}: No document has a pod${foundIn(found.kinds)}`);
   return { text: edited + text.slice(from), remarks: found.remarks };
 }
 
@@ -95,7 +97,7 @@ class Obstacle {
 
   failure(file: string, lines: LineCounter, start: number): Failure {
     const { line, col } = lines.linePos(this.#offset ?? start);
-    return refuse(`${file}:${Math.max(line, 1)}:${Math.max(col, 1)}: ${this.#message}`);
+    return refused(`${file}:${Math.max(line, 1)}:${Math.max(col, 1)}: ${this.#message}`);
   }
 }
 
@@ -114,10 +116,6 @@ function foundIn(others: readonly string[]): string {
   const known = Object.keys(podSpecPlaces).join(", ");
   const list = others.includes("List") ? '; write a "List" as separate documents' : "";
   return `: found ${others.length === 0 ? "no kind" : others.join(", ")}, supported are ${known}${list}`;
-}
-
-function refuse(message: string): Failure {
-  return new Failure("bad-file", "client", message);
 }
 
 type PodParts = {

@@ -2,9 +2,10 @@
 import { Failure } from "../../base/failure.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml, type YamlDocument } from "../../config/yaml-document.ts";
+import { refused } from "../commands/options.ts";
 import { at, type Row, rowsAt } from "../commands/rows.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
-import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
+import { type Group, type Note, nameOf, urlOf } from "./imported.ts";
 
 const unneeded: Readonly<Record<string, string>> = {
   health_checks: "every apiserver gets PINGs and /readyz probes by default",

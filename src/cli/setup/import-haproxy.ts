@@ -2,8 +2,9 @@
 import { parseAddress } from "../../base/address.ts";
 import { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
+import { refused } from "../commands/options.ts";
 import type { NamedBackend } from "../deploy/shape-config.ts";
-import { type Group, type Note, nameOf, refused, urlOf } from "./imported.ts";
+import { type Group, type Note, nameOf, urlOf } from "./imported.ts";
 
 type Line = { readonly at: string; readonly words: readonly string[] };
 type Section = {

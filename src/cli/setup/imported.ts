@@ -1,6 +1,7 @@
 /** The settings that import-haproxy.ts and import-envoy.ts read, and the configuration that is generated from them. */
-import { Failure } from "../../base/failure.ts";
+import type { Failure } from "../../base/failure.ts";
 import { quote } from "../../config/problem.ts";
+import { refused } from "../commands/options.ts";
 import { type NamedBackend, shapeConfig } from "../deploy/shape-config.ts";
 
 /** A note about a setting that is not imported. `at`: the setting's place in the file. `text`: the reason. */
@@ -125,8 +126,4 @@ export function urlOf(host: string, port: string): string | undefined {
   const bracketed = host.includes(":") && !host.startsWith("[") ? `[${host}]` : host;
   const url = `https://${bracketed}:${port}`;
   return /^\d{1,5}$/.test(port) && host !== "" && URL.canParse(url) ? url : undefined;
-}
-
-export function refused(message: string): Failure {
-  return new Failure("bad-file", "client", message);
 }

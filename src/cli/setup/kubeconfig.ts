@@ -12,6 +12,7 @@ import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
 import { isProblems, lineOf, quote } from "../../config/problem.ts";
 import { readYaml } from "../../config/yaml-document.ts";
+import { refused } from "../commands/options.ts";
 import { type Row, rowOf, rowsAt } from "../commands/rows.ts";
 
 /** A context with its cluster and user. All file paths in the cluster and the user are absolute. */
@@ -42,11 +43,11 @@ export function readContext(files: readonly string[], wanted: string | undefined
   const current = configs.map((config) => textAt(config, "current-context")).find((one) => one !== "") ?? "";
   const name = wanted ?? current;
   if (name === "")
-    return refuse(`There is no current context in ${files.join(", ")}: choose one with --context`);
+    return refused(`There is no current context in ${files.join(", ")}: choose one with --context`);
   const context = entry(configs, { list: "contexts", name, field: "context" });
-  if (context === undefined) return refuse(`There is no context ${quote(name)} in ${files.join(", ")}`);
+  if (context === undefined) return refused(`There is no context ${quote(name)} in ${files.join(", ")}`);
   const cluster = entry(configs, { list: "clusters", name: textAt(context, "cluster"), field: "cluster" });
-  if (cluster === undefined) return refuse(`Context ${quote(name)} has no existing cluster`);
+  if (cluster === undefined) return refused(`Context ${quote(name)} has no existing cluster`);
   const user = entry(configs, { list: "users", name: textAt(context, "user"), field: "user" }) ?? {};
   return { name, namespace: textAt(context, "namespace") || undefined, cluster, user };
 }
@@ -61,15 +62,11 @@ function readConfigs(files: readonly string[]): readonly Row[] | Failure {
   return configs;
 }
 
-function refuse(message: string): Failure {
-  return new Failure("bad-file", "client", message);
-}
-
 function readConfig(file: string): Row | Failure {
   const text = readText(file, limits.manifestBytes);
-  if (text instanceof Failure) return refuse(`${quote(file)} ${text.message}`);
+  if (text instanceof Failure) return refused(`${quote(file)} ${text.message}`);
   const document = readYaml(text, file);
-  if (isProblems(document)) return refuse(document.map(lineOf).join("\n"));
+  if (isProblems(document)) return refused(document.map(lineOf).join("\n"));
   const directory = dirname(resolve(file));
   const config = rowOf(document.value);
   return {
@@ -131,7 +128,7 @@ export type ClusterAccess = {
 
 export function accessOf({ name, cluster }: Context): ClusterAccess | Failure {
   const url = urlOf(cluster);
-  if (typeof url === "string") return refuse(`Context ${quote(name)}: ${url}`);
+  if (typeof url === "string") return refused(`Context ${quote(name)}: ${url}`);
   return {
     origin: url.origin,
     path: url.pathname.replace(/\/+$/, ""),
