@@ -25,12 +25,12 @@ test("config/schema/written.ts is current: --write makes it so", () => {
 
 test("keys at every depth are on it, with what they may be and what holds without them", () => {
   for (const line of [
-    /^- `health\.ping\.interval` \(`250ms`\): .* From 50ms to 1m\.$/m,
+    /^- `health\.ping\.interval` \(`250ms`\): .* 50ms–1m\.$/m,
     /^- `listeners\[\]\.name` \(required\): /m,
     /^## clusters\[\]\.backends$/m,
-    /^- `clusters\[\]\.backends\[\]\.url` /m,
-    /^- `watches\.staleReadGuard` \(`Observe`\): .* One of `Observe`, `Enforce`, `Disabled`\.$/m,
-    /^- `clusters\[\]\.connectionPool\.maxStreamsPerConnection` \(`80`\): .* From 1 to 250\.$/m,
+    /^- `clusters\[\]\.backends\[\]\.url`: as `clusters\[\]\.discovery\.fallback\.url`$/m,
+    /^- `watches\.staleReadGuard` \(`Observe`\): .* Disabled = do nothing\.$/m,
+    /^- `clusters\[\]\.connectionPool\.maxStreamsPerConnection` \(`80`\): .* 1–250\.$/m,
   ])
     assert.match(unwrapped(page), line);
 });

@@ -76,6 +76,8 @@ type Place = { readonly path: string; readonly schema: Schema };
 
 class Page {
   readonly #root: Schema;
+  /** The first key with each text. A later key with the same name and text refers to it. */
+  readonly #said = new Map<string, string>();
 
   constructor(root: Schema) {
     this.#root = root;
@@ -103,7 +105,7 @@ class Page {
   /** Adds rows for everything below a key. A list of objects gets a section of its own instead. */
   #walk({ path, schema }: Place, into: { rows: string[]; lists: Place[] }): void {
     const inner = this.#innerOf(schema);
-    if (inner.properties === undefined) into.rows.push(row(path, schema, false));
+    if (inner.properties === undefined) into.rows.push(this.#row(path, schema, false));
     const prefix = schema.items === undefined ? path : `${path}[]`;
     for (const [key, member] of Object.entries(inner.properties ?? {})) {
       const place = { path: `${prefix}.${key}`, schema: this.#resolved(member) };
@@ -111,9 +113,19 @@ class Page {
         this.#walk(place, into);
         continue;
       }
-      into.rows.push(row(place.path, place.schema, inner.required?.includes(key) === true));
+      into.rows.push(this.#row(place.path, place.schema, inner.required?.includes(key) === true));
       if (this.#innerOf(place.schema).properties !== undefined) into.lists.push(place);
     }
+  }
+
+  #row(path: string, schema: Schema, isRequired: boolean): string {
+    const about = [schema.description ?? "", allowed(schema)].filter((part) => part !== "").join(" ");
+    const text = `${defaultOf(schema, isRequired)}: ${about}`;
+    const key = `${path.split(".").at(-1)}${text}`;
+    const first = this.#said.get(key);
+    if (first !== undefined) return listItem(`\`${path}\`: as \`${first}\``);
+    this.#said.set(key, path);
+    return listItem(`\`${path}\`${text}`);
   }
 
   /** Returns the schema of a list's items, or the schema itself if it is no list. */
@@ -129,21 +141,19 @@ class Page {
   }
 }
 
-function row(path: string, schema: Schema, isRequired: boolean): string {
-  const about = [schema.description ?? "", allowed(schema)].filter((part) => part !== "").join(" ");
-  return listItem(`\`${path}\`${defaultOf(schema, isRequired)}: ${about}`);
-}
-
 function defaultOf({ default: usual }: Schema, isRequired: boolean): string {
   if (isRequired) return " (required)";
   return usual === undefined ? "" : ` (\`${textOf(usual)}\`)`;
 }
 
-function allowed({ const: only, enum: choices, between, minimum, maximum, maxItems }: Schema): string {
+/** Returns which values are allowed; "" if the description says it, as it does of choices ("Reject = …"). */
+function allowed(schema: Schema): string {
+  const { const: only, enum: choices, between, minimum, maximum, maxItems, description = "" } = schema;
   if (only !== undefined) return `Always \`${textOf(only)}\`.`;
+  if (choices?.every((one) => description.includes(`${textOf(one)} = `)) === true) return "";
   if (choices !== undefined) return `One of ${choices.map((one) => `\`${textOf(one)}\``).join(", ")}.`;
-  if (between !== undefined) return `From ${between[0]} to ${between[1]}.`;
-  if (minimum !== undefined && maximum !== undefined) return `From ${minimum} to ${maximum}.`;
+  if (between !== undefined) return `${between[0]}–${between[1]}.`;
+  if (minimum !== undefined && maximum !== undefined) return `${minimum}–${maximum}.`;
   return maxItems === undefined ? "" : `At most ${maxItems}.`;
 }
 
