@@ -60,7 +60,7 @@ export function clusterWith({ path = {}, ...figures }: Figures = {}): ClusterVie
       refresher: { progressRequests: { answered: 0, refused: 0, unanswered: 0 } },
       staleReadGuard: { counts: { outdated: 0, demanded: 0, refused: 0 } },
       ledgerTap: { ledger: { size: 0, programs: new Map() }, leases: { all: [] } },
-      avoidedApis: { failures: { counts: new Map() } },
+      avoidedApis: { counts: new Map() },
       caches: { watched: [], writeDelays: { histograms: new Map() } },
       measurementsOf: () => ({
         version: "v1.36.1",

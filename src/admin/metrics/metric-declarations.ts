@@ -360,7 +360,7 @@ export const metrics: readonly Metric[] = [
     help: "Reads of aggregated APIs that failed at the backend, because the backend could not reach the server of the API group (refused), or because another backend answered a copy first (unanswered)",
     labels: ["backend", "group", "failure"],
     cluster: ({ path }) =>
-      Array.from(path.avoidedApis.failures.counts.values(), ({ labels, count }): Sample => [labels, count]),
+      Array.from(path.avoidedApis.counts.values(), ({ labels, count }): Sample => [labels, count]),
   },
   {
     name: "api_unreachable",

@@ -102,9 +102,7 @@ export type LiveCluster = {
       };
       readonly leases: { readonly all: readonly LiveLease[] };
     };
-    readonly avoidedApis: {
-      readonly failures: Pick<DataPath["avoidedApis"]["failures"], "counts">;
-    };
+    readonly avoidedApis: Pick<DataPath["avoidedApis"], "counts">;
     readonly caches: {
       readonly writeDelays: Pick<DataPath["caches"]["writeDelays"], "histograms">;
       readonly watched: readonly Pick<

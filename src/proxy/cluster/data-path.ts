@@ -227,7 +227,7 @@ export class DataPath {
     this.clock = clock;
     this.loads = new BackendLoads(clock, (name) => this.#isWarm(name));
     this.avoidedApis = new AvoidedApis(clock, journal);
-    this.avoidedApis.failures.mayAvoid = options.avoidUnreachableAPIs ?? true;
+    this.avoidedApis.mayAvoid = options.avoidUnreachableAPIs ?? true;
     this.shields = new Shields({ clock: stallAwareClock, loads: this.loads }, options.shield);
     this.#stallAwareClock = stallAwareClock;
     this.journal = journal;
@@ -434,7 +434,7 @@ export class DataPath {
       migrations,
       origins,
       hedges,
-      observers: new RequestObservers([this.loads, this.avoidedApis.failures]),
+      observers: new RequestObservers([this.loads, this.avoidedApis]),
       overhead,
       avoidedApis: this.avoidedApis,
       probers,
@@ -471,7 +471,7 @@ export class DataPath {
     this.#probeTimes = probeTimes;
     this.exchanges.logWith(accessLoggerFor(settings, this.journal));
     this.staleReadGuard.mode = staleReadGuard;
-    this.avoidedApis.failures.mayAvoid = avoidUnreachableAPIs;
+    this.avoidedApis.mayAvoid = avoidUnreachableAPIs;
     this.limits.configure(settings.limits ?? []);
     this.shields.configure(settings.shield ?? shieldOff);
     this.#originChecks.configure(settings);
@@ -589,7 +589,7 @@ export class DataPath {
     return {
       watchLagMs: writeDelays.lagMs(name, now),
       watchDelay: writeDelays.recent(name, now),
-      unreachableApis: this.avoidedApis.failures.unreachableFrom(name),
+      unreachableApis: this.avoidedApis.unreachableFrom(name),
       pingP99Ms: this.pools.poolOf(name)?.rtt.quantile(0.99) ?? 0,
       suspectMs: this.backends.suspectMs(name),
       isDrained: this.backends.factsOf(name).isDrained,

@@ -27,7 +27,7 @@ import { isBuiltIn, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { resourceKey } from "../../watch/session/watch-context.ts";
 import { isRepeatable, type RequestContext } from "../context/request-context.ts";
-import { type Outlier, PeerOutcomes } from "../observe/peer-outcomes.ts";
+import { type Outcomes, type Outlier, PeerOutcomes } from "../observe/peer-outcomes.ts";
 import type { Attempt } from "../upstream/attempt.ts";
 import type { HeldResponse } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
@@ -46,7 +46,7 @@ export const apiFailureLimits = {
    * Number of consecutive requests that must reach the API through an avoided backend before it is no longer avoided.
    */
   trials: 3,
-  /** Maximum number of entries, each for one backend that the requests of one API avoid. */
+  /** Maximum number of APIs whose requests avoid a backend that cannot reach the API. */
   avoided: 64,
   /** Minimum ms between two journal entries about one API group or webhook at one backend. */
   reportMs: 10_000,
@@ -67,17 +67,17 @@ export const apiFailureLimits = {
 export type ApiFailure = "refused" | "unanswered";
 
 /**
- * A backend that the requests of one API avoid. `testAt`: clock reading from which a read may test the backend.
- * `askedAt`: clock reading of the API's latest request. `successes`: number of consecutive requests that have reached
- * the API through this backend.
+ * A backend that requests avoid. Clock readings: `testAt`: from when a read may test the backend; `endsAt`: until when
+ * requests avoid it. `successes`: number of consecutive requests that have reached the API through this backend.
  */
-type Grey = {
-  readonly backend: string;
-  readonly api: string;
-  testAt: number;
-  askedAt: number;
-  successes: number;
-};
+type Avoided = { testAt: number; endsAt: number; successes: number };
+
+type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource" | "subresource">;
+
+type Held = Pick<HeldResponse, "complaint"> & { readonly attempt: { readonly backend: string } };
+
+const none: readonly string[] = [];
+const noBackends: ReadonlyMap<string, Avoided> = new Map();
 
 /**
  * The error text of kube-apiserver's webhook admission (k8s.io/apiserver, admission/plugin/webhook/errors): in a JSON
@@ -86,15 +86,22 @@ type Grey = {
 const ofWebhook = /Internal error occurred: failed calling webhook \\?"([^"\\]{1,253})\\?":/;
 const ofTimeout = /context deadline exceeded|Client\.Timeout|i\/o timeout/;
 
-export class ApiFailures {
+/** Matches the discovery or OpenAPI documents of an API, and its requests. */
+const apiPath = /^\/(?:openapi\/v3\/)?(?:apis\/([^/?]+)(?:\/([^/?]+))?|api\/)/;
+
+export class AvoidedApis {
   readonly #clock: Clock;
   readonly #journal: Journal;
   readonly #groups = new PeerOutcomes();
   readonly #webhooks = new PeerOutcomes();
-  /** One entry for each pair of a backend and an API group whose requests avoid this backend. */
-  readonly #grey = new Map<string, Grey>();
+  /** By API group: the backends that cannot reach the server of this API. */
+  readonly #unreachable = new Lru<string, Map<string, Avoided>>(apiFailureLimits.avoided);
+  /** By resource: the backends that have no route for it. */
+  readonly #gaps = new Lru<string, Map<string, Avoided>>(requestLimits.missingResources);
+  readonly #budget: TokenBucket;
   readonly #reportedAt = new Map<string, number>();
   #lookedAt = 0;
+  #names = none;
   /** Failures since the process started, by backend, API group and kind of failure (`ApiFailure`). */
   readonly counts = new Map<string, { readonly labels: readonly string[]; count: number }>();
   /** If false, a backend that cannot reach an API is reported, but still gets the API's requests. */
@@ -103,6 +110,43 @@ export class ApiFailures {
   constructor(clock: Clock, journal: Journal) {
     this.#clock = clock;
     this.#journal = journal;
+    this.#budget = new TokenBucket(clock, requestLimits.missingAskBurst, requestLimits.missingAsksPerSecond);
+  }
+
+  // --- where a request is placed ---
+
+  /** Returns the backends that this API's requests avoid: they are asked only if no other backend can be asked. */
+  avoided(info: Resource): readonly string[] {
+    if (this.#unreachable.size + this.#gaps.size === 0) return none;
+    const now = this.#clock.now();
+    return this.#avoidedBy(info).flatMap(([backend, { endsAt }]) => (now < endsAt ? [backend] : []));
+  }
+
+  /**
+   * Places a request: returns the backends that it avoids. A read may have to test one of the backends that the API's
+   * requests avoid; then all others are returned.
+   */
+  place(context: RequestContext, info: Resource): readonly string[] {
+    const avoided = this.avoided(info);
+    if (avoided.length === 0) return avoided;
+    const now = this.#clock.now();
+    for (const one of this.#unreachableBy(info).values())
+      one.endsAt = Math.max(one.endsAt, now + apiFailureLimits.forgetMs);
+    // After a failed test, the read needs a token of the budget, to be sent to another backend.
+    if (context.kind !== "plain" || !isRepeatable(context) || !this.#budget.isOpen) return avoided;
+    const [tested, one] =
+      this.#avoidedBy(info).find(([, { testAt, endsAt }]) => testAt <= now && now < endsAt) ?? [];
+    if (one === undefined) return avoided;
+    one.testAt = now + apiFailureLimits.trialMs;
+    return this.#names.filter((name) => name !== tested);
+  }
+
+  #avoidedBy(info: Resource): readonly (readonly [backend: string, Avoided])[] {
+    return [...this.#unreachableBy(info), ...(this.#gapsOf(info) ?? noBackends)];
+  }
+
+  #unreachableBy({ group }: Resource): ReadonlyMap<string, Avoided> {
+    return (this.mayAvoid && this.#unreachable.get(cleaned(group))) || noBackends;
   }
 
   // --- as an observer of all requests ---
@@ -122,7 +166,7 @@ export class ApiFailures {
 
   /** True if nothing has failed lately. */
   get #isQuiet(): boolean {
-    return this.#groups.isEmpty && this.#webhooks.isEmpty && this.#grey.size === 0;
+    return this.#groups.isEmpty && this.#webhooks.isEmpty && this.#unreachable.size === 0;
   }
 
   #called(backend: string, key: string): void {
@@ -132,15 +176,15 @@ export class ApiFailures {
 
   #reached(backend: string, group: string): void {
     this.#groups.succeeded(group, backend, this.#clock.now());
-    const key = greyKey(backend, group);
-    const grey = this.#grey.get(key);
-    if (grey === undefined) return;
-    grey.successes += 1;
+    const api = cleaned(group);
+    const one = this.#unreachable.get(api)?.get(backend);
+    if (one === undefined) return;
+    one.successes += 1;
     // The backend may reach the API again, so the next read tests the backend, without another pause.
-    grey.testAt = this.#clock.now();
-    if (grey.successes < apiFailureLimits.trials) return;
-    this.#grey.delete(key);
-    this.#journal.write({ kind: "backend.api_reachable", backend, api: grey.api });
+    one.testAt = this.#clock.now();
+    if (one.successes < apiFailureLimits.trials) return;
+    this.#forget((other) => other === one);
+    this.#journal.write({ kind: "backend.api_reachable", backend, api });
   }
 
   // --- aggregated APIs ---
@@ -152,53 +196,18 @@ export class ApiFailures {
     this.#count(backend, api, failure);
     this.#forgetOld(now);
     const outlier = this.#groups.failed(info.group, backend, now);
-    const key = greyKey(backend, info.group);
-    const known = this.#grey.get(key);
-    if (known === undefined && outlier === undefined) return;
-    if (known !== undefined || this.#grey.size < apiFailureLimits.avoided)
-      this.#grey.set(key, {
-        backend,
-        api,
-        testAt: now + apiFailureLimits.avoidMs,
-        askedAt: now,
-        successes: 0,
-      });
-    if (outlier === undefined) return;
-    if (this.#isNews(key, now))
+    const backends = this.#unreachable.get(api) ?? new Map<string, Avoided>();
+    if (outlier === undefined && !backends.has(backend)) return;
+    const testAt = now + apiFailureLimits.avoidMs;
+    backends.set(backend, { testAt, endsAt: testAt + apiFailureLimits.forgetMs, successes: 0 });
+    this.#unreachable.set(api, backends);
+    if (outlier !== undefined && this.#isNews(`${backend} ${api}`, now))
       this.#journal.write({ kind: "backend.api_unreachable", api, failure, ...textsOf(outlier) });
-  }
-
-  /** Returns the backends that this API's requests avoid. */
-  avoided(info: Pick<RequestInfo, "group">): readonly string[] {
-    return Array.from(this.#greyOf(info), ({ backend }) => backend);
-  }
-
-  /** Records a request of an API. Returns the backend that it has to test. Only a read may test one (`mayTest`). */
-  placed(info: Pick<RequestInfo, "group">, mayTest: boolean): string | undefined {
-    const now = this.#clock.now();
-    let tested: string | undefined;
-    for (const grey of this.#greyOf(info)) {
-      grey.askedAt = now;
-      if (!mayTest || tested !== undefined || now < grey.testAt) continue;
-      grey.testAt = now + apiFailureLimits.trialMs;
-      tested = grey.backend;
-    }
-    return tested;
-  }
-
-  #greyOf({ group }: Pick<RequestInfo, "group">): readonly Grey[] {
-    if (this.#grey.size === 0 || !this.mayAvoid || isBuiltIn(group)) return noGrey;
-    const api = cleaned(group);
-    return Array.from(this.#grey.values()).filter((grey) => grey.api === api);
   }
 
   /** Returns the groups of the aggregated APIs that this backend cannot reach. */
   unreachableFrom(backend: string): readonly string[] {
-    return this.#grey
-      .values()
-      .filter((grey) => grey.backend === backend)
-      .map(({ api }) => api)
-      .toArray();
+    return Array.from(this.#unreachable).flatMap(([api, backends]) => (backends.has(backend) ? [api] : []));
   }
 
   // --- webhooks ---
@@ -229,169 +238,7 @@ export class ApiFailures {
     });
   }
 
-  // --- limits ---
-
-  #isNews(key: string, now: number): boolean {
-    if (now - (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) < apiFailureLimits.reportMs)
-      return false;
-    this.#reportedAt.set(key, now);
-    return true;
-  }
-
-  #count(backend: string, api: string, failure: ApiFailure): void {
-    const labels = [backend, api, failure];
-    const key = labels.join(" ");
-    const known = this.counts.get(key);
-    if (known !== undefined) known.count += 1;
-    else if (this.counts.size < limits.familySeries) this.counts.set(key, { labels, count: 1 });
-  }
-
-  #forgetOld(now: number): void {
-    if (now - this.#lookedAt < apiFailureLimits.lookMs) return;
-    this.#lookedAt = now;
-    this.#groups.forgetOld(now);
-    this.#webhooks.forgetOld(now);
-    for (const [key, { testAt, askedAt }] of this.#grey)
-      if (now - Math.max(testAt, askedAt) >= apiFailureLimits.forgetMs) this.#grey.delete(key);
-    for (const [key, at] of this.#reportedAt)
-      if (now - at >= apiFailureLimits.reportMs) this.#reportedAt.delete(key);
-  }
-
-  reconcile(names: readonly string[]): void {
-    this.#groups.reconcile(names);
-    this.#webhooks.reconcile(names);
-    for (const [key, { backend }] of this.#grey) if (!names.includes(backend)) this.#grey.delete(key);
-    for (const [key, { labels }] of this.counts)
-      if (!names.includes(labels[0] ?? "")) this.counts.delete(key);
-  }
-}
-
-const noGrey: readonly Grey[] = [];
-
-/** The statuses that do not show that a request has reached the API. */
-const showNothing: readonly number[] = [401, 403, 429, 503, 504];
-
-function isWrite({ isResource, kind, verb }: RequestInfo): boolean {
-  return isResource && kind === "plain" && verb !== "get" && verb !== "list";
-}
-
-/** Returns a key that is equal for writes that most probably call the same webhooks. */
-function writeKey(info: RequestInfo): string {
-  const { verb, namespace, subresource } = info;
-  return cleaned(`${verb}/${resourceKey(info)}/${subresource}/${namespace}`);
-}
-
-function greyKey(backend: string, group: string): string {
-  return `${backend} ${cleaned(group)}`;
-}
-
-/** Cuts the name, and replaces all but visible ASCII by "?", because a client may write anything into a path. */
-function cleaned(name: string): string {
-  return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
-}
-
-type OutlierTexts = {
-  readonly backend: string;
-  readonly failed: number;
-  readonly total: number;
-  readonly peer: string;
-  readonly peerFailed: number;
-  readonly peerTotal: number;
-};
-
-function textsOf({ backend, failed, total, peer }: Outlier): OutlierTexts {
-  return { backend, failed, total, peer: peer.backend, peerFailed: peer.failed, peerTotal: peer.total };
-}
-
-/** Collects the first bytes of an error response's body, and calls `read` once with their text. */
-export class StatusReader {
-  readonly #read: (backend: string, text: string) => void;
-  #backend = "";
-  #text = "";
-  #isOver = false;
-
-  constructor(read: (backend: string, text: string) => void) {
-    this.#read = read;
-  }
-
-  answered(backend: string): boolean {
-    this.#backend = backend;
-    return false;
-  }
-
-  read(bytes: Buffer, start: number, end: number, isLast: boolean): void {
-    if (this.#isOver) return;
-    this.#text += bytes.toString("latin1", start, Math.min(end, start + apiFailureLimits.statusBytes));
-    if (!isLast && this.#text.length < apiFailureLimits.statusBytes) return;
-    this.#isOver = true;
-    this.#read(this.#backend, this.#text);
-    this.#text = "";
-  }
-}
-
-/** A backend that does not serve a resource. Clock readings: when a read may test it, and when the gap ends. */
-type Gap = { testAt: number; readonly endsAt: number };
-
-type Held = Pick<HeldResponse, "complaint"> & { readonly attempt: { readonly backend: string } };
-
-type Resource = Pick<RequestInfo, "isResource" | "group" | "version" | "resource" | "subresource">;
-
-const none: readonly string[] = [];
-
-/** Matches the discovery or OpenAPI documents of an API, and its requests. */
-const apiPath = /^\/(?:openapi\/v3\/)?(?:apis\/([^/?]+)(?:\/([^/?]+))?|api\/)/;
-
-export class AvoidedApis {
-  readonly #clock: Clock;
-  readonly #journal: Journal;
-  readonly failures: ApiFailures;
-  /** Which backends do not serve a resource. Outer key: the resource; inner key: the backend. */
-  readonly #gaps = new Lru<string, Map<string, Gap>>(requestLimits.missingResources);
-  readonly #budget: TokenBucket;
-  #names: readonly string[] = none;
-
-  constructor(clock: Clock, journal: Journal) {
-    this.#clock = clock;
-    this.#journal = journal;
-    this.failures = new ApiFailures(clock, journal);
-    this.#budget = new TokenBucket(clock, requestLimits.missingAskBurst, requestLimits.missingAsksPerSecond);
-  }
-
-  // --- where a request is placed ---
-
-  /** Returns the backends that this API's requests avoid: they are asked only if no other backend can be asked. */
-  avoided(info: Resource): readonly string[] {
-    const unreachable = this.failures.avoided(info);
-    const gaps = this.#gapsOf(info);
-    if (gaps === undefined) return unreachable;
-    const now = this.#clock.now();
-    return [...unreachable, ...[...gaps].flatMap(([backend, { endsAt }]) => (now < endsAt ? [backend] : []))];
-  }
-
-  /**
-   * Places a request: returns the backends that it avoids. A read may have to test one of the backends that the API's
-   * requests avoid; then all others are returned.
-   */
-  place(context: RequestContext, info: Resource): readonly string[] {
-    const avoided = this.avoided(info);
-    if (avoided.length === 0) return avoided;
-    // After a failed test, the read needs a token of the budget, to be sent to another backend.
-    const mayTest = context.kind === "plain" && isRepeatable(context) && this.#budget.isOpen;
-    const tested = this.failures.placed(info, mayTest) ?? (mayTest ? this.#testedGap(info) : undefined);
-    return tested === undefined ? avoided : this.#names.filter((name) => name !== tested);
-  }
-
-  #testedGap(info: Resource): string | undefined {
-    const now = this.#clock.now();
-    for (const [backend, gap] of this.#gapsOf(info) ?? []) {
-      if (now < gap.testAt || now >= gap.endsAt) continue;
-      gap.testAt = now + apiFailureLimits.trialMs;
-      return backend;
-    }
-    return undefined;
-  }
-
-  // --- what responses show ---
+  // --- APIs without a route ---
 
   /**
    * True if a 404 is held back until its body shows whether the backend has a route for the path. Only a read may be
@@ -434,15 +281,15 @@ export class AvoidedApis {
   /** Records that a backend could not reach an API's server. True if another backend may be asked instead. */
   #leavesUnreached(info: RequestInfo, backend: string): boolean {
     if (!isElsewhere(info)) return false;
-    this.failures.failed(info, backend, "refused");
-    return this.failures.mayAvoid;
+    this.failed(info, backend, "refused");
+    return this.mayAvoid;
   }
 
   /** Records that another backend answered the hedge of the slow `attempt` first, with `status`. */
   lostHedge(info: RequestInfo, attempt: Attempt, status: number): void {
     const waitedMs = attempt.sinceSent(this.#clock.now());
     if (status < 500 && waitedMs >= requestLimits.foreignHedgeMs && isElsewhere(info))
-      this.failures.failed(info, attempt.backend, "unanswered");
+      this.failed(info, attempt.backend, "unanswered");
   }
 
   /**
@@ -450,20 +297,20 @@ export class AvoidedApis {
    * from 2xx and a 404 that names an object (`leave`), no status shows that a backend serves the resource:
    * apiservers send 401, 403, 429 and 5xx before they look up the path.
    */
-  answered(info: Resource, backend: string, status: number, lacking: readonly string[] = none): void {
+  readAnswered(info: Resource, backend: string, status: number, lacking: readonly string[] = none): void {
     if (status < 300 && lacking.length + this.#gaps.size > 0) this.#served(info, backend, lacking);
   }
 
   #served(info: Resource, servedBy: string, lacking: readonly string[]): void {
     if (!info.isResource) return;
-    const gaps = this.#gapsOf(info) ?? new Map<string, Gap>();
+    const gaps = this.#gapsOf(info) ?? new Map<string, Avoided>();
     gaps.delete(servedBy);
     const now = this.#clock.now();
     for (const backend of lacking) {
       if (backend === servedBy) continue;
       if (now >= (gaps.get(backend)?.testAt ?? 0)) this.#journalGap(info, backend, servedBy);
       const { missingMs, missingTestMs } = requestLimits;
-      gaps.set(backend, { testAt: now + missingTestMs, endsAt: now + missingMs });
+      gaps.set(backend, { testAt: now + missingTestMs, endsAt: now + missingMs, successes: 0 });
     }
     if (gaps.size > 0) this.#gaps.set(keyOf(info), gaps);
     else this.#gaps.delete(keyOf(info));
@@ -481,13 +328,102 @@ export class AvoidedApis {
       this.#gaps.delete(keyOf(info));
   }
 
-  #gapsOf(info: Resource): Map<string, Gap> | undefined {
+  #gapsOf(info: Resource): Map<string, Avoided> | undefined {
     return this.#gaps.size === 0 ? undefined : this.#gaps.get(keyOf(info));
+  }
+
+  // --- limits ---
+
+  #isNews(key: string, now: number): boolean {
+    if (now - (this.#reportedAt.get(key) ?? Number.NEGATIVE_INFINITY) < apiFailureLimits.reportMs)
+      return false;
+    this.#reportedAt.set(key, now);
+    return true;
+  }
+
+  #count(backend: string, api: string, failure: ApiFailure): void {
+    const labels = [backend, api, failure];
+    const key = labels.join(" ");
+    const known = this.counts.get(key);
+    if (known !== undefined) known.count += 1;
+    else if (this.counts.size < limits.familySeries) this.counts.set(key, { labels, count: 1 });
+  }
+
+  #forgetOld(now: number): void {
+    if (now - this.#lookedAt < apiFailureLimits.lookMs) return;
+    this.#lookedAt = now;
+    this.#groups.forgetOld(now);
+    this.#webhooks.forgetOld(now);
+    this.#forget(({ endsAt }) => endsAt <= now);
+    for (const [key, at] of this.#reportedAt)
+      if (now - at >= apiFailureLimits.reportMs) this.#reportedAt.delete(key);
   }
 
   reconcile(names: readonly string[]): void {
     this.#names = names;
-    this.failures.reconcile(names);
+    this.#groups.reconcile(names);
+    this.#webhooks.reconcile(names);
+    this.#forget((_, backend) => !names.includes(backend));
+    for (const [key, { labels }] of this.counts)
+      if (!names.includes(labels[0] ?? "")) this.counts.delete(key);
+  }
+
+  /** Deletes backends that cannot reach an API. */
+  #forget(isOver: (one: Avoided, backend: string) => boolean): void {
+    for (const [api, backends] of this.#unreachable) {
+      for (const [backend, one] of backends) if (isOver(one, backend)) backends.delete(backend);
+      if (backends.size === 0) this.#unreachable.delete(api);
+    }
+  }
+}
+
+/** The statuses that do not show that a request has reached the API. */
+const showNothing: readonly number[] = [401, 403, 429, 503, 504];
+
+function isWrite({ isResource, kind, verb }: RequestInfo): boolean {
+  return isResource && kind === "plain" && verb !== "get" && verb !== "list";
+}
+
+/** Returns a key that is equal for writes that most probably call the same webhooks. */
+function writeKey(info: RequestInfo): string {
+  const { verb, namespace, subresource } = info;
+  return cleaned(`${verb}/${resourceKey(info)}/${subresource}/${namespace}`);
+}
+
+/** Cuts the name, and replaces all but visible ASCII by "?", because a client may write anything into a path. */
+function cleaned(name: string): string {
+  return name.slice(0, apiFailureLimits.nameChars).replace(/[^\x21-\x7e]/g, "?");
+}
+
+type OutlierTexts = Outcomes & { peer: string; peerFailed: number; peerTotal: number };
+
+function textsOf({ backend, failed, total, peer }: Outlier): OutlierTexts {
+  return { backend, failed, total, peer: peer.backend, peerFailed: peer.failed, peerTotal: peer.total };
+}
+
+/** Collects the first bytes of an error response's body, and calls `read` once with their text. */
+export class StatusReader {
+  readonly #read: (backend: string, text: string) => void;
+  #backend = "";
+  #text = "";
+  #isOver = false;
+
+  constructor(read: (backend: string, text: string) => void) {
+    this.#read = read;
+  }
+
+  answered(backend: string): boolean {
+    this.#backend = backend;
+    return false;
+  }
+
+  read(bytes: Buffer, start: number, end: number, isLast: boolean): void {
+    if (this.#isOver) return;
+    this.#text += bytes.toString("latin1", start, Math.min(end, start + apiFailureLimits.statusBytes));
+    if (!isLast && this.#text.length < apiFailureLimits.statusBytes) return;
+    this.#isOver = true;
+    this.#read(this.#backend, this.#text);
+    this.#text = "";
   }
 }
 

@@ -534,13 +534,13 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     const now = clock.now();
     overhead.forwarded("response", now, this.context.auditId);
     const isAccepted = this.learnt(status, attempt.isConnectionRetiring);
-    if (isRepeatable(this.context)) avoidedApis.answered(this.#info, this.backend, status, this.#lacking);
+    if (isRepeatable(this.context)) avoidedApis.readAnswered(this.#info, this.backend, status, this.#lacking);
     this.context.client.answered();
     hedges.answered(this.context, status, attempt, { rest, now });
     this.#gate?.answered(status, attempt.answeredMs, isAccepted);
     this.#copy?.answered(status);
     if (rest?.isSlow === true) avoidedApis.lostHedge(this.#info, rest, status);
-    if (status === 500) this.#reader = avoidedApis.failures.readerOf(this.#info) ?? this.#reader;
+    if (status === 500) this.#reader = avoidedApis.readerOf(this.#info) ?? this.#reader;
     if (this.#reader?.answered(this.backend, fields) === true)
       hedges.leaveBehind(this.context.client, this.backend);
   }

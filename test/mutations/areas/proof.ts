@@ -121,8 +121,8 @@ export const proof: readonly Defect[] = [
     "no read confirms a gap before it ends",
     {
       file: "proxy/request/avoided-apis.ts",
-      find: "if (now < gap.testAt || now >= gap.endsAt) continue;",
-      replace: "if (now < gap.endsAt || now >= gap.testAt) continue;",
+      find: "testAt <= now && now < endsAt",
+      replace: "testAt <= now && now > endsAt",
     },
     ["flows/missing-apis", "while reads of the API go on"],
   ),
@@ -166,8 +166,8 @@ export const proof: readonly Defect[] = [
     "a write tests a backend that cannot reach the API",
     {
       file: "proxy/request/avoided-apis.ts",
-      find: "if (!mayTest || tested !== undefined",
-      replace: "if (tested !== undefined",
+      find: 'context.kind !== "plain" || !isRepeatable(context) || !this.#budget.isOpen',
+      replace: "!this.#budget.isOpen",
     },
     ["flows/grey-backend", "a write never tests an unreachable API"],
   ),
@@ -175,8 +175,8 @@ export const proof: readonly Defect[] = [
     "a backend that cannot reach an API is forgotten while only writes come",
     {
       file: "proxy/request/avoided-apis.ts",
-      find: "now - Math.max(testAt, askedAt) >=",
-      replace: "now - Math.min(testAt, askedAt, testAt) >=",
+      find: "one.endsAt = Math.max(one.endsAt, now + apiFailureLimits.forgetMs);",
+      replace: "void one;",
     },
     ["flows/grey-backend", "a write never tests an unreachable API"],
   ),
@@ -184,8 +184,8 @@ export const proof: readonly Defect[] = [
     "a backend that cannot reach an API gets all its reads after a while",
     {
       file: "proxy/request/avoided-apis.ts",
-      find: "      grey.testAt = now + apiFailureLimits.trialMs;\n      tested",
-      replace: "      tested",
+      find: "    one.testAt = now + apiFailureLimits.trialMs;\n",
+      replace: "",
     },
     ["flows/grey-backend", "one read finds out"],
   ),

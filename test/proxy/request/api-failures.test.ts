@@ -5,7 +5,7 @@ import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { classify, type RequestInfo } from "../../../src/kube/request-info.ts";
 import { outcomeLimits, PeerOutcomes } from "../../../src/proxy/observe/peer-outcomes.ts";
-import { ApiFailures, apiFailureLimits } from "../../../src/proxy/request/avoided-apis.ts";
+import { AvoidedApis, apiFailureLimits } from "../../../src/proxy/request/avoided-apis.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/request/api-failures");
@@ -15,23 +15,23 @@ const runMs = (outcomeLimits.runOutcomes - 1) * outcomeLimits.runStepMs;
 const ok = [new Field(":status", "200")];
 const readOf = (group: string): RequestInfo => classify("GET", `/apis/${group}/v1/things`);
 
-function started(): { failures: ApiFailures; clock: ReturnType<typeof manualClock>; entries: Entry[] } {
+function started(): { failures: AvoidedApis; clock: ReturnType<typeof manualClock>; entries: Entry[] } {
   const clock = manualClock();
   const journal = new Journal(clock);
   const entries: Entry[] = [];
   journal.subscribe((entry) => entries.push(entry));
-  return { failures: new ApiFailures(clock, journal), clock, entries };
+  return { failures: new AvoidedApis(clock, journal), clock, entries };
 }
 
 /** Backend a fails this API group's requests, while backend b answers them. */
-function grow(failures: ApiFailures, group: string): void {
+function grow(failures: AvoidedApis, group: string): void {
   for (let count = 0; count < outcomeLimits.failures; count += 1) {
     failures.failed(readOf(group), "a", "refused");
     failures.answered("b", readOf(group), 1, ok);
   }
 }
 
-function webhookFails(failures: ApiFailures, name: string): void {
+function webhookFails(failures: AvoidedApis, name: string): void {
   const write = classify("POST", "/api/v1/namespaces/n/pods");
   const reader = failures.readerOf(write);
   const message = `Internal error occurred: failed calling webhook \\"${name}\\": failed to call webhook`;

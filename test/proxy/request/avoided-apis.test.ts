@@ -15,7 +15,7 @@ const named = (resource: string): RequestInfo => classify("GET", `/apis/example.
 function learnGap(apis: AvoidedApis, resource: string, lacking = "a"): void {
   const held = { attempt: { backend: lacking }, complaint: "no-route" } as const;
   assert.ok(apis.leave(named(resource), held, [], "b"));
-  apis.answered(named(resource), "b", 200, [lacking]);
+  apis.readAnswered(named(resource), "b", 200, [lacking]);
 }
 
 test("of more resources than the limit the one whose gap was found first is forgotten", () => {
