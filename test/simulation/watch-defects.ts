@@ -287,7 +287,7 @@ const ofEndings: readonly WatchDefect[] = [
     ["ends", "progress", "fresh", "deadline", "tidy"],
     {
       file: session,
-      find: "    if (this.#merge.first !== undefined)\n      return isCompared && isPassing ? undefined : this.#decline(isPassing);\n",
+      find: "    if (this.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);\n",
       replace: "",
     },
   ),
@@ -307,8 +307,8 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "",
   }),
   defect("a stream of a bookmark refresh is taken for a successor", ["ends", "deadline", "identity"], {
-    file: "watch/session/upstream-merge.ts",
-    find: 'if (this.#isRefreshing) return isBlocked || other.reading.bookmark !== "" ? "drop" : "stays";',
+    file: "watch/session/watch-session.ts",
+    find: 'if (this.isBlocked || second.reading.bookmark !== "") this.dropSecond();',
     replace: "",
   }),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {

@@ -1,7 +1,6 @@
 /**
  * A watch that outlives its backend: the client keeps the same stream. `watch-state.ts` has the states of a watch and
- * their transitions. UpstreamMerge reads one or two upstream streams as one stream of events. Progress decides which
- * events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides when and where
+ * their transitions. Progress decides which events are forwarded. `end-verdict.ts` decides what follows when a stream is over. Migrations decides when and where
  * another stream is opened (watch.md §5).
  */
 import type { Clock } from "../../base/clock.ts";
@@ -10,6 +9,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { lost } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Origin } from "../../kube/api-origin.ts";
+import { compareVersions } from "../../kube/resource-version.ts";
 import {
   type Acceptance,
   acceptanceOf,
@@ -21,9 +21,10 @@ import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
 import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
 import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
+import type { WatchEvent } from "../codec/event.ts";
 import { decodersOf } from "../codec/framing.ts";
 import { watchLimits } from "../limits.ts";
-import type { AnomalyLog } from "./anomaly-log.ts";
+import type { AnomalyLog, AnomalySource } from "./anomaly-log.ts";
 import { ClientWriter } from "./client-writer.ts";
 import {
   type AskReason,
@@ -40,8 +41,7 @@ import {
 } from "./end-verdict.ts";
 import { acceptanceOfError, expired } from "./expired-version.ts";
 import { ResumeRetry } from "./resume-retry.ts";
-import { Progress, Reading } from "./session-progress.ts";
-import { UpstreamMerge, type WatchPace } from "./upstream-merge.ts";
+import { type Fate, Progress, Reading } from "./session-progress.ts";
 import {
   answerOf,
   listRequestOf,
@@ -52,8 +52,24 @@ import {
   type WatchContext,
 } from "./watch-context.ts";
 import type { WatchLife, WatchLives } from "./watch-lives.ts";
-import { hasRoom, inputOf, next, violated, type WatchInput, type WatchState } from "./watch-state.ts";
-import { WatchStream } from "./watch-stream.ts";
+import {
+  hasRoom,
+  inputOf,
+  isMerging,
+  next,
+  violated,
+  type WatchInput,
+  type WatchState,
+} from "./watch-state.ts";
+import { type EventTaker, WatchStream } from "./watch-stream.ts";
+
+/** What a session reports about its requests to backends. `MovePace` implements it. */
+type WatchPace = {
+  asked(backend: string): void;
+  settled(backend: string): void;
+  accepted(backend: string, ms: number): void;
+  slowDown(): void;
+};
 
 /** What a session asks about backends. `TargetPicker` implements it. */
 type WatchTargets = {
@@ -123,14 +139,28 @@ type WatchParts = {
   readonly contentType: string;
 };
 
-export class WatchSession implements AttemptOwner {
+/**
+ * A session reads one or two upstream streams as one stream of events. The first stream serves the client. The second
+ * stream is one of four: a hedge, the stream that will replace the first one, a stream for comparison (D13,
+ * sentinels.ts), or a stream for a single bookmark. After the loss of the first stream, the second stream is the
+ * attempt to continue on the next backend.
+ */
+export class WatchSession implements AttemptOwner, EventTaker {
   readonly #parts: WatchParts;
   readonly progress: Progress;
   readonly life: WatchLife;
   readonly writer: ClientWriter;
   /** Undefined until `#search` is used, because most watches never look for another backend. */
   #retry: ResumeRetry | undefined;
-  readonly #merge: UpstreamMerge;
+  first: WatchStream | undefined;
+  /**
+   * The second stream, whatever its purpose. If there is no first stream, the attempt to continue on the next backend.
+   */
+  second: WatchStream | undefined;
+  /** True if the second stream was requested for comparison (D13), even while it serves as a hedge. */
+  isPosted = false;
+  /** Number of times that the watch has continued on another backend. */
+  moves = 0;
   /** Written by `#become` only. watch-state.ts has the invariants. */
   #state: WatchState = "streaming";
 
@@ -140,11 +170,10 @@ export class WatchSession implements AttemptOwner {
     this.life = migrations.lives.begin(migrations.clock);
     this.progress = new Progress(asked);
     this.writer = new ClientWriter(host.down, migrations.clock);
-    this.#merge = new UpstreamMerge(this);
-    const first = new WatchStream(attempt, this.#merge, buffered);
+    const first = new WatchStream(attempt, this, buffered);
     first.open(new Reading(asked.version, false, attempt.backend));
     this.#accept(first);
-    this.#merge.begin(first);
+    this.first = first;
     attempt.handOver(this);
     migrations.watches.add(this, asked);
     // The backend may have started to drain before it answered the watch.
@@ -159,8 +188,8 @@ export class WatchSession implements AttemptOwner {
 
   /** Returns the text for logs, errors and the admin API: `hedged at cp-1 and cp-2 (suspect), live at 4711`. */
   toString(): string {
-    const { first, other } = this.#merge;
-    const backends = [first, other].flatMap((stream) =>
+    const { first, second } = this;
+    const backends = [first, second].flatMap((stream) =>
       stream === undefined ? [] : [stream.attempt.backend],
     );
     const { reason, from } = this.#search;
@@ -173,11 +202,11 @@ export class WatchSession implements AttemptOwner {
 
   /** Returns the first invariant that does not hold; undefined: all hold. The simulation calls it after every step. */
   check(): string | undefined {
-    const { first, other, isPosted, heldBytes } = this.#merge;
+    const { first, second, isPosted, heldBytes } = this;
     const broken = violated({
       state: this.#state,
       first: first?.answer ?? "none",
-      second: other?.answer ?? "none",
+      second: second?.answer ?? "none",
       isPosted,
       isWaiting: this.#retry?.isWaiting === true,
       heldBytes,
@@ -193,23 +222,21 @@ export class WatchSession implements AttemptOwner {
     const state = next(this.#state, input);
     if (state !== undefined) {
       this.#state = state;
-      this.life.changed(input, state, this.#merge.nextBackend(input), this.progress.cursor);
+      const stream = input === "promote" ? this.second : this.first;
+      const backend = stream?.attempt.backend ?? this.#retry?.from ?? "";
+      this.life.changed(input, state, backend, this.progress.cursor);
       return true;
     }
     const fault = new Error(`A watch took "${input}", which is impossible: ${String(this)}`);
     if (this.#state !== "ended") this.#state = "ending";
     this.#retry?.stop();
-    this.#merge.dropOther();
+    this.#cancelSecond();
     this.#parts.host.attemptFaulted(fault);
     return false;
   }
 
   get migrations(): WatchMigrations {
     return this.#parts.migrations;
-  }
-
-  get retry(): ResumeRetry | undefined {
-    return this.#retry;
   }
 
   /** The search for another backend, created at its first use. */
@@ -223,13 +250,13 @@ export class WatchSession implements AttemptOwner {
   }
 
   dropSecond(): void {
-    if (this.#merge.other !== undefined && this.#become("drop")) this.#merge.dropOther();
+    if (this.second !== undefined && this.#become("drop")) this.#cancelSecond();
   }
 
   // --- methods for the watch's exchange ---
 
   get attempt(): Attempt | undefined {
-    return this.#merge.first?.attempt;
+    return this.first?.attempt;
   }
 
   creditFor(count: number): number {
@@ -252,9 +279,9 @@ export class WatchSession implements AttemptOwner {
     else if (this.isHung && this.mayHedge) {
       // The watch may merely be quiet. A second stream on another backend does no harm in this case. If the second
       // stream delivers more events than the first, the first stream has hung.
-      const { first } = this.#merge;
+      const { first } = this;
       const silentMs = this.#now - this.progress.lastEventAt;
-      if (first !== undefined) migrations.anomalies.hung(this.#merge.sourceOf(first), silentMs);
+      if (first !== undefined) migrations.anomalies.hung(this.#sourceOf(first), silentMs);
       migrations.leave(this, "hung");
     }
   }
@@ -275,8 +302,8 @@ export class WatchSession implements AttemptOwner {
     this.migrations.watches.remove(this, this.asked);
     if (!this.#become("cancel")) return;
     this.#retry?.stop();
-    this.#merge.dropFirst();
-    this.#merge.dropOther();
+    this.#cancelFirst();
+    this.#cancelSecond();
   }
 
   /**
@@ -285,8 +312,8 @@ export class WatchSession implements AttemptOwner {
    * stream, so that client-go lists again. Otherwise moves the watch.
    */
   leaveHistory(backend: string, version: string): void {
-    const { first, other } = this.#merge;
-    if (other?.attempt.backend === backend) this.#giveUp(other);
+    const { first, second } = this;
+    if (second?.attempt.backend === backend) this.#giveUp(second);
     if (first?.attempt.backend !== backend) return;
     if (first.isOfHistory(version)) this.#parts.host.breaksOff();
     else this.#giveUp(first);
@@ -330,7 +357,7 @@ export class WatchSession implements AttemptOwner {
     const { asked, migrations } = this.#parts;
     if (asked.origin !== origin || this.#isOver) return;
     migrations.watches.add(this, asked);
-    if (this.#merge.first !== undefined) migrations.follow(this.#merge.first, asked);
+    if (this.first !== undefined) migrations.follow(this.first, asked);
   }
 
   /**
@@ -349,10 +376,12 @@ export class WatchSession implements AttemptOwner {
     if (this.#state === "refreshing" || this.#state === "sentinel") this.dropSecond();
     if (!this.#become(this.#state === "parked" ? "ask" : inputOf(reason))) return undefined;
     const attempt = new Attempt(backend, this);
-    const other = new WatchStream(attempt, this.#merge, this.#parts.buffered);
-    const { first } = this.#merge;
-    this.#merge.add(other, reason === "sentinel");
-    if (first === undefined) this.#await(other);
+    const second = new WatchStream(attempt, this, this.#parts.buffered);
+    const { first } = this;
+    this.second = second;
+    this.isPosted = reason === "sentinel";
+    this.migrations.pace.asked(backend);
+    if (first === undefined) this.#await(second);
     else this.#search.begin(reason, first.attempt.backend);
     return attempt;
   }
@@ -372,14 +401,6 @@ export class WatchSession implements AttemptOwner {
 
   // --- methods for the detectors, Migrations, and the admin API ---
 
-  get moves(): number {
-    return this.#merge.moves;
-  }
-
-  get heldBytes(): number {
-    return this.#merge.heldBytes;
-  }
-
   get asked(): WatchContext {
     return this.#parts.asked;
   }
@@ -392,13 +413,6 @@ export class WatchSession implements AttemptOwner {
     return this.#parts.asked.isRepeating;
   }
 
-  /**
-   * The second stream, whatever its purpose. If there is no first stream, the attempt to continue on the next backend.
-   */
-  get second(): WatchStream | undefined {
-    return this.#merge.other;
-  }
-
   get isBlocked(): boolean {
     return this.writer.isBlocked;
   }
@@ -407,14 +421,9 @@ export class WatchSession implements AttemptOwner {
     return this.#state === "sentinel";
   }
 
-  /** True if the second stream was requested for comparison (D13), even while it serves as a hedge. */
-  get isPosted(): boolean {
-    return this.#merge.isPosted;
-  }
-
   /** The progress of the watch cache from which the first stream's events come. */
   get cache(): CacheProgress | undefined {
-    return this.#merge.first?.cache;
+    return this.first?.cache;
   }
 
   /** Ms since the cache of the first stream was found stalled; -1: it is not stalled. */
@@ -441,7 +450,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   get #isRewound(): boolean {
-    return this.progress.isReadable && this.#merge.first?.isRewound(this.#now) === true;
+    return this.progress.isReadable && this.first?.isRewound(this.#now) === true;
   }
 
   /** True if a short stream on the same backend would get a bookmark, and the client's deadline leaves time for it. */
@@ -452,8 +461,8 @@ export class WatchSession implements AttemptOwner {
 
   /** The streams that show how far the caches of their backends have come: the first, and a sentinel's second (D13). */
   get compared(): readonly WatchStream[] {
-    const { first, other } = this.#merge;
-    return [first, this.isSentinel ? other : undefined].filter((stream) => stream !== undefined);
+    const { first, second } = this;
+    return [first, this.isSentinel ? second : undefined].filter((stream) => stream !== undefined);
   }
 
   get #now(): number {
@@ -488,7 +497,7 @@ export class WatchSession implements AttemptOwner {
   }
 
   attemptOpened(attempt: Attempt): void {
-    this.#merge.of(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true, attempt.backend));
+    this.#streamOf(attempt)?.open(new Reading(this.progress.resumeVersion ?? "", true, attempt.backend));
   }
 
   attemptRefused(attempt: Attempt): void {
@@ -496,36 +505,36 @@ export class WatchSession implements AttemptOwner {
   }
 
   attemptHeaders(attempt: Attempt, fields: Field[], end: boolean): void {
-    const stream = this.#merge.of(attempt);
+    const stream = this.#streamOf(attempt);
     if (stream?.isAccepted === true) this.#over(attempt, "ended");
     else if (stream !== undefined && Number(fields[0]?.value) >= 200) this.#judge(stream, fields, end);
   }
 
   attemptData(attempt: Attempt, bytes: Buffer, start: number, end: number, endStream: boolean): void {
-    const stream = this.#merge.of(attempt);
+    const stream = this.#streamOf(attempt);
     if (stream === undefined) return;
     const passed = end > start ? stream.pass(bytes, start, end) : "all";
     if (passed === "all") this.#advanced(stream);
     else if (passed === "refused") this.#refused(stream, stream.errorCode);
-    else if (passed === "opaque" && stream === this.#merge.first) this.#lose();
+    else if (passed === "opaque" && stream === this.first) this.#lose();
     else this.#broken(stream);
     if (endStream) this.#over(attempt, "ended");
   }
 
   attemptGone(attempt: Attempt, code: number): void {
-    if (code === lost) this.#lostUnanswered(this.#merge.of(attempt));
+    if (code === lost) this.#lostUnanswered(this.#streamOf(attempt));
     this.#over(attempt, "broken");
   }
 
   attemptSuspected(attempt: Attempt): void {
-    const stream = this.#merge.of(attempt);
+    const stream = this.#streamOf(attempt);
     if (stream === undefined || this.#endIfPastDeadline(stream)) return;
-    if (stream === this.#merge.other && !this.migrations.targets.isInVain(this, attempt)) return;
-    if (stream === this.#merge.other) {
+    if (stream === this.second && !this.migrations.targets.isInVain(this, attempt)) return;
+    if (stream === this.second) {
       this.#lostUnanswered(stream);
       this.#giveUp(stream);
     } else if (this.hedgeWithSentinel([])) return;
-    else if (this.#merge.isMerged && this.#search.ms >= watchLimits.hedgedMs) this.promote();
+    else if (this.#isMerged && this.#search.ms >= watchLimits.hedgedMs) this.promote();
     else this.migrations.hedge(this, attempt);
   }
 
@@ -533,7 +542,7 @@ export class WatchSession implements AttemptOwner {
     if (attempt !== this.attempt) return;
     this.#retry?.declined(0);
     if (this.#state !== "hedged") return;
-    if (!this.#merge.isPosted) return this.dropSecond();
+    if (!this.isPosted) return this.dropSecond();
     if (this.#become("compare")) this.#search.begin("sentinel", attempt.backend);
   }
 
@@ -552,7 +561,7 @@ export class WatchSession implements AttemptOwner {
     const answer = answerOf(fields);
     host.learnt(answer.status);
     if (answer.status === 429) this.#busy(answer);
-    if (answer.status === 404 && this.#merge.first === undefined && this.#isGone(stream.attempt.backend))
+    if (answer.status === 404 && this.first === undefined && this.#isGone(stream.attempt.backend))
       return this.#turnDown(stream, { kind: "end" }, "not_found");
     const acceptance = acceptanceOf(answer, contentType);
     if (acceptance.kind !== "go") return this.#turnDown(stream, acceptance, "refused");
@@ -561,7 +570,7 @@ export class WatchSession implements AttemptOwner {
     this.migrations.pace.accepted(attempt.backend, attempt.sinceSent(this.#now) - attempt.rttMs);
     this.#accept(stream);
     // A second stream replaces the first only after its first event, because that event may be an ERROR.
-    if (this.#merge.first === undefined) this.promote();
+    if (this.first === undefined) this.promote();
   }
 
   /**
@@ -570,7 +579,7 @@ export class WatchSession implements AttemptOwner {
    */
   #busy(answer: ResponseHead): void {
     if (!isInitialising(answer)) this.migrations.pace.slowDown();
-    else if (this.#merge.first === undefined) this.#search.uncount();
+    else if (this.first === undefined) this.#search.uncount();
   }
 
   /** Records that the backend answered 404. Returns true if no backend serves the resource any more. */
@@ -587,9 +596,14 @@ export class WatchSession implements AttemptOwner {
 
   #advanced(stream: WatchStream): void {
     if (this.progress.phase === "listing") this.migrations.boundInitialEvents(this, stream);
-    const fate = this.#merge.fateOfOther(stream);
-    if (fate === "first") this.promote();
-    else if (fate === "drop") this.dropSecond();
+    const { second } = this;
+    if (second === undefined) return;
+    // If the client is slow, the second stream is dropped, because a slow client's watch must not keep two streams.
+    if (this.#state === "refreshing") {
+      if (this.isBlocked || second.reading.bookmark !== "") this.dropSecond();
+    } else if (stream === second && !this.isSentinel) {
+      if (this.#hasSucceeded(second)) this.promote();
+    } else if (this.#isVain(second)) this.dropSecond();
   }
 
   /**
@@ -598,13 +612,13 @@ export class WatchSession implements AttemptOwner {
    * `except` contains its backend.
    */
   hedgeWithSentinel(except: readonly string[]): boolean {
-    const { first, other } = this.#merge;
-    if (this.#state !== "sentinel" || first === undefined || other?.isAccepted !== true) return false;
-    const { backend } = other.attempt;
+    const { first, second } = this;
+    if (this.#state !== "sentinel" || first === undefined || second?.isAccepted !== true) return false;
+    const { backend } = second.attempt;
     if (except.includes(backend) || this.migrations.targets.isDoubtful(backend)) return false;
     if (!this.#become("hedge")) return false;
     this.#search.begin("suspect", first.attempt.backend);
-    if (!this.#merge.releaseAhead(other)) this.dropSecond();
+    if (!this.#releaseAhead(second)) this.dropSecond();
     return true;
   }
 
@@ -614,11 +628,11 @@ export class WatchSession implements AttemptOwner {
     const reason = asked === "sentinel" ? "lost" : asked;
     this.#leavePost(reason);
     const { from, ms } = this.#search;
-    const isFit = this.#merge.promote();
+    const isFit = this.#switch();
     this.progress.promoted();
     this.#search.found();
     host.goesOn({ reason, from, to: this.attempt?.backend ?? "", ms });
-    if (!isFit && this.#merge.first !== undefined) this.#broken(this.#merge.first);
+    if (!isFit && this.first !== undefined) this.#broken(this.first);
   }
 
   /**
@@ -642,10 +656,10 @@ export class WatchSession implements AttemptOwner {
   /** Handles an ERROR that answers the proxy's own request, or that came on one of two streams. */
   #refused(stream: WatchStream, code: number): void {
     this.#dropRefresh(stream);
-    const { first, other } = this.#merge;
-    if (stream === first && other !== undefined) {
+    const { first, second } = this;
+    if (stream === first && second !== undefined) {
       this.#drop(stream);
-      return this.#goOnWithOther(other);
+      return this.#goOnWithSecond(second);
     }
     const isLast = stream === first || first === undefined;
     if (isLast && (code === expired || stream.refusal !== undefined)) this.#search.refused(stream, code);
@@ -654,13 +668,12 @@ export class WatchSession implements AttemptOwner {
   }
 
   #turnDown(stream: WatchStream, acceptance: Acceptance, reason: EndReason): void {
-    const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
+    const isCompared = this.#state === "sentinel" && stream === this.second;
     const isPassing = acceptance.kind === "elsewhere";
     this.#drop(stream);
     // No pause begins if only the stream for comparison (D13) was refused, and only for a temporary reason. During a
     // pause, the watch could not be hedged.
-    if (this.#merge.first !== undefined)
-      return isCompared && isPassing ? undefined : this.#decline(isPassing);
+    if (this.first !== undefined) return isCompared && isPassing ? undefined : this.#decline(isPassing);
     this.#search.inVain(stream.attempt.backend);
     if (isPassing) this.#resume(acceptance.inMs);
     else this.#end(reason);
@@ -668,11 +681,11 @@ export class WatchSession implements AttemptOwner {
 
   /** Drops a stream that delivers something that was not requested, or omits an event of the other stream. */
   #broken(stream: WatchStream): void {
-    const isCompared = this.#state === "sentinel" && stream === this.#merge.other;
+    const isCompared = this.#state === "sentinel" && stream === this.second;
     this.#drop(stream);
     // The client has received no event of a stream for comparison (D13), so the watch continues without that stream.
     if (isCompared) return;
-    if (this.#merge.first === undefined) this.#end("out_of_order");
+    if (this.first === undefined) this.#end("out_of_order");
     else this.#decline(false);
   }
 
@@ -692,7 +705,7 @@ export class WatchSession implements AttemptOwner {
    * attempt towards `resumeAttempts`.
    */
   #lostUnanswered(stream: WatchStream | undefined): void {
-    const isOnly = stream !== undefined && stream === this.#merge.other && this.#merge.first === undefined;
+    const isOnly = stream !== undefined && stream === this.second && this.first === undefined;
     if (isOnly && stream.isOpened && !stream.isAccepted) this.#search.lost();
   }
 
@@ -702,24 +715,24 @@ export class WatchSession implements AttemptOwner {
   }
 
   #drop(stream: WatchStream): void {
-    if (stream !== this.#merge.first) return this.dropSecond();
-    if (this.#become("lose")) this.#merge.dropFirst();
+    if (stream !== this.first) return this.dropSecond();
+    if (this.#become("lose")) this.#cancelFirst();
   }
 
   #dropRefresh(stream: WatchStream): void {
-    if (stream === this.#merge.first && this.#state === "refreshing") this.dropSecond();
+    if (stream === this.first && this.#state === "refreshing") this.dropSecond();
   }
 
   // --- after the end of an upstream stream ---
 
   #over(attempt: Attempt, over: Over): void {
-    const stream = this.#merge.of(attempt);
+    const stream = this.#streamOf(attempt);
     if (stream === undefined) return;
-    const isFirst = stream === this.#merge.first;
+    const isFirst = stream === this.first;
     this.#dropRefresh(stream);
     this.#drop(stream);
     if (isFirst) return this.#firstOver(stream, over);
-    if (this.#merge.first !== undefined) return this.#secondOver(over);
+    if (this.first !== undefined) return this.#secondOver(over);
     this.#search.inVain(attempt.backend);
     this.#resume(stream.isOpened ? 0 : this.#search.unsent());
   }
@@ -738,7 +751,7 @@ export class WatchSession implements AttemptOwner {
    * true. While all backends are silent, nothing else ends the watch (D14).
    */
   #endIfPastDeadline(stream: WatchStream): boolean {
-    const { first } = this.#merge;
+    const { first } = this;
     const isLast = first === undefined || stream === first;
     if (!isLast || !this.#isPastDeadline || !this.progress.isReadable) return false;
     this.#endAtDeadline();
@@ -747,7 +760,7 @@ export class WatchSession implements AttemptOwner {
 
   #endAtDeadline(): void {
     if (!this.#close()) return;
-    this.#merge.dropFirst();
+    this.#cancelFirst();
     this.#whenOld(() => this.#parts.host.endsHere(true));
   }
 
@@ -768,10 +781,10 @@ export class WatchSession implements AttemptOwner {
     };
     const { kind } = verdictOn(ending);
     if (over === "broken" || isDraining) this.#search.inVain(attempt.backend);
-    const { other } = this.#merge;
-    if (kind === "resume" && other !== undefined) {
+    const { second } = this;
+    if (kind === "resume" && second !== undefined) {
       this.#leavePost(moveReason(over, isDraining));
-      return this.#goOnWithOther(other);
+      return this.#goOnWithSecond(second);
     }
     this.dropSecond();
     this.#search.begin(moveReason(over, isDraining), attempt.backend);
@@ -781,10 +794,10 @@ export class WatchSession implements AttemptOwner {
     else this.#end(endReason(ending));
   }
 
-  #goOnWithOther(other: WatchStream): void {
-    if (other.isAccepted) return this.promote();
+  #goOnWithSecond(second: WatchStream): void {
+    if (second.isAccepted) return this.promote();
     this.#search.mayTry();
-    this.#await(other);
+    this.#await(second);
   }
 
   #resume(inMs: number): void {
@@ -806,10 +819,10 @@ export class WatchSession implements AttemptOwner {
     if (this.#isOver || !this.#close()) return;
     const { host, migrations } = this.#parts;
     const refusal = this.#retry?.refusal;
-    if (refusal !== undefined && this.#merge.first === undefined) {
+    if (refusal !== undefined && this.first === undefined) {
       // The client gets the ERROR with which a backend answered the client's own request. So the end of the watch
       // counts as the backend's decision, not the proxy's.
-      this.#merge.release(refusal);
+      this.release(refusal);
       return host.endsHere(true);
     }
     this.#whenOld(() => {
@@ -821,7 +834,7 @@ export class WatchSession implements AttemptOwner {
   #close(): boolean {
     if (!this.#become("end")) return false;
     this.#retry?.stop();
-    this.#merge.dropOther();
+    this.#cancelSecond();
     return true;
   }
 
@@ -830,5 +843,181 @@ export class WatchSession implements AttemptOwner {
     const inMs = endOf({ phase, liveEvents, liveMs: this.#times.liveMs });
     if (inMs > 0) this.#search.after(inMs, end);
     else end();
+  }
+
+  // --- the events of the upstream streams ---
+
+  #streamOf(attempt: Attempt): WatchStream | undefined {
+    if (this.first?.attempt === attempt) return this.first;
+    return this.second?.attempt === attempt ? this.second : undefined;
+  }
+
+  get heldBytes(): number {
+    return (this.first?.heldBytes ?? 0) + (this.second?.heldBytes ?? 0);
+  }
+
+  /** True if events of both streams are forwarded, so that each event may arrive twice. */
+  get #isMerged(): boolean {
+    return isMerging(this.#state) && this.second?.isAccepted === true;
+  }
+
+  /** True if the second stream is useless, because the client is slow or the watch has no version to continue from. */
+  #isVain(second: WatchStream): boolean {
+    const { writer, progress } = this;
+    if (second.isAccepted && writer.isBlocked) return true;
+    return (!second.isAccepted || this.isSentinel) && progress.resumeVersion === undefined;
+  }
+
+  #hasSucceeded({ reading }: WatchStream): boolean {
+    return reading.events > 0 && (this.writer.isBlocked || this.#state !== "hedged");
+  }
+
+  #sourceOf({ attempt }: WatchStream): AnomalySource {
+    return { context: this.clientRequest, resource: this.resource, backend: attempt.backend };
+  }
+
+  /**
+   * Makes the second stream the first. Then forwards the events that this stream has delivered and the old first
+   * stream has not. Returns false if one of these events does not follow the client's latest event.
+   */
+  #switch(): boolean {
+    this.first?.cancel();
+    this.first = this.second;
+    this.second = undefined;
+    this.isPosted = false;
+    this.moves += 1;
+    this.writer.change();
+    return this.first === undefined || this.#releaseAhead(this.first);
+  }
+
+  /**
+   * Forwards the events of `stream` that were held until the first stream would deliver them, too. Returns false if one
+   * of these events does not follow the client's latest event.
+   */
+  #releaseAhead(stream: WatchStream): boolean {
+    for (let held = stream.shiftAhead(); held !== undefined; held = stream.shiftAhead()) {
+      const fate = this.take(held.event, stream);
+      if (fate === "forward") this.release(held.bytes);
+      else if (fate !== "drop") return false;
+    }
+    return true;
+  }
+
+  #cancelFirst(): void {
+    this.first?.cancel();
+    this.first = undefined;
+    // Without a first stream, nothing can be compared. From now on, the second stream is the one that will replace the
+    // lost stream.
+    this.isPosted = false;
+  }
+
+  #cancelSecond(): void {
+    if (this.second?.isAccepted === false) this.migrations.pace.settled(this.second.attempt.backend);
+    this.second?.cancel();
+    this.second = undefined;
+    this.isPosted = false;
+  }
+
+  take(event: WatchEvent, from: WatchStream): Fate {
+    const { progress, asked, migrations } = this;
+    const now = migrations.clock.now();
+    const { versionRegressions, cursor } = progress;
+    const isCompared = this.isSentinel;
+    const fate = this.#fateOf(event, from, now);
+    if (progress.versionRegressions !== versionRegressions)
+      migrations.anomalies.outdated(this.#sourceOf(from), event, cursor);
+    this.#updateCache(event, from, now);
+    if (fate === "forward") asked.seenVersion?.raise(event.version);
+    if (isCompared && from === this.first) this.#confirm(now);
+    // A bookmark counts as progress even if it is not forwarded, because it shows that all events up to its version have
+    // arrived (watch.md §5.2).
+    if (fate === "forward" || progress.cursor !== cursor) this.#retry?.progressed();
+    return fate;
+  }
+
+  #fateOf(event: WatchEvent, from: WatchStream, now: number): Fate {
+    const { progress } = this;
+    if (from === this.second && this.isSentinel) return this.#compare(event, from, now);
+    // Two kinds of bookmarks do not show that the first stream gets a bookmark every minute: the bookmark of a stream
+    // that was opened only to get it, and the one that ends the initial events. The first stream gets no further
+    // bookmark until its cache has moved past the version at which the stream began, and that may take long (W5).
+    const isRegular = (from === this.first || this.#state !== "refreshing") && !event.endsInitialEvents;
+    progress.arrived(event.type, now, isRegular);
+    return progress.take(event, from.reading, this.#isMerged, now);
+  }
+
+  /** Holds an event of a sentinel's second stream (D13) until the first stream delivers it, too. */
+  #compare(event: WatchEvent, from: WatchStream, now: number): Fate {
+    const { progress } = this;
+    if (event.type !== "ERROR" && progress.isAhead(event, from.reading)) {
+      // The event is newer than the client's latest event. The second stream should have delivered that latest event
+      // earlier. If not, the second stream has skipped it.
+      if (!from.isAhead && !progress.isShownBy(from.reading)) this.#reportUnlike(progress.cursor);
+      else if (!from.isTooFarAhead) return "hold";
+      return "broken";
+    }
+    // `arrived` is not called, because an event of the second stream does not end the first stream's silence.
+    return progress.take(event, from.reading, true, now);
+  }
+
+  /** Called after the first stream has delivered an event. Drops the second stream if it has skipped that event. */
+  #confirm(now: number): void {
+    const { second, progress } = this;
+    if (second === undefined) return;
+    let isUnlike = false;
+    for (
+      let held = second.nextAhead;
+      held !== undefined && !progress.isAhead(held.event, second.reading);
+      held = second.nextAhead
+    ) {
+      const { event } = held;
+      isUnlike ||= event.type !== "BOOKMARK" && compareVersions(event.version, progress.cursor) < 0;
+      progress.take(event, second.reading, true, now);
+      second.shiftAhead();
+    }
+    isUnlike ||= second.isAhead && !progress.isShownBy(second.reading);
+    if (!isUnlike) return;
+    this.#reportUnlike(progress.cursor);
+    this.dropSecond();
+  }
+
+  /**
+   * Reports that the events of two backends differ. Ignores watches with a selector, because two Kubernetes releases
+   * may evaluate a selector differently.
+   */
+  #reportUnlike(version: string): void {
+    const { asked, migrations } = this;
+    const isProof = asked.scope !== "" && !asked.isRepeating;
+    if (isProof && this.first !== undefined && this.second !== undefined)
+      migrations.anomalies.unlike(this.#sourceOf(this.first), this.second.attempt.backend, version);
+  }
+
+  #updateCache(event: WatchEvent, from: WatchStream, now: number): void {
+    const { seenVersion } = this.asked;
+    if (event.type === "BOOKMARK") from.cache?.showBookmark(event, now);
+    else if (event.type !== "ERROR") from.show(event.version, now);
+    else if (event.code === 504) seenVersion?.refused();
+    else if (event.code === expired) from.cache?.refuse(from.reading.from, event.oldest);
+    if (event.endsInitialEvents) seenVersion?.shown(event.version);
+  }
+
+  mayGoOn(from: WatchStream): boolean {
+    return from === this.first;
+  }
+
+  forward(bytes: Buffer, start: number, end: number, from: WatchStream): void {
+    // While two streams are merged, bytes sent to the client cannot be attributed to one of them, so flow-control
+    // credit is returned on receipt. That is safe, because a slow client's watch does not keep two streams for long.
+    if (this.#isMerged) {
+      this.writer.prepaid(end - start);
+      from.attempt.up?.grant(end - start);
+    }
+    this.writer.send(bytes, start, end);
+  }
+
+  /** Sends held bytes. Their flow-control credit was returned on receipt, so sending them returns no credit again. */
+  release(held: Buffer): void {
+    this.writer.prepaid(held.length);
+    this.writer.send(held, 0, held.length);
   }
 }

@@ -12,7 +12,7 @@ import type { Decoders } from "../codec/framing.ts";
 import { watchLimits } from "../limits.ts";
 import { type Fate, Reading } from "./session-progress.ts";
 
-/** Decides what happens to each event, and sends events to the client. `UpstreamMerge` implements it. */
+/** Decides what happens to each event, and sends events to the client. `WatchSession` implements it. */
 export type EventTaker = {
   take(event: WatchEvent, from: WatchStream): Fate;
   /**

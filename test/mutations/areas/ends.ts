@@ -135,8 +135,8 @@ export const ends: readonly Defect[] = [
     "the second of two attempts runs on",
     {
       file: "watch/session/watch-session.ts",
-      find: "    this.#merge.dropFirst();\n    this.#merge.dropOther();\n  }",
-      replace: "    this.#merge.dropFirst();\n  }",
+      find: "    this.#cancelFirst();\n    this.#cancelSecond();\n  }",
+      replace: "    this.#cancelFirst();\n  }",
     },
     ["flows/cancellation", "a watch with a second attempt: RST_STREAM"],
   ),

@@ -101,8 +101,8 @@ export const moves: readonly Defect[] = [
   defect(
     "a request for a watch that is given up counts as unanswered for ever",
     {
-      file: "watch/session/upstream-merge.ts",
-      find: "if (this.other?.isAccepted === false) this.#session.migrations.pace.settled(this.other.attempt.backend);",
+      file: "watch/session/watch-session.ts",
+      find: "if (this.second?.isAccepted === false) this.migrations.pace.settled(this.second.attempt.backend);",
       replace: "",
     },
     ["watch/migration/migrations", "every request for a watch is settled, however it ends"],

@@ -5,7 +5,7 @@ export const watchSession: readonly Defect[] = [
   defect(
     "a sentinel's second stream stays a sentinel's when the first is lost",
     {
-      file: "watch/session/upstream-merge.ts",
+      file: "watch/session/watch-session.ts",
       find: "    // lost stream.\n    this.isPosted = false;",
       replace: "",
     },
@@ -69,8 +69,8 @@ export const watchSession: readonly Defect[] = [
     "a second stream stays open when the first answers again",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (!this.#merge.isPosted) return this.dropSecond();",
-      replace: "if (!this.#merge.isPosted) return;",
+      find: "if (!this.isPosted) return this.dropSecond();",
+      replace: "if (!this.isPosted) return;",
     },
     ["watch/migration/transcripts", "hedged-and-cleared.txt"],
   ),

@@ -258,8 +258,8 @@ export const watches: readonly Defect[] = [
     "a CRD that is found is followed from its next watch on only",
     {
       file: "watch/session/watch-session.ts",
-      find: "migrations.watches.add(this, asked);\n    if (this.#merge.first !== undefined) migrations.follow",
-      replace: "if (this.#merge.first !== undefined) migrations.follow",
+      find: "migrations.watches.add(this, asked);\n    if (this.first !== undefined) migrations.follow",
+      replace: "if (this.first !== undefined) migrations.follow",
     },
     ["watch/detectors/origin-checks", "a CRD's watch goes on elsewhere from then on"],
   ),
@@ -290,7 +290,7 @@ export const watches: readonly Defect[] = [
   defect(
     "a sentinel's second attempt goes on to the client before the first has shown it",
     {
-      file: "watch/session/upstream-merge.ts",
+      file: "watch/session/watch-session.ts",
       find: 'else if (!from.isTooFarAhead) return "hold";',
       replace: "else return progress.take(event, from.reading, true, now);",
     },
@@ -299,8 +299,8 @@ export const watches: readonly Defect[] = [
   defect(
     "what a sentinel's second attempt has shown is lost with the first",
     {
-      file: "watch/session/upstream-merge.ts",
-      find: "return this.first === undefined || this.releaseAhead(this.first);",
+      file: "watch/session/watch-session.ts",
+      find: "return this.first === undefined || this.#releaseAhead(this.first);",
       replace: "while (this.first?.shiftAhead() !== undefined);\n    return true;",
     },
     ["watch/detectors/sentinels", "when the first is lost the second is the watch at once"],
@@ -309,8 +309,8 @@ export const watches: readonly Defect[] = [
     "a false alarm takes the sentinel away",
     {
       file: "watch/session/watch-session.ts",
-      find: "if (!this.#merge.isPosted) return this.dropSecond();",
-      replace: "if (this.#merge.isPosted) return this.dropSecond();",
+      find: "if (!this.isPosted) return this.dropSecond();",
+      replace: "if (this.isPosted) return this.dropSecond();",
     },
     ["watch/detectors/sentinels", "a false alarm leaves the sentinel where it is"],
   ),
@@ -327,7 +327,7 @@ export const watches: readonly Defect[] = [
     "a cache that is being filled is tried three times",
     {
       file: "watch/session/watch-session.ts",
-      find: "else if (this.#merge.first === undefined) this.#search.uncount();",
+      find: "else if (this.first === undefined) this.#search.uncount();",
       replace: "",
     },
     ["flows/watching-patience", "a cache that is being filled is waited for"],
@@ -335,7 +335,7 @@ export const watches: readonly Defect[] = [
   defect(
     "two histories are taken for one",
     {
-      file: "watch/session/upstream-merge.ts",
+      file: "watch/session/watch-session.ts",
       find: "if (!isUnlike) return;",
       replace: "if (isUnlike || !isUnlike) return;",
     },
