@@ -418,9 +418,9 @@ export class DataPath {
       dialMs: () =>
         Math.max(healthLimits.probeDialMs, 2 * (pools.poolOf(name)?.deadlines.suspectAfterMs ?? 0)),
       mayLoseLargePackets: () =>
-        pools.poolOf(name)?.health.mayLoseLargePackets === true ||
+        pools.poolOf(name)?.mayLoseLargePackets === true ||
         this.#options.shared?.mayLoseLargePackets(name, clock.now()) === true,
-      passesSmallPackets: (since) => pools.poolOf(name)?.health.passesSmallPackets(since) === true,
+      passesSmallPackets: (since) => pools.poolOf(name)?.passesSmallPackets(since) === true,
     };
   }
 

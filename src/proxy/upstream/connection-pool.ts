@@ -2,9 +2,12 @@
  * The upstream connections to one backend. They are divided into *shards*: requests of one trust class and kind share a
  * shard's connections. When a shard has little room left, another connection is dialled before it is needed. Requests
  * that find no room wait here, unsent, until a connection opens or the dial fails.
+ *
+ * The state of all connections is evidence about the backend's health. If one connection is silent and another answers,
+ * only the silent connection is faulty (D6). The attempts on suspect connections are notified; their owners may hedge.
  */
 import type { Clock } from "../../base/clock.ts";
-import { Failure } from "../../base/failure.ts";
+import { Failure, metOf } from "../../base/failure.ts";
 import { Histogram, rttBounds } from "../../base/histogram.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
@@ -21,7 +24,6 @@ import { Connection, type ConnectionOwner } from "./connection.ts";
 import { DialBackoff } from "./dial-backoff.ts";
 import { Keepalive, type KeepaliveTimes } from "./keepalive.ts";
 import { upstreamLimits } from "./limits.ts";
-import { PoolHealth } from "./pool-health.ts";
 import { type PoolKey, poolKey, warmKeys } from "./pool-key.ts";
 import { hasOutdated, idleIn, refuse, retireOutdated, type Shard, type Waiter } from "./shard.ts";
 
@@ -91,9 +93,12 @@ export class ConnectionPool implements ConnectionOwner {
   readonly #backoff: DialBackoff;
   readonly #shardOf = new Map<Connection, Shard>();
   readonly #keepalive: Keepalive<Connection>;
-  readonly health: PoolHealth;
   readonly #warmKeys: readonly PoolKey[];
   #names = 0;
+  #isBackendSuspect = false;
+  #hasReportedSilence = false;
+  /** Clock reading at which a PING was last answered so late that one of its packets must have been lost. */
+  #lossAt = Number.NEGATIVE_INFINITY;
   /** Clock reading of the latest dial. */
   #dialledAt = Number.NEGATIVE_INFINITY;
   #isStopped = false;
@@ -112,14 +117,11 @@ export class ConnectionPool implements ConnectionOwner {
     this.#settings = options;
     this.#warmKeys = warmKeys(options.asserted);
     this.#backoff = new DialBackoff(options.clock, () => this.#redial());
-    const connections = (): MapIterator<Connection> => this.#shardOf.keys();
-    const deadlines = (): PingTimes => this.#keepalive.deadlines;
-    this.health = new PoolHealth({ ...options, connections, deadlines, reads: this.reads });
     this.#keepalive = new Keepalive<Connection>({
       ...options,
       times: options.ping,
-      connections,
-      health: this.health,
+      connections: () => this.#shardOf.keys(),
+      health: this,
       dead: (connection, silentMs) =>
         connection.fail(
           new Failure("backend-lost", "backend", `PING unanswered for ${Math.round(silentMs)} ms`),
@@ -148,7 +150,6 @@ export class ConnectionPool implements ConnectionOwner {
    */
   stop(): void {
     this.#isStopped = true;
-    this.health.dismiss();
     this.#backoff.stop();
     for (const connection of Array.from(this.#shardOf.keys())) connection.retire();
     if (this.#shardOf.size === 0) this.#keepalive.stop();
@@ -197,7 +198,11 @@ export class ConnectionPool implements ConnectionOwner {
 
   /** Notifies the attempts when the backend becomes suspect, and when it no longer is. */
   judged(isSuspect: boolean): void {
-    this.health.judged(isSuspect);
+    if (isSuspect !== this.#isBackendSuspect) {
+      this.#isBackendSuspect = isSuspect;
+      for (const connection of Array.from(this.#shardOf.keys()))
+        if (!connection.isSuspect) connection.doubt(isSuspect);
+    }
     if (!isSuspect) return;
     for (const shard of this.#shards.values()) {
       for (const waiter of Array.from(shard.waiting.keys())) waiter.suspected();
@@ -225,7 +230,7 @@ export class ConnectionPool implements ConnectionOwner {
    * now. Called when the backend answers on a new socket. `ms`: time from opening that socket to the answer.
    */
   redialStuck(ms: number): void {
-    if (this.#isStopped || this.health.hasAnswering) return;
+    if (this.#isStopped || this.hasAnswering) return;
     this.#answered = { at: this.#options.clock.now(), ms };
     this.#failStuck();
     this.#redial();
@@ -283,14 +288,14 @@ export class ConnectionPool implements ConnectionOwner {
     this.#backoff.succeeded();
     this.#isDead = false;
     this.#journaledReason = "";
-    this.health.opened(connection);
+    this.#learn({ kind: "connection-opened", ms: this.#options.clock.now() - connection.dialledAt });
     journal.write({ kind: "upstream_connection.opened", backend, connection: connection.name });
     const shard = this.#shardOf.get(connection);
     if (shard !== undefined && !connection.isOutdated) retireOutdated(shard);
   }
 
   changed(connection: Connection): void {
-    if (connection.isPeerGoing) this.health.seeGoing();
+    if (connection.isPeerGoing) this.#seeGoing();
     const shard = this.#shardOf.get(connection);
     if (shard === undefined || shard.waiting.size === 0) return;
     if (!this.#mayCarry(shard)) return refuse(shard, this.#unproven(), this.#options.clock);
@@ -302,16 +307,22 @@ export class ConnectionPool implements ConnectionOwner {
     if (shard.waiting.size > 0) this.#dial(shard);
   }
 
+  /** Clears the suspicion of a connection on which bytes have arrived again. */
   resumed(connection: Connection): void {
-    this.health.resumed(connection);
+    connection.clear();
+    if (!this.#isBackendSuspect) connection.doubt(false);
+    this.#reportAnswering();
   }
 
+  /** Records an answered PING. It proves that the backend's process runs, which received bytes alone do not prove. */
   ponged(connection: Connection, ms: number): void {
     const isLate =
       ms > upstreamLimits.latePingMs && ms > upstreamLimits.latePingMs + 2 * this.rtt.quantile(0.5);
     this.#keepalive.rtt.add(ms);
     this.pings.observe(ms / 1000);
-    this.health.ponged(connection, isLate);
+    if (isLate) this.#lossAt = this.#options.clock.now();
+    if (connection.isSuspect) this.resumed(connection);
+    else if (this.#hasReportedSilence) this.#reportAnswering();
   }
 
   faulted(error: unknown): void {
@@ -325,7 +336,7 @@ export class ConnectionPool implements ConnectionOwner {
     shard.connections.splice(shard.connections.indexOf(connection), 1);
     this.#journalClosed(connection, failure?.message ?? "ended");
     if (this.#isStopped) return this.#shardOf.size === 0 ? this.#keepalive.stop() : undefined;
-    this.health.closed(connection, failure);
+    this.#reportEnd(connection, failure);
     // After a GOAWAY, the last connection ends without a failure. Without a warm connection, only a dial for its own
     // sake shows that the backend is back.
     if (this.#shardOf.size === 0 && isSilent(this.#options.facts())) this.#isDead = true;
@@ -340,6 +351,113 @@ export class ConnectionPool implements ConnectionOwner {
     if (!connection.isOpened) this.#journaledReason = reason;
     const { backend, journal } = this.#options;
     journal.write({ kind: "upstream_connection.closed", backend, connection: connection.name, reason });
+  }
+
+  // --- evidence about the backend ---
+
+  /**
+   * True if some connection certainly works. Received bytes alone do not prove it, because the kernel of a frozen
+   * process still sends what is in its buffers. So a PING that is unanswered for too long counts as silence even while
+   * bytes arrive.
+   */
+  get hasAnswering(): boolean {
+    const mostMs = upstreamLimits.unansweredShare * this.deadlines.suspectAfterMs;
+    return this.#shardOf
+      .keys()
+      .some((connection) => connection.isOpened && !connection.isSuspect && connection.pingMs < mostMs);
+  }
+
+  /**
+   * True if a connection that was in use is silent while another one answers without late PINGs. The cause may be a
+   * lost packet, a fault of one connection, or the path MTU; a probe with a large response decides.
+   */
+  get mayLoseLargePackets(): boolean {
+    if (this.#isLossy) return false;
+    const isStuck = this.#shardOf.keys().some((connection) => connection.isSuspect && connection.wasInUse);
+    return isStuck && this.hasAnswering;
+  }
+
+  /**
+   * True if small packets pass: a PING that was sent after the clock reading `since` was answered, and no recent PING
+   * was late.
+   */
+  passesSmallPackets(since: number): boolean {
+    return !this.#isLossy && this.#shardOf.keys().some((connection) => connection.isAnsweringSince(since));
+  }
+
+  /** True if small packets were lost recently. A silent connection is then no sign that only large packets are lost. */
+  get #isLossy(): boolean {
+    return this.#options.clock.now() - this.#lossAt < upstreamLimits.lossyMs;
+  }
+
+  /** Makes a connection suspect, because it was silent for `ms`. If no connection answers, reports the silence. */
+  silent(connection: Connection, ms: number): void {
+    const isNews = connection.suspect();
+    if (this.hasAnswering) {
+      if (isNews && connection.wasInUse) this.#options.probeLargePackets();
+      return;
+    }
+    this.#hasReportedSilence = true;
+    this.#learn({ kind: "connections-silent", ms, limitMs: this.deadlines.suspectAfterMs });
+  }
+
+  /**
+   * Notifies suspect and slow attempts. Called only when all silent connections are known, because hedges avoid silent
+   * connections.
+   */
+  notifyAttempts(): void {
+    this.reads.fade(this.#options.clock.now());
+    const slowMs = this.reads.hedgeAfterMs(this.deadlines.suspectAfterMs);
+    for (const connection of Array.from(this.#shardOf.keys()))
+      if (this.#isBackendSuspect || connection.isSuspect) connection.doubt(true);
+      else if (connection.kind === "plain") connection.notifySlow(slowMs);
+  }
+
+  /**
+   * Reports that the backend drains if all its connections have got a GOAWAY. A GOAWAY on only some connections has
+   * another cause, such as a 401 or the apiserver's option --goaway-chance.
+   */
+  #seeGoing(): void {
+    const opened = this.#shardOf
+      .keys()
+      // A connection that the proxy has retired is no evidence about the backend.
+      .filter((connection) => connection.isOpened && (!connection.isRetiring || connection.isPeerGoing))
+      .toArray();
+    if (opened.length > 0 && opened.every((connection) => connection.isPeerGoing))
+      this.#learn({ kind: "connections-going" });
+  }
+
+  /** Reports what the end of a connection shows. The connection must have been removed. */
+  #reportEnd(connection: Connection, failure: Failure | undefined): void {
+    if (!connection.isOpened && failure?.origin === "backend") this.#dialFailed(connection, failure);
+    const reason = failure?.message ?? "the connection was closed";
+    if (isLetGo(connection, failure)) return this.#letGo(connection);
+    if (this.#wasLast(connection)) this.#learn({ kind: "connections-lost", by: endOf(connection), reason });
+    else if (connection.isSuspect) this.#reportAnswering();
+  }
+
+  #letGo(connection: Connection): void {
+    if (connection.isOpened && this.#wasLast(connection)) this.#options.unconnected?.();
+  }
+
+  #dialFailed({ dialledAt: begunAt }: Connection, failure: Failure): void {
+    const ms = this.#options.clock.now() - begunAt;
+    this.#learn({ kind: "fresh", met: metOf(failure), begunAt, ms, reason: failure.message });
+  }
+
+  #wasLast(connection: Connection): boolean {
+    const others = this.#shardOf.keys().toArray();
+    return connection.isOpened ? !others.some((other) => other.isOpened) : others.length === 0;
+  }
+
+  #reportAnswering(): void {
+    if (!this.hasAnswering) return;
+    this.#hasReportedSilence = false;
+    this.#learn({ kind: "connections-answer" });
+  }
+
+  #learn(evidence: Evidence): void {
+    if (!this.#isStopped) this.#options.learn(evidence);
   }
 
   // --- dialling ---
@@ -501,4 +619,16 @@ export class ConnectionPool implements ConnectionOwner {
     if (isWanting) this.#dial(shard);
     for (const connection of going) connection.retire();
   }
+}
+
+/** True if the proxy itself gave up the dial or closed the idle connection, which says nothing about the backend. */
+function isLetGo(connection: Connection, failure: Failure | undefined): boolean {
+  if (!connection.isOpened) return failure?.origin === "proxy";
+  return failure === undefined && connection.isRetiring && !connection.isPeerGoing;
+}
+
+/** How a connection ended. dial: it never opened. ping: it was silent. socket: the backend closed it. */
+function endOf(connection: Connection): "ping" | "dial" | "socket" {
+  if (!connection.isOpened) return "dial";
+  return connection.isSuspect ? "ping" : "socket";
 }

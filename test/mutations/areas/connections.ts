@@ -328,7 +328,7 @@ export const connections: readonly Defect[] = [
   defect(
     "one GOAWAY is taken for all",
     {
-      file: "proxy/upstream/pool-health.ts",
+      file: "proxy/upstream/connection-pool.ts",
       find: "opened.length > 0 && opened.every((connection) => connection.isPeerGoing)",
       replace: "opened.some((connection) => connection.isPeerGoing)",
     },
@@ -337,7 +337,7 @@ export const connections: readonly Defect[] = [
   defect(
     "one silent upstream connection makes its backend suspect",
     {
-      file: "proxy/upstream/pool-health.ts",
+      file: "proxy/upstream/connection-pool.ts",
       find: "      return;\n    }\n    this.#hasReportedSilence = true;",
       replace: "    }\n    this.#hasReportedSilence = true;",
     },
@@ -346,8 +346,8 @@ export const connections: readonly Defect[] = [
   defect(
     "an upstream connection that falls silent in the middle of an answer has no probe asked for large packets",
     {
-      file: "proxy/upstream/pool-health.ts",
-      find: "if (isNews && connection.wasInUse) this.#parts.probeLargePackets();",
+      file: "proxy/upstream/connection-pool.ts",
+      find: "if (isNews && connection.wasInUse) this.#options.probeLargePackets();",
       replace: "",
     },
     ["flows/large-packets", "handshakes come through"],

@@ -115,7 +115,7 @@ export const health: readonly Defect[] = [
   defect(
     "large packets are taken for lost on a path that loses small ones as well",
     {
-      file: "proxy/upstream/pool-health.ts",
+      file: "proxy/upstream/connection-pool.ts",
       find: "if (this.#isLossy) return false;",
       replace: "",
     },
