@@ -33,23 +33,16 @@ export class LaggingCacheDetector extends Interval {
   readonly #hedged = new Map<string, Hedged>();
   readonly #ignoredUntil = new Map<string, number>();
   readonly #walksUnderWay = new Set<string>();
-  #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: LaggingCacheParts) {
-    super(parts.clock, watchLimits.lagLookMs, () => this.#look());
+    super(parts.clock, watchLimits.lagLookMs, (lateMs) => this.#look(lateMs));
     this.#parts = parts;
   }
 
-  override stop(): void {
-    super.stop();
-    this.#dueAt = Number.POSITIVE_INFINITY;
-  }
-
-  #look(): void {
+  #look(lateMs: number): void {
     const { clock, caches } = this.#parts;
     const now = clock.now();
-    if (now - this.#dueAt > limits.stallMs) caches.discountStall(now - this.#dueAt);
-    this.#dueAt = now + watchLimits.lagLookMs;
+    if (lateMs > limits.stallMs) caches.discountStall(lateMs);
     for (const [name, until] of this.#ignoredUntil) if (until <= now) this.#ignoredUntil.delete(name);
     const suspicions = caches.lagging(now, (backend) => this.#afterMs(backend));
     if (suspicions.length > 0 || this.#hedged.size > 0) this.#act(suspicions);

@@ -28,33 +28,20 @@ export class WatchDelayDetector extends Interval {
   readonly #parts: WatchDelayParts;
   /** The backends that the latest check found late. */
   readonly #late = new Map<string, LateBackend>();
-  #dueAt = Number.POSITIVE_INFINITY;
 
   constructor(parts: WatchDelayParts) {
-    super(parts.clock, watchLimits.delayLookMs, () => this.#look());
+    super(parts.clock, watchLimits.delayLookMs, (lateMs) => this.#look(lateMs));
     this.#parts = parts;
   }
 
-  override stop(): void {
-    super.stop();
-    this.#dueAt = Number.POSITIVE_INFINITY;
-  }
-
-  #look(): void {
-    const { clock, backends } = this.#parts;
+  #look(lateMs: number): void {
+    const { clock, backends, caches } = this.#parts;
     const now = clock.now();
-    this.#discountStall(now);
+    // A stall of the event loop does not count, because the proxy read neither responses nor events during the stall.
+    if (lateMs > limits.stallMs) for (const writes of caches.writeDelays.all) writes.discountStall(lateMs);
     const ready = backends.views.filter(({ state }) => state === "ready").map(({ name }) => name);
     for (const name of this.#late.keys()) if (!ready.includes(name)) this.#late.delete(name);
     for (const backend of ready) this.#judge(backend, now);
-  }
-
-  /** Discounts a stall of the event loop, because the proxy read neither responses nor events during the stall. */
-  #discountStall(now: number): void {
-    const lateMs = now - this.#dueAt;
-    this.#dueAt = now + watchLimits.delayLookMs;
-    if (lateMs <= limits.stallMs) return;
-    for (const writes of this.#parts.caches.writeDelays.all) writes.discountStall(lateMs);
   }
 
   #judge(backend: string, now: number): void {
