@@ -111,9 +111,9 @@ export class ActiveRequests {
   add(exchange: Exchange): void {
     const { caller, at, verb } = exchange.context;
     caller.began(at, verb);
-    exchange.moveTo(this.#live.push(exchange) - 1);
+    exchange.index = this.#live.push(exchange) - 1;
     this.#active[exchange.context.kind] += 1;
-    if (exchange.context.kind === "watch") exchange.countIn(this.#watches);
+    if (exchange.context.kind === "watch") exchange.tally = this.#watches;
   }
 
   remove(exchange: Exchange, end: ExchangeEnd, now: number): void {
@@ -125,7 +125,7 @@ export class ActiveRequests {
     this.#ends[end] += 1;
     this.#onEnd?.(exchange, end, now);
     if (exchange.attempts.trace !== undefined) endTrace(exchange, end, now);
-    exchange.countIn(undefined);
+    exchange.tally = undefined;
     exchange.watch?.progress.countOut();
     this.#count(exchange);
   }
@@ -188,7 +188,7 @@ export class ActiveRequests {
     const last = this.#live.pop();
     if (last === undefined || last === exchange) return;
     this.#live[exchange.index] = last;
-    last.moveTo(exchange.index);
+    last.index = exchange.index;
   }
 
   #count({ status, backend, context: { verb } }: Exchange): void {

@@ -109,11 +109,12 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   #sentBytes = 0;
   /** The held body that was forwarded; undefined: the body was not held. */
   #relayed: HeldBody | undefined;
-  #index = -1;
+  /** The exchange's index in `ActiveRequests`, which sets it. */
+  index = -1;
   /**
    * The totals of all watches, to which this exchange adds its bytes. Undefined unless the exchange is an active watch.
    */
-  #tally: WatchTally | undefined;
+  tally: WatchTally | undefined;
 
   constructor(parts: ExchangeParts, request: ExchangeRequest) {
     this.#parts = parts;
@@ -136,19 +137,6 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
 
   get status(): number {
     return this.#status;
-  }
-
-  /** The exchange's index in `ActiveRequests`, which sets it. */
-  get index(): number {
-    return this.#index;
-  }
-
-  moveTo(index: number): void {
-    this.#index = index;
-  }
-
-  countIn(tally: WatchTally | undefined): void {
-    this.#tally = tally;
   }
 
   get isEnded(): boolean {
@@ -373,7 +361,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
   sent(count: number): void {
     this.#sentBytes += count;
     this.context.client.work.add(count);
-    if (this.#tally !== undefined) this.#tally.bytes += count;
+    if (this.tally !== undefined) this.tally.bytes += count;
     const granted = (this.#watch ?? this.#relayed)?.creditFor(count) ?? count;
     const attempt = this.#watch?.attempt ?? this.attempts.first;
     if (attempt?.up === undefined) return;
@@ -524,7 +512,7 @@ export class Exchange implements StreamListener, AttemptOwner, WatchHost, GateOw
     this.#state = "watching";
     shareFields(this.context);
     this.attempts.handOver();
-    if (this.#tally !== undefined) this.#watch.progress.countIn(this.#tally, attempt.backend);
+    if (this.tally !== undefined) this.#watch.progress.countIn(this.tally, attempt.backend);
   }
 
   /** Evaluates what the response shows about the credential, the client, and the backends that got the request. */

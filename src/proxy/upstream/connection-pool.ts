@@ -257,7 +257,7 @@ export class ConnectionPool implements ConnectionOwner {
   renew(trust: TrustClass, wasProven: boolean): void {
     for (const shard of this.#shards.values()) {
       if (shard.key.trust !== trust || shard.connections.length === 0) continue;
-      for (const connection of shard.connections) connection.outdate();
+      for (const connection of shard.connections) connection.isOutdated = true;
       if (!wasProven) retireOutdated(shard);
       this.#dial(shard);
     }

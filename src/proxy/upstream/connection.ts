@@ -118,7 +118,11 @@ export class Connection implements WireOwner {
   /** Clock reading at which the connection last became suspect; 0: never. */
   #suspectedAt = 0;
   #wasInUse = false;
-  #isOutdated = false;
+  /**
+   * True if the proxy's certificate on this connection was replaced. The connection takes streams until a new one is
+   * open.
+   */
+  isOutdated = false;
   #idleSince: number;
 
   constructor(options: ConnectionOptions) {
@@ -336,18 +340,6 @@ export class Connection implements WireOwner {
   /** True if streams were open when the connection last became suspect. */
   get wasInUse(): boolean {
     return this.#wasInUse;
-  }
-
-  /**
-   * True if the proxy's certificate on this connection was replaced. The connection takes streams until a new one is
-   * open.
-   */
-  get isOutdated(): boolean {
-    return this.#isOutdated;
-  }
-
-  outdate(): void {
-    this.#isOutdated = true;
   }
 
   /** Clock reading since which the connection has had no stream. */

@@ -32,11 +32,13 @@ export class InitialEvents {
    * empty, the proxy tries again when the next bytes of the stream arrive.
    */
   requestBound(watch: WatchSession, { attempt, reading }: WatchStream): void {
-    if (reading.isBoundRequested || !isNeeded(watch.asked)) return;
+    if (reading.initialUpTo !== undefined || !isNeeded(watch.asked)) return;
     const context = watch.listed();
     if (context === undefined || !this.#budget.take()) return;
-    reading.boundInitialEvents("");
-    const onAnswer = ({ version }: { readonly version: string }): void => reading.boundInitialEvents(version);
+    reading.initialUpTo = "";
+    const onAnswer = ({ version }: { readonly version: string }): void => {
+      reading.initialUpTo = version;
+    };
     listAs(watch, { backend: attempt.backend, context, onAnswer }, this.#parts);
   }
 }

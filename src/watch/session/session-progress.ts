@@ -415,7 +415,7 @@ export class Reading {
    * Upper limit for the versions of the initial events: the version of a list (initial-events.ts). undefined: the list
    * was not requested; "": the list was requested, but has returned no version.
    */
-  #initialUpTo: string | undefined;
+  initialUpTo: string | undefined;
 
   constructor(from: string, isOurs: boolean, backend: string) {
     this.from = from;
@@ -431,25 +431,8 @@ export class Reading {
     return compareVersions(version, this.mark.version) >= 0 && compareVersions(version, this.bookmark) > 0;
   }
 
-  /**
-   * True if the proxy has requested the list whose version is an upper limit for the versions of the initial events
-   * (initial-events.ts).
-   */
-  get isBoundRequested(): boolean {
-    return this.#initialUpTo !== undefined;
-  }
-
-  /**
-   * Sets the upper limit for the versions of the initial events. Called with "" when the proxy requests the list that
-   * shows the limit, and again with the list's version when the response arrives. That version is also "" if the list
-   * has none.
-   */
-  boundInitialEvents(version: string): void {
-    this.#initialUpTo = version;
-  }
-
   isAfterInitial({ version }: Pick<WatchEvent, "version">): boolean {
-    const upTo = this.#initialUpTo ?? "";
+    const upTo = this.initialUpTo ?? "";
     return upTo !== "" && compareVersions(version, upTo) > 0;
   }
 

@@ -103,7 +103,7 @@ export const watchSession: readonly Defect[] = [
   ),
   defect(
     "every event of a stream requests another bound",
-    { file: "watch/detectors/initial-events.ts", find: "reading.isBoundRequested || ", replace: "" },
+    { file: "watch/detectors/initial-events.ts", find: "reading.initialUpTo !== undefined || ", replace: "" },
     ["watch/detectors/initial-events", "a stream has one list"],
   ),
   defect(

@@ -181,7 +181,7 @@ export const guards: readonly Guard[] = [
     without: "connections go on under a certificate that was replaced",
     removal: {
       file: "proxy/upstream/connection-pool.ts",
-      find: "      for (const connection of shard.connections) connection.outdate();\n      if (!wasProven) retireOutdated(shard);\n      this.#dial(shard);\n",
+      find: "      for (const connection of shard.connections) connection.isOutdated = true;\n      if (!wasProven) retireOutdated(shard);\n      this.#dial(shard);\n",
       replace: "",
     },
     test: "test/proxy/upstream/shard.test.ts",

@@ -56,7 +56,7 @@ test("an ADDED newer than all initial events shows that they are over; an older 
   ] as const) {
     const progress = new Progress(state);
     const reading = new Reading("", false, "a");
-    reading.boundInitialEvents("10");
+    reading.initialUpTo = "10";
     feed(progress, reading, words);
     assert.equal([progress.phase, progress.resumeVersion], [phase, version]);
   }
@@ -65,7 +65,7 @@ test("an ADDED newer than all initial events shows that they are over; an older 
 test("a bound on the initial events does not replace the bookmark that the client waits for", () => {
   const progress = new Progress({ ...state, awaitsMarker: true });
   const reading = new Reading("", false, "a");
-  reading.boundInitialEvents("10");
+  reading.initialUpTo = "10";
   feed(progress, reading, "+11c");
   assert.is(progress.phase, "listing");
 });
