@@ -383,27 +383,24 @@ export class Prober {
 
 export type BackendProber = Pick<Prober, "probeNow" | "expediteProbe" | "probeLargePackets" | "counts">;
 
-/** Probes the backends of a cluster, here or in another process. */
-export type BackendProbers = Pick<Probers, "configure" | "reconcile"> & {
-  of(backend: string): BackendProber | undefined;
-};
+type KeptProber = BackendProber & Pick<Prober, "start" | "stop" | "configure">;
 
-/** One prober for each configured backend. */
+/** One prober for each configured backend. It probes here, or asks another process for probes. */
 export class Probers {
-  readonly #partsOf: (backend: string) => ProberParts;
-  readonly #probers = new Map<string, Prober>();
+  readonly #proberOf: (backend: string) => KeptProber;
+  readonly #probers = new Map<string, KeptProber>();
 
-  constructor(partsOf: (backend: string) => ProberParts) {
-    this.#partsOf = partsOf;
+  constructor(proberOf: (backend: string) => KeptProber) {
+    this.#proberOf = proberOf;
   }
 
-  of(backend: string): Prober | undefined {
+  of(backend: string): BackendProber | undefined {
     return this.#probers.get(backend);
   }
 
   /**
-   * Applies a new interval and timeout to all probers. From now on, `partsOf` must return both for probers that are
-   * created later.
+   * Applies a new interval and timeout to all probers. From now on, `proberOf` must use both for probers that it
+   * creates later.
    */
   configure(times: ProbeTimes): void {
     for (const prober of this.#probers.values()) prober.configure(times);
@@ -417,7 +414,7 @@ export class Probers {
     }
     for (const name of names) {
       if (this.#probers.has(name)) continue;
-      const prober = new Prober(this.#partsOf(name));
+      const prober = this.#proberOf(name);
       this.#probers.set(name, prober);
       prober.start();
     }

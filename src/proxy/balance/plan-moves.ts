@@ -39,7 +39,7 @@ export function sharesByZone(
  * Returns at most `most` moves. Each goes from the backend whose load exceeds its share most to the backend whose load
  * is furthest below its share. No move makes the load less even. If every client of a backend is too large to move, the
  * moves leave out this backend and balance the others. `shares`: for each backend that takes clients, its share of the
- * load (slow-start.ts). `slack`: fraction of an even load by which a backend's load may deviate from it.
+ * load (backend-shares.ts). `slack`: fraction of an even load by which a backend's load may deviate from it.
  */
 export function planMoves<T>(
   loads: readonly ClientLoad<T>[],

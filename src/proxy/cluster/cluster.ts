@@ -61,30 +61,19 @@ export class Cluster {
   readonly gate: Gate;
   /** The evidence of all processes about the backends; undefined unless this process has workers. */
   readonly shared: SharedEvidence | undefined;
-  readonly #others: OtherProcesses | undefined;
-  readonly #journal: Journal;
-  readonly #bufferLimiter: BufferLimiter;
-  readonly #tracer: Tracer | undefined;
-  readonly #operatorLimits: OperatorLimits;
+  readonly #parts: ClusterParts;
   readonly #credentials: Credentials;
   readonly #expiries: Expiries;
   /** The Kubernetes versions of the backends. In a worker: what the parent has told. */
   readonly versions: BackendVersions;
   #config: ConfigForCluster;
 
-  private constructor(
-    config: ConfigForCluster,
-    backends: BackendSet,
-    { label, journal, bufferLimiter, tracer, operatorLimits, others }: ClusterParts,
-  ) {
+  private constructor(config: ConfigForCluster, backends: BackendSet, parts: ClusterParts) {
+    const { label, journal, others } = parts;
     this.#config = config;
+    this.#parts = parts;
     this.label = label;
-    this.#others = others;
     this.shared = sharedIn(others);
-    this.#journal = journal;
-    this.#bufferLimiter = bufferLimiter;
-    this.#tracer = tracer;
-    this.#operatorLimits = operatorLimits;
     this.backends = backends;
     const ofCertificates = { clock: guarded(wallClock, journal, "certificates"), journal };
     this.#credentials = new Credentials({
@@ -139,29 +128,29 @@ export class Cluster {
 
   #createPath(): DataPath {
     const { health, cluster } = this.#config;
-    const judge = this.#others && "judge" in this.#others ? this.#others.judge : undefined;
+    const { others, label, ...parts } = this.#parts;
+    const judge = others && "judge" in others ? others.judge : undefined;
     return new DataPath({
       ...settingsOf(this.#config),
+      ...parts,
       clock: wallClock,
-      journal: this.#journal,
       probes: { probe: this.#createProbe(), times: health.probe, random: Math.random },
       random: Math.random,
       traitsOf: (backend) => this.backends.traitsOf(backend),
-      bufferLimiter: this.#bufferLimiter,
-      tracer: this.#tracer,
-      operatorLimits: this.#operatorLimits,
       versionOf: (backend) => this.versions.of(backend),
       shared: this.shared,
       judge,
-      tellLedger: judge && ((fact) => judge.tellLedger(this.label, fact)),
+      tellLedger: judge && ((fact) => judge.tellLedger(label, fact)),
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial. A change thus applies to the next connection.
       connect: (backend, owner, trust) => {
         const pair = this.#credentials.pairFor(trust);
         const { tcpKeepalive: keepalive } = this.#config.health;
-        const parts = { journal: this.#journal, keepalive, pair };
+        const { journal } = this.#parts;
         // An operator's command or a new certificate may lead to this dial.
-        return onDataPath(() => connectConnection(this.backends.addressOf(backend), owner, parts));
+        return onDataPath(() =>
+          connectConnection(this.backends.addressOf(backend), owner, { journal, keepalive, pair }),
+        );
       },
       asserted: assertedIn(this.#config),
       assertions: this.#credentials,
@@ -171,8 +160,8 @@ export class Cluster {
   /** Sends the requests that have waited for a backend to take their identity, and tells the workers. */
   #proven(): void {
     this.path.pending.release();
-    if (this.#others && "parent" in this.#others)
-      this.#others.parent.onProofs(this.label, this.#credentials.told);
+    const { others } = this.#parts;
+    if (others && "parent" in others) others.parent.onProofs(this.label, this.#credentials.told);
   }
 
   /** What the canaries have shown (proxy/tls/credentials.ts). In a worker: what the parent has told. */
@@ -199,7 +188,7 @@ export class Cluster {
     const { backends, pools, pending } = this.path;
     return new Passthrough({
       clock: wallClock,
-      journal: this.#journal,
+      journal: this.#parts.journal,
       prefix: prefixOf(this.label),
       backends,
       pools,
@@ -223,7 +212,7 @@ export class Cluster {
       identify: (request, client) => identify(request, client, wallClock),
       limitsOf: (request, client, asserted) => this.path.limitsOfUpgrade(request, client, asserted),
       clock: wallClock,
-      journal: this.#journal,
+      journal: this.#parts.journal,
       watchTunnel,
       dialUpgrade: (client, trust) =>
         dialUpgrade(client, { backends, pools, pending, tunnels, connect, trust }),
@@ -275,8 +264,8 @@ export class Cluster {
     this.#expiries.reconcile(names);
     this.versions.reconcile(names);
     this.#credentials.reconcile();
-    if (this.#others && "parent" in this.#others)
-      this.#others.parent.onBackends(this.label, this.backends.found);
+    const { others } = this.#parts;
+    if (others && "parent" in others) others.parent.onBackends(this.label, this.backends.found);
   }
 
   /** Records a worker's evidence about a backend. `process`: the worker's number. */

@@ -19,9 +19,9 @@ import { Backends, unprobed } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { healthLimits } from "../../health/limits.ts";
 import {
-  type BackendProbers,
   type Probe,
   type ProbeCounts,
+  Prober,
   type ProberParts,
   Probers,
   type ProbeTimes,
@@ -68,8 +68,7 @@ import { BackendShares, type BackendTraits } from "../upstream/backend-shares.ts
 import { ConnectionPool, type PoolSettings } from "../upstream/connection-pool.ts";
 import type { KeepaliveTimes } from "../upstream/keepalive.ts";
 import { type Assertions, PoolSet } from "../upstream/pool-set.ts";
-import { SlowStart } from "../upstream/slow-start.ts";
-import { type RemoteJudge, RemoteProbers, type SharedEvidence, type Symptom } from "./shared-verdict.ts";
+import { type RemoteJudge, remoteProber, type SharedEvidence, type Symptom } from "./shared-verdict.ts";
 
 /** The settings that a reload may change. */
 export type PathSettings = OriginRules & {
@@ -184,7 +183,7 @@ export class DataPath {
   readonly overhead: Overhead;
   readonly avoidedApis: AvoidedApis;
   readonly pending: PendingQueue;
-  readonly probers: BackendProbers | undefined;
+  readonly probers: Probers | undefined;
   readonly migrations: Migrations;
   readonly handle: RequestHandler;
   readonly staleReadGuard: StaleReadGuard;
@@ -198,7 +197,6 @@ export class DataPath {
   readonly #stallAwareClock: StallAwareClock;
   readonly detectors: WatchDetectors;
   readonly #periodic: readonly PeriodicDetector[];
-  readonly #slowStart: SlowStart;
   readonly #trust: Trust;
   readonly #shares: BackendShares;
   readonly #originChecks: OriginChecks;
@@ -216,9 +214,8 @@ export class DataPath {
     const stallAwareClock = new StallAwareClock(clock);
     const exchanges = new ActiveRequests(accessLoggerFor(options, journal));
     const pending = new PendingQueue(stallAwareClock);
-    const slowStart = new SlowStart(clock);
     const backends = this.#createBackends(options, { clock, stallAwareClock });
-    this.#shares = this.#createShares(options, slowStart);
+    this.#shares = this.#createShares(options, clock);
     const pools = this.#createPoolSet(options, clock);
     const [{ caches }, { buffered }] = [this, bufferLimiter];
     const base = { clock, stallAwareClock, journal, buffered, caches, exchanges, pending, backends, pools };
@@ -238,7 +235,6 @@ export class DataPath {
     this.pending = pending;
     this.backends = backends;
     this.pools = pools;
-    this.#slowStart = slowStart;
     this.migrations = migrations;
     this.refresher = watched.refresher;
     this.detectors = new WatchDetectors({ ...watched, guard: () => this.staleReadGuard }, compares);
@@ -257,9 +253,9 @@ export class DataPath {
     this.handle = this.#createHandler(base, options.tracer);
   }
 
-  #createProbers({ judge, probes }: PathOptions, clock: Clock): BackendProbers | undefined {
-    if (judge !== undefined) return new RemoteProbers(clock, judge, noProbes);
-    return probes && new Probers((name) => this.#proberOf(name, clock, probes));
+  #createProbers({ judge, probes }: PathOptions, clock: Clock): Probers | undefined {
+    if (judge !== undefined) return new Probers((name) => remoteProber(clock, judge, noProbes, name));
+    return probes && new Probers((name) => new Prober(this.#proberOf(name, clock, probes)));
   }
 
   #createMigrations(base: Omit<MigrationsParts, "refresher" | "initialEvents" | "versionOf">): Migrations {
@@ -288,9 +284,9 @@ export class DataPath {
     });
   }
 
-  #createShares(options: PathOptions, slowStart: SlowStart): BackendShares {
+  #createShares(options: PathOptions, clock: Clock): BackendShares {
     return new BackendShares({
-      slowStart,
+      clock,
       traitsOf: options.traitsOf ?? (() => alike),
       capacityOf: (name) => this.loads.capacity(name),
       isPaused: (name) => this.loads.isPaused(name),
@@ -482,7 +478,7 @@ export class DataPath {
 
   /** Adds and removes backends. Nothing changes for backends that stay. */
   reconcile(names: readonly string[]): void {
-    this.#slowStart.reconcile(names);
+    this.#shares.reconcile(names);
     this.backends.reconcile(names);
     this.#options.shared?.reconcile(names);
     this.loads.reconcile(names);
@@ -534,7 +530,7 @@ export class DataPath {
     const { pools } = this;
     if (state === "ready") this.detectors.histories?.returned(name);
     if (state === "ready") this.#options.assertions?.ready(name);
-    if (this.#slowStart.judged({ name, state })) this.#returned(name);
+    if (this.#shares.judged({ name, state })) this.#returned(name);
     this.shields.judged({ name, state });
     if (state === "dead") {
       pools.poolOf(name)?.abandon();

@@ -9,7 +9,7 @@ import type { BackendFacts } from "../../health/backend.ts";
 import { ConnectionStates } from "../../health/connection-states.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { healthLimits } from "../../health/limits.ts";
-import type { BackendProber, BackendProbers, ProbeCounts } from "../../health/prober.ts";
+import type { ProbeCounts, Probers } from "../../health/prober.ts";
 import type { LedgerFact } from "../observe/ledger-tap.ts";
 import type { ToldProofs } from "../tls/credentials.ts";
 
@@ -165,49 +165,31 @@ export class SharedEvidence {
   }
 }
 
-/** The probers of a worker. They pass each request for a probe to the parent, which probes for all processes. */
-export class RemoteProbers implements BackendProbers {
-  readonly #clock: Clock;
-  readonly #judge: Pick<RemoteJudge, "probe">;
-  readonly #counts: ProbeCounts;
-  readonly #byBackend = new Map<string, BackendProber>();
-
-  constructor(clock: Clock, judge: Pick<RemoteJudge, "probe">, counts: ProbeCounts) {
-    this.#clock = clock;
-    this.#judge = judge;
-    this.#counts = counts;
-  }
-
-  of(backend: string): BackendProber | undefined {
-    return this.#byBackend.get(backend);
-  }
-
-  configure(): void {}
-
-  reconcile(backends: readonly string[]): void {
-    for (const backend of this.#byBackend.keys())
-      if (!backends.includes(backend)) this.#byBackend.delete(backend);
-    for (const backend of backends)
-      if (!this.#byBackend.has(backend)) this.#byBackend.set(backend, this.#proberOf(backend));
-  }
-
-  #proberOf(backend: string): BackendProber {
-    const ask = (symptom: Symptom): (() => void) => {
-      let askedAt = Number.NEGATIVE_INFINITY;
-      // Each failed request asks for a probe. The parent is asked at most once per `urgentProbeMs`, because its prober
-      // does not start probes more often.
-      return () => {
-        const now = this.#clock.now();
-        if (now - askedAt < healthLimits.urgentProbeMs) return;
-        askedAt = now;
-        this.#judge.probe(backend, symptom);
-      };
+/** Returns the prober of a worker. It passes each request for a probe to the parent, which probes for all processes. */
+export function remoteProber(
+  clock: Clock,
+  judge: Pick<RemoteJudge, "probe">,
+  counts: ProbeCounts,
+  backend: string,
+): ReturnType<ConstructorParameters<typeof Probers>[0]> {
+  const ask = (symptom: Symptom): (() => void) => {
+    let askedAt = Number.NEGATIVE_INFINITY;
+    // Each failed request asks for a probe. The parent is asked at most once per `urgentProbeMs`, because its prober
+    // does not start probes more often.
+    return () => {
+      const now = clock.now();
+      if (now - askedAt < healthLimits.urgentProbeMs) return;
+      askedAt = now;
+      judge.probe(backend, symptom);
     };
-    return {
-      probeNow: ask("failed"),
-      expediteProbe: ask("slow"),
-      probeLargePackets: ask("large-packets"),
-      counts: this.#counts,
-    };
-  }
+  };
+  return {
+    probeNow: ask("failed"),
+    expediteProbe: ask("slow"),
+    probeLargePackets: ask("large-packets"),
+    counts,
+    start() {},
+    stop() {},
+    configure() {},
+  };
 }

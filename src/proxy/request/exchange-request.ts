@@ -4,7 +4,7 @@ import type { Buffered } from "../../h2/core/buffered.ts";
 import type { Field } from "../../h2/core/field.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { Backends } from "../../health/backends.ts";
-import type { BackendProbers } from "../../health/prober.ts";
+import type { Probers } from "../../health/prober.ts";
 import type { Origin, Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
@@ -26,7 +26,7 @@ import type { PendingQueue } from "./pending-queue.ts";
 
 /** The parts of the proxy that every exchange of a cluster uses. */
 export type ExchangeServices = {
-  readonly probers: BackendProbers | undefined;
+  readonly probers: Probers | undefined;
   readonly buffered: Buffered;
   readonly clock: Clock;
   readonly backends: Backends;

@@ -1,8 +1,25 @@
 /**
- * Computes each backend's share of the load, from its configured weight, its zone, the time since its return
- * (slow-start.ts), and the load that it can serve (proxy/load).
+ * Computes each backend's share of the load, from its configured weight, its zone, the time since its return, and the
+ * load that it can serve (proxy/load).
+ *
+ * A backend that has just come back has no streams, so "fewest streams first" would send it every client that connects:
+ * 5,000 at once after a gateway's restart, to an apiserver whose caches are cold. Its share grows from a small part to
+ * the full share within half a minute.
  */
-import type { SlowStart } from "./slow-start.ts";
+import type { Clock } from "../../base/clock.ts";
+import type { BackendState, BackendView } from "../../health/backend.ts";
+import { upstreamLimits } from "./limits.ts";
+
+/**
+ * After one of these states, a backend that becomes ready again has no clients left. A suspect backend keeps its
+ * clients.
+ */
+const emptied: readonly BackendState[] = ["unknown", "dead", "draining"];
+
+/** Returns the share of its full load that a backend gets once it has been ready for `readyMs`. */
+export function shareAfter(readyMs: number): number {
+  return Math.min(1, Math.max(upstreamLimits.slowStartLeast, readyMs / upstreamLimits.slowStartMs));
+}
 
 /** What the configuration or discovery says about a backend. */
 export type BackendTraits = {
@@ -13,7 +30,7 @@ export type BackendTraits = {
 };
 
 export type BackendSharesParts = {
-  readonly slowStart: SlowStart;
+  readonly clock: Clock;
   readonly traitsOf: (backend: string) => BackendTraits;
   /** Returns the fraction of its weight that the backend can serve now: above 0, at most 1. */
   readonly capacityOf: (backend: string) => number;
@@ -25,9 +42,26 @@ export type BackendSharesParts = {
 
 export class BackendShares {
   readonly #parts: BackendSharesParts;
+  /**
+   * Clock reading at which each backend became ready again after it had lost its clients; undefined: it is not ready
+   * yet.
+   */
+  readonly #returnedAt = new Map<string, number | undefined>();
 
   constructor(parts: BackendSharesParts) {
     this.#parts = parts;
+  }
+
+  /** Records a health state. Returns true if the backend has just become ready again and starts with a small share. */
+  judged({ name, state }: Pick<BackendView, "name" | "state">): boolean {
+    if (emptied.includes(state)) this.#returnedAt.set(name, undefined);
+    const hasReturned = state === "ready" && this.#returnedAt.get(name) === undefined;
+    if (hasReturned) this.#returnedAt.set(name, this.#parts.clock.now());
+    return hasReturned;
+  }
+
+  reconcile(names: readonly string[]): void {
+    for (const name of this.#returnedAt.keys()) if (!names.includes(name)) this.#returnedAt.delete(name);
   }
 
   /**
@@ -35,13 +69,18 @@ export class BackendShares {
    * 1.
    */
   of(backend: string): number {
-    const { slowStart, traitsOf, capacityOf } = this.#parts;
-    return slowStart.shareOf(backend) * traitsOf(backend).weight * capacityOf(backend);
+    const { traitsOf, capacityOf } = this.#parts;
+    return this.#returnedShareOf(backend) * traitsOf(backend).weight * capacityOf(backend);
   }
 
   /** True if the backend has been ready for long enough to take over clients of other backends. */
   isWarm(backend: string): boolean {
-    return this.#parts.slowStart.shareOf(backend) === 1;
+    return this.#returnedShareOf(backend) === 1;
+  }
+
+  #returnedShareOf(backend: string): number {
+    const returnedAt = this.#returnedAt.get(backend);
+    return shareAfter(returnedAt === undefined ? 0 : this.#parts.clock.now() - returnedAt);
   }
 
   isNear(backend: string): boolean {

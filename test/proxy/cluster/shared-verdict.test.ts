@@ -5,7 +5,8 @@ import { noFacts } from "../../../src/health/backend.ts";
 import type { Evidence } from "../../../src/health/evidence.ts";
 import { healthLimits } from "../../../src/health/limits.ts";
 import type { ProbeCounts } from "../../../src/health/prober.ts";
-import { RemoteProbers, SharedEvidence } from "../../../src/proxy/cluster/shared-verdict.ts";
+import { Probers } from "../../../src/health/prober.ts";
+import { remoteProber, SharedEvidence } from "../../../src/proxy/cluster/shared-verdict.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/cluster/shared-verdict");
@@ -77,7 +78,7 @@ test("a worker asks for a probe at most as often as a prober begins one", () => 
   const asked: string[] = [];
   const counts: ProbeCounts = { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) };
   const probe = (backend: string, symptom: string): void => void asked.push(`${backend} ${symptom}`);
-  const probers = new RemoteProbers(clock, { probe }, counts);
+  const probers = new Probers((name) => remoteProber(clock, { probe }, counts, name));
   assert.is(probers.of("a"), undefined);
   probers.reconcile(["a", "b"]);
   for (let failure = 0; failure < 1000; failure += 1) probers.of("a")?.probeNow();

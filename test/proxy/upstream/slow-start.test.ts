@@ -1,13 +1,20 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { Clock } from "../../../src/base/clock.ts";
+import { BackendShares, shareAfter } from "../../../src/proxy/upstream/backend-shares.ts";
 import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { pick } from "../../../src/proxy/upstream/pick.ts";
-import { SlowStart, shareAfter } from "../../../src/proxy/upstream/slow-start.ts";
 import { manualClock } from "../../support/clock.ts";
 import { loadsOf } from "../../support/loads.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/upstream/slow-start");
+
+/** The shares of backends of weight 1 that can serve their full load. */
+function slowStartOf(clock: Clock): BackendShares {
+  const traitsOf = () => ({ weight: 1, isNear: true });
+  return new BackendShares({ clock, traitsOf, capacityOf: () => 1, isPaused: () => false, random: () => 0 });
+}
 
 test("it counts for more with each second, and for a whole one at last", () => {
   assert.is(shareAfter(0), upstreamLimits.slowStartLeast);
@@ -18,30 +25,30 @@ test("it counts for more with each second, and for a whole one at last", () => {
 
 test("only a backend that had lost its clients begins anew: a false alarm costs nothing", () => {
   const clock = manualClock();
-  const slowStart = new SlowStart(clock);
+  const slowStart = slowStartOf(clock);
   const judged = (state: "ready" | "suspect" | "dead" | "draining"): boolean =>
     slowStart.judged({ name: "a", state });
   assert.ok(judged("ready"), "it has come");
   clock.advance(30_000);
   assert.not(judged("suspect"));
   assert.not(judged("ready"));
-  assert.is(slowStart.shareOf("a"), 1);
+  assert.is(slowStart.of("a"), 1);
   // A backend that returns after it was dead or draining is first suspect for a while.
   for (const lost of ["dead", "draining"] as const) {
     assert.not(judged(lost));
     assert.not(judged("suspect"));
     assert.ok(judged("ready"), "it has returned");
-    assert.is(slowStart.shareOf("a"), upstreamLimits.slowStartLeast, lost);
+    assert.is(slowStart.of("a"), upstreamLimits.slowStartLeast, lost);
     clock.advance(30_000);
-    assert.is(slowStart.shareOf("a"), 1);
+    assert.is(slowStart.of("a"), 1);
   }
   slowStart.reconcile([]);
-  assert.is(slowStart.shareOf("a"), upstreamLimits.slowStartLeast);
+  assert.is(slowStart.of("a"), upstreamLimits.slowStartLeast);
 });
 
 test("5,000 clients that come at once do not all go to the one that has just come back", () => {
   const clock = manualClock();
-  const slowStart = new SlowStart(clock);
+  const slowStart = slowStartOf(clock);
   const streams = new Map([
     ["a", 5000],
     ["b", 0],
@@ -50,7 +57,7 @@ test("5,000 clients that come at once do not all go to the one that has just com
   clock.advance(60_000);
   slowStart.judged({ name: "b", state: "ready" });
   const views = ["a", "b"].map((name) => ({ name, state: "ready", since: 0 }) as const);
-  const loads = loadsOf((name) => ((streams.get(name) ?? 0) + 1) / slowStart.shareOf(name));
+  const loads = loadsOf((name) => ((streams.get(name) ?? 0) + 1) / slowStart.of(name));
   const taken: number[] = [];
   for (const second of [1, 2, 3]) {
     clock.advance(1000);
