@@ -1,6 +1,8 @@
 /**
  * The search for a watch's next backend: when and why it began, which backends have failed, and the timer or queue
- * that it waits for.
+ * that it waits for. Limits how often a watch is requested again: the attempts after each lost stream, and the resumes
+ * in a row without a new event. At the limit the watch ends, so that the client sees that the cluster cannot serve it
+ * (watch.md §5.2).
  */
 import type { Clock } from "../../base/clock.ts";
 import { watchLimits } from "../limits.ts";
@@ -33,8 +35,24 @@ export class ResumeRetry {
   #hasEnded = false;
   #tried: readonly string[] = none;
   #triedAt = 0;
-  /** The counts of attempts; undefined until the first attempt. */
-  #attempts: ResumeBudget | undefined;
+  /** True since the first attempt. A hedge that succeeds before it counts as no resume. */
+  #hasAsked = false;
+  /** Clock reading at which the stream was lost; -1: no stream is lost now. */
+  #lostAt = -1;
+  #attempts = 0;
+  #uncountedLosses = 0;
+  /** Clock reading at which a backend accepted the watch; -1: none has yet. */
+  #acceptedAt = -1;
+  /** Code, such as 410, of the latest ERROR event that may become the final answer to the client; 0: no such event. */
+  #refusedWith = 0;
+  /** True from a resume until a new event or bookmark comes. */
+  hasNoProgress = false;
+  /**
+   * Number of resumes that brought no new event or bookmark. A resume whose stream stayed open for `servedMs` is not
+   * counted.
+   */
+  #resumesInVain = 0;
+  #noProgressSince = 0;
   #unsentCount = 0;
   #declinedUntil = 0;
   #refusal: Buffer | undefined;
@@ -77,35 +95,68 @@ export class ResumeRetry {
 
   /** True if another backend may be asked; if so, counts the attempt. */
   mayTry(): boolean {
-    this.#attempts ??= new ResumeBudget();
-    return this.#attempts.mayTry(this.#stallAwareClock.now());
+    this.#beginIfOver();
+    if (this.#attempts >= watchLimits.resumeAttempts || this.isOver || this.#isFruitless) return false;
+    this.#attempts += 1;
+    return true;
+  }
+
+  get #isFruitless(): boolean {
+    const isRecent = this.#stallAwareClock.now() - this.#noProgressSince <= watchLimits.noProgressMs;
+    return this.#resumesInVain >= watchLimits.noProgressResumes && isRecent;
   }
 
   /** Does not count the latest attempt, which found no connection. Returns the ms until the next attempt. */
   unsent(): number {
-    this.#attempts?.uncount();
+    this.uncount();
     this.#unsentCount += 1;
     return (this.#unsentCount - 1) * watchLimits.unsentPauseMs;
   }
 
   /** Does not count the latest attempt, because its backend is still initialising its watch cache. */
   uncount(): void {
-    this.#attempts?.uncount();
+    this.#attempts -= 1;
   }
 
   /**
-   * Called when the latest attempt lost its connection before any response. The first `resumeLosses` such attempts do
-   * not count towards `resumeAttempts`.
+   * Does not count the latest attempt, which lost its connection before any response. That may happen to several
+   * attempts when several apiservers fail at once. Only the first `resumeLosses` losses are not counted, because the
+   * request itself may make apiservers fail.
    */
   lost(): void {
-    this.#attempts?.lost();
+    if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
+    this.#uncountedLosses += 1;
+    this.uncount();
+  }
+
+  #beginIfOver(): void {
+    this.#hasAsked = true;
+    const now = this.#stallAwareClock.now();
+    this.#settle(now);
+    if (this.#lostAt >= 0) return;
+    this.#lostAt = now;
+    this.#attempts = 0;
+    this.#uncountedLosses = 0;
+    this.#acceptedAt = -1;
+    this.#refusedWith = 0;
+  }
+
+  /**
+   * If a backend accepted the watch more than `settledMs` ago, counts the resume as successful. Before that, an ERROR
+   * event may still follow the acceptance.
+   */
+  #settle(now: number): void {
+    const sinceAcceptedMs = this.#acceptedAt < 0 ? 0 : now - this.#acceptedAt;
+    if (sinceAcceptedMs > watchLimits.settledMs) this.#lostAt = -1;
+    // A quiet watch makes no progress on any backend. If its stream was open for `servedMs`, the backend served it.
+    if (sinceAcceptedMs >= watchLimits.servedMs) this.#resumesInVain = 0;
   }
 
   /** Records a 404. A backend's first 404 does not count as an attempt, so that all backends can be asked. */
   unserved(backend: string): void {
     if (this.#notServing.includes(backend)) return;
     this.#notServing = [...this.#notServing, backend];
-    this.#attempts?.uncount();
+    this.uncount();
   }
 
   /** The backends that have answered 404 since the watch lost its stream. */
@@ -114,7 +165,7 @@ export class ResumeRetry {
   }
 
   get leftMs(): number {
-    return this.#attempts?.leftMs(this.#stallAwareClock.now()) ?? watchLimits.resumeMs;
+    return watchLimits.resumeMs - (this.#lostAt < 0 ? 0 : this.#stallAwareClock.now() - this.#lostAt);
   }
 
   get isOver(): boolean {
@@ -125,8 +176,8 @@ export class ResumeRetry {
    * Records an ERROR that may be final: a 410 (expired-version.ts), or any ERROR that answers the client's own request.
    */
   refused({ attempt, refusal }: RefusedStream, code: number): void {
-    this.#attempts ??= new ResumeBudget();
-    this.#attempts.refuse(code, this.#stallAwareClock.now());
+    this.#beginIfOver();
+    this.#refusedWith = code;
     if (refusal === undefined) return;
     this.#refusal = refusal;
     this.begin(code === expired ? "expired" : "lost", attempt.backend);
@@ -134,18 +185,13 @@ export class ResumeRetry {
 
   /** The ERROR event that the client gets if no backend accepts its request; undefined: there is none. */
   get refusal(): Buffer | undefined {
-    return (this.#attempts?.refusedWith ?? 0) === 0 ? undefined : this.#refusal;
+    return this.#refusedWith === 0 ? undefined : this.#refusal;
   }
 
   /** The reason to journal if no backend accepts the watch. */
   get endReason(): EndReason {
-    if (this.#attempts?.refusedWith === expired) return "expired";
+    if (this.#refusedWith === expired) return "expired";
     return this.#notServing.length > 0 ? "not_found" : "no_backend";
-  }
-
-  /** True if the watch was resumed and no new event or bookmark has come since. */
-  get hasNoProgress(): boolean {
-    return this.#attempts?.hasProgressed === false;
   }
 
   /** True if a backend ended the stream without a known reason, and the resume after that has brought nothing new. */
@@ -168,15 +214,32 @@ export class ResumeRetry {
     this.#notServing = none;
     this.#declinedUntil = 0;
     this.#unsentCount = 0;
-    this.#attempts?.resumed(this.#stallAwareClock.now());
+    if (this.#hasAsked) this.#resumed(this.#stallAwareClock.now());
   }
 
+  #resumed(now: number): void {
+    // The hedge may replace a stream that was itself resumed long ago. In that case, the earlier resume counts as
+    // successful.
+    this.#settle(now);
+    this.#acceptedAt = now;
+    if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
+      this.#resumesInVain = 0;
+      this.#noProgressSince = now;
+    }
+    this.#resumesInVain += 1;
+    this.hasNoProgress = true;
+  }
+
+  /** Called when a new event or bookmark has come, which shows that the latest resume, if any, was successful. */
   progressed(): void {
     this.#tried = none;
     // A backend has delivered a newer event or bookmark, so the client must not get the ERROR with which another
     // backend refused the watch earlier.
     this.#refusal = undefined;
-    this.#attempts?.progressed();
+    this.#lostAt = -1;
+    this.#resumesInVain = 0;
+    this.hasNoProgress = false;
+    this.#refusedWith = 0;
   }
 
   get isWaiting(): boolean {
@@ -212,108 +275,5 @@ export class ResumeRetry {
   stop(): void {
     this.#stopWaiting?.();
     this.#stopWaiting = undefined;
-  }
-}
-
-/**
- * Limits how often a watch is requested again: the attempts after each lost stream, and the resumes in a row without a
- * new event. At the limit the watch ends, so that the client sees that the cluster cannot serve it (watch.md §5.2).
- */
-export class ResumeBudget {
-  /** Clock reading at which the stream was lost; -1: no stream is lost now. */
-  #lostAt = -1;
-  #attempts = 0;
-  #uncountedLosses = 0;
-  /** Clock reading at which a backend accepted the watch; -1: none has yet. */
-  #acceptedAt = -1;
-  /** Code, such as 410, of the latest ERROR event that may become the final answer to the client; 0: no such event. */
-  refusedWith = 0;
-  /** False from a resume until a new event or bookmark comes. */
-  hasProgressed = true;
-  /**
-   * Number of resumes that brought no new event or bookmark. A resume whose stream stayed open for `servedMs` is not
-   * counted.
-   */
-  #resumesInVain = 0;
-  #noProgressSince = 0;
-
-  /** True if the watch may be requested again now. If so, counts the attempt. */
-  mayTry(now: number): boolean {
-    this.#beginIfOver(now);
-    if (this.#attempts >= watchLimits.resumeAttempts || this.leftMs(now) <= 0) return false;
-    if (this.#hasNoProgress(now)) return false;
-    this.#attempts += 1;
-    return true;
-  }
-
-  uncount(): void {
-    this.#attempts -= 1;
-  }
-
-  /**
-   * Does not count the latest attempt. Its connection was lost, which may happen to several attempts when several
-   * apiservers fail at once. Only the first `resumeLosses` losses are not counted, because the request itself may make
-   * apiservers fail.
-   */
-  lost(): void {
-    if (this.#uncountedLosses >= watchLimits.resumeLosses) return;
-    this.#uncountedLosses += 1;
-    this.uncount();
-  }
-
-  refuse(code: number, now: number): void {
-    this.#beginIfOver(now);
-    this.refusedWith = code;
-  }
-
-  #beginIfOver(now: number): void {
-    this.#settle(now);
-    if (this.#lostAt >= 0) return;
-    this.#lostAt = now;
-    this.#attempts = 0;
-    this.#uncountedLosses = 0;
-    this.#acceptedAt = -1;
-    this.refusedWith = 0;
-  }
-
-  /**
-   * If a backend accepted the watch more than `settledMs` ago, counts the resume as successful. Before that, an ERROR
-   * event may still follow the acceptance.
-   */
-  #settle(now: number): void {
-    const sinceAcceptedMs = this.#acceptedAt < 0 ? 0 : now - this.#acceptedAt;
-    if (sinceAcceptedMs > watchLimits.settledMs) this.#lostAt = -1;
-    // A quiet watch makes no progress on any backend. If its stream was open for `servedMs`, the backend served it.
-    if (sinceAcceptedMs >= watchLimits.servedMs) this.#resumesInVain = 0;
-  }
-
-  #hasNoProgress(now: number): boolean {
-    const isRecent = now - this.#noProgressSince <= watchLimits.noProgressMs;
-    return this.#resumesInVain >= watchLimits.noProgressResumes && isRecent;
-  }
-
-  leftMs(now: number): number {
-    return this.#lostAt < 0 ? watchLimits.resumeMs : watchLimits.resumeMs - (now - this.#lostAt);
-  }
-
-  resumed(now: number): void {
-    // The hedge may replace a stream that was itself resumed long ago. In that case, the earlier resume counts as
-    // successful.
-    this.#settle(now);
-    this.#acceptedAt = now;
-    if (this.#resumesInVain === 0 || now - this.#noProgressSince > watchLimits.noProgressMs) {
-      this.#resumesInVain = 0;
-      this.#noProgressSince = now;
-    }
-    this.#resumesInVain += 1;
-    this.hasProgressed = false;
-  }
-
-  /** Called when a new event or bookmark has come, which shows that the latest resume, if any, was successful. */
-  progressed(): void {
-    this.#lostAt = -1;
-    this.#resumesInVain = 0;
-    this.hasProgressed = true;
-    this.refusedWith = 0;
   }
 }
