@@ -22,12 +22,12 @@ import type { Ends } from "../net/proxy-protocol.ts";
 import { type Keepalive, setKeepalive, wireOf } from "../net/socket.ts";
 import { closeAfterFlush } from "../net/socket-end.ts";
 import { shakeHands } from "../tls/handshake.ts";
-import type { HandshakeQueue } from "../tls/handshake-queue.ts";
 import type { Host, Hosts } from "../tls/sni-hosts.ts";
 import type { Passthrough } from "../tunnel/passthrough.ts";
 import { routeBySni } from "../tunnel/passthrough-router.ts";
 import { Downstream, type DownstreamParts } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
+import type { HandshakeQueue } from "./handshake-queue.ts";
 import type { Intake } from "./intake.ts";
 import { type ProxyProtocolRules, readProxyHeader } from "./proxy-protocol-listener.ts";
 
@@ -393,7 +393,6 @@ export class Listener {
   #handshake(accepted: Accepted, ends: Ends, hosts: Hosts): void {
     const { socket } = accepted;
     const { clock, handshakes } = this.#parts;
-    const source = keyOf(ends.source.address);
     const begin = (): void => {
       socket.off("close", leave);
       shakeHands(socket, hosts, clock, (shaken) => {
@@ -404,9 +403,10 @@ export class Listener {
         if ("reason" in shaken) this.#turnAway(socket, ends.source.address, `TLS: ${String(shaken.reason)}`);
       });
     };
-    const leave = (): void => handshakes.leave(source, begin);
+    const handshake = { user: keyOf(ends.source.address), begin };
+    const leave = (): void => handshakes.leave(handshake);
     socket.on("close", leave);
-    handshakes.enter(source, begin);
+    handshakes.enter(handshake);
   }
 
   /** `socket`: the accepted socket, or the TLS socket on top of it. */

@@ -9,10 +9,10 @@ import type { ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
 import { Descriptors } from "../net/descriptors.ts";
 import type { Keepalive } from "../net/socket.ts";
-import { HandshakeQueue } from "../tls/handshake-queue.ts";
 import { type Expiry, Hosts } from "../tls/sni-hosts.ts";
 import type { Downstream } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";
+import { HandshakeQueue } from "./handshake-queue.ts";
 import type { Intake } from "./intake.ts";
 import { type Gate, Listener, type SocketSource } from "./listen.ts";
 

@@ -8,7 +8,7 @@
  * slow or gets 429. The cap then shrinks, and after that it grows by one only with every `cap` lists.
  */
 import { Lru } from "../../base/lru.ts";
-import { FairQueue } from "./fair-queue.ts";
+import { FairQueue } from "../admission/fair-queue.ts";
 import { shieldLimits } from "./limits.ts";
 
 export type ShieldedRequest = {

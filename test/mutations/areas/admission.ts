@@ -174,16 +174,16 @@ export const admission: readonly Defect[] = [
   defect(
     "the queue of a shield is first come, first served",
     {
-      file: "proxy/limits/fair-queue.ts",
+      file: "proxy/admission/fair-queue.ts",
       find: "if (group.waiting.size > 0) this.#turns.add(group);",
       replace: "if (group.waiting.size > 0) return first;",
     },
-    ["proxy/limits/fair-queue", "users take turns"],
+    ["proxy/admission/fair-queue", "users take turns"],
   ),
   defect(
     "a user with many waiting requests keeps its turn",
     {
-      file: "proxy/limits/fair-queue.ts",
+      file: "proxy/admission/fair-queue.ts",
       find: "      this.#turns.delete(group);\n      this.#resize",
       replace: "      if (group.waiting.size === 1) this.#turns.delete(group);\n      this.#resize",
     },
@@ -247,20 +247,20 @@ export const admission: readonly Defect[] = [
   defect(
     "all handshakes are computed at once",
     {
-      file: "proxy/tls/handshake-queue.ts",
-      find: "while (this.#begun < handshakesPerTurn && this.#sources.size > 0)",
-      replace: "while (this.#sources.size > 0)",
+      file: "proxy/downstream/handshake-queue.ts",
+      find: "while (this.#begun < handshakesPerTurn && this.size > 0)",
+      replace: "while (this.size > 0)",
     },
-    ["proxy/tls/handshake-queue", "a few begin at once"],
+    ["proxy/downstream/handshake-queue", "a few begin at once"],
   ),
   defect(
     "a flood is served first",
     {
-      file: "proxy/tls/handshake-queue.ts",
-      find: "    this.#sources.delete(source);\n    if (waiting.length > 0) this.#sources.set(source, waiting);",
-      replace: "    if (waiting.length === 0) this.#sources.delete(source);",
+      file: "proxy/admission/fair-queue.ts",
+      find: "      this.#turns.delete(group);\n      this.#resize",
+      replace: "      if (group.waiting.size === 1) this.#turns.delete(group);\n      this.#resize",
     },
-    ["proxy/tls/handshake-queue", "sources take turns"],
+    ["proxy/downstream/handshake-queue", "sources take turns"],
   ),
   defect(
     "watches end first",

@@ -1,9 +1,9 @@
 import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { FairQueue } from "../../../src/proxy/limits/fair-queue.ts";
+import { FairQueue } from "../../../src/proxy/admission/fair-queue.ts";
 
-const test = suite("proxy/limits/fair-queue");
+const test = suite("proxy/admission/fair-queue");
 
 type Request = { readonly user: string; readonly id: number };
 
