@@ -3,7 +3,6 @@
  * last usable CAs stay in use until new ones have passed every test, because with a wrong CA all new connections would
  * fail (D10).
  */
-import { wallOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { readText } from "../../base/read-text.ts";
@@ -17,18 +16,16 @@ export type CaBundleOptions = Reloading & {
   readonly onSwap: () => void;
 };
 
-export class CaBundle {
+export class CaBundle extends ReloadingFile<string> {
   readonly name: string;
   readonly #first: string;
-  readonly #file: ReloadingFile<string>;
 
   private constructor(options: CaBundleOptions, first: string) {
-    const { name, file, onSwap } = options;
+    const { name, file } = options;
+    const load = (was: string | undefined): Promise<string | Failure> => loadOther(options, was);
+    super({ ...options, files: [file], load, isSame, notAfterMs: lastEndOf }, first);
     this.name = name;
     this.#first = first;
-    const load = async (was: string | undefined): Promise<string | Failure> => loadOther(options, was);
-    const parts = { ...options, files: [file], load, isSame, notAfterMs: lastEndOf, onSwap: () => onSwap() };
-    this.#file = new ReloadingFile(parts, first);
   }
 
   /**
@@ -42,7 +39,7 @@ export class CaBundle {
 
   /** The CAs in use, as PEM. */
   get ca(): string {
-    return this.#file.current ?? this.#first;
+    return this.current ?? this.#first;
   }
 
   /** The latest expiry among the CAs, in ms since 1970. */
@@ -51,17 +48,8 @@ export class CaBundle {
   }
 
   start(): void {
-    this.#file.journalLoaded(this.ca);
-    this.#file.watch();
-  }
-
-  stop(): void {
-    this.#file.stop();
-  }
-
-  /** Reads the file now. Returns a Failure if the previous CAs stay in use. */
-  reload(): Promise<Failure | undefined> {
-    return this.#file.reload();
+    this.journalLoaded(this.ca);
+    this.watch();
   }
 }
 
@@ -102,7 +90,7 @@ export function unusable(files: string, { message, cause }: Failure): Failure {
 export function lastEndOf(ca: string): number {
   const certificates = certificatesIn(ca);
   if (certificates instanceof Failure) return 0;
-  return Math.max(...certificates.map(({ validTo }) => wallOf(validTo)));
+  return Math.max(...certificates.map(({ validToDate }) => validToDate.getTime()));
 }
 
 /** Returns a Failure if none of these CAs is valid now, because every certificate that they signed would be refused. */

@@ -34,7 +34,11 @@ export const operator: readonly Defect[] = [
   ),
   defect(
     "the environment decides whether discovery, reviews and replicas verify their server",
-    { file: "x509/trust.ts", find: "  rejectUnauthorized: true,\n", replace: "" },
+    {
+      file: "http/http-client.ts",
+      find: "rejectUnauthorized: options.rejectUnauthorized !== false,",
+      replace: 'rejectUnauthorized: process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0",',
+    },
     verified("replicas"),
   ),
   defect(
