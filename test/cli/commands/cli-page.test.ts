@@ -11,8 +11,7 @@ const file = "docs/cli.md";
 const head = `# The command line
 
 Generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\`
-prints the same about one command. The npm package also installs \`kubectl-watchkeeper\`, for \`kubectl watchkeeper
-status\`.
+explains its options. The npm package also installs \`kubectl-watchkeeper\`, for \`kubectl watchkeeper status\`.
 
 Commands with \`--admin\` ask a running process through its [JSON API](admin-api.md), by default on loopback. From
 elsewhere use \`ssh -L 7480:127.0.0.1:7480 HOST\` or \`kubectl port-forward POD 7480\`. Data goes to stdout, messages to
@@ -55,14 +54,10 @@ function cliPage(): string {
 
 function section(name: string, spec: CommandSpec): string {
   const { summary, words, options, exits, examples } = spec;
-  const own = options.map((option) => itemOf(option)).filter((item) => !shared.has(item));
-  const others = options
-    .filter((option) => shared.has(itemOf(option)))
-    .map((option) => `\`--${option.name}\``);
-  const also = others.length === 0 ? "" : listItem(`also ${others.join(", ")}`);
+  const flags = options.map((option) => optionOf(option));
   const parts = [
     `## ${name}\n\n${words === "" ? "" : `\`${words}\`: `}${upper(summary)}.\n`,
-    `${own.join("")}${also}`,
+    flags.length === 0 ? "" : listItem(flags.join(", ")),
     exits === undefined ? "" : `Exit code ${exits}.\n`,
     examples === undefined ? "" : fenced("sh", examples),
   ];
@@ -73,11 +68,13 @@ function fenced(kind: string, lines: readonly string[]): string {
   return `\`\`\`${kind}\n${lines.join("\n")}\n\`\`\`\n`;
 }
 
+function optionOf(option: Option): string {
+  const { short, isRequired = false } = option;
+  return `${short === undefined ? "" : `\`-${short}\` or `}\`${flagOf(option)}\`${isRequired ? " (required)" : ""}`;
+}
+
 function itemOf(option: Option): string {
-  const { short, isRequired = false, isMultiple = false } = option;
-  const flags = `${short === undefined ? "" : `\`-${short}\`, `}\`${flagOf(option)}\``;
-  const marks = [...(isRequired ? ["required"] : []), ...(isMultiple ? ["repeatable"] : [])];
-  return listItem(`${flags}${marks.length === 0 ? "" : ` (${marks.join(", ")})`}: ${aboutOf(option)}`);
+  return listItem(`${optionOf(option)}: ${aboutOf(option)}`);
 }
 
 function upper(text: string): string {
