@@ -350,22 +350,19 @@ function apiSettings({ address, tls, authorization }: AdminConfig): ApiSettings 
   return { address, tls, authorization };
 }
 
+type OwnData = {
+  readonly stats: () => Stats;
+  readonly history: History;
+  readonly replicas: Replicas;
+  readonly totals: WorkerTotals | undefined;
+};
+
 type Api = { readonly routes: Routes; readonly pages: Pages };
 
 function apiOf(
   { clock, times, incidents: { store }, history: changes }: AdminRecords,
   { clusters, certificates, operatorLimits }: AdminParts,
-  {
-    stats,
-    history,
-    replicas,
-    totals,
-  }: {
-    readonly stats: () => Stats;
-    readonly history: History;
-    readonly replicas: Replicas;
-    readonly totals: WorkerTotals | undefined;
-  },
+  { stats, history, replicas, totals }: OwnData,
 ): Api {
   const live = (): readonly Exchange[] => clusters().flatMap(({ path }) => path.exchanges.live);
   const own = apiPages(

@@ -33,14 +33,9 @@ export type ListingSources = BackendSources & {
 export function apiPages(sources: ListingSources, times: Times): Pages {
   const { clock, incidents, ledgers, limits, live, certificates, replicas } = sources;
   const refusals = (): ReadonlyMap<string, string> => loadErrorsByCertificate(incidents);
+  const all = (): IncidentStore["all"] => incidents.all;
   return new Map([
-    [
-      "incidents",
-      pagesOf(
-        incidentListing(() => incidents.all, times),
-        clock,
-      ),
-    ],
+    ["incidents", pagesOf(incidentListing(all, times), clock)],
     ["backends", pagesOf(backendListing(sources, times), clock)],
     ["watches", pagesOf(watchListing(live, times), clock)],
     ["clients", pagesOf(clientListing(ledgers, times), clock)],

@@ -2,7 +2,7 @@
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import type { Times } from "../http/times.ts";
 import type { Metrics } from "../metrics/registry.ts";
-import { count, type Fields, list, number, text, time, type ViewOf, viewOf } from "./fields.ts";
+import { count, type Fields, list, number, text, time, type ViewOf, viewOf, words } from "./fields.ts";
 
 /**
  * Measurements of this process. `at`: clock reading in ms. `cpuMs`: CPU time of all threads in ms since the start.
@@ -49,15 +49,10 @@ export const statsFields = {
   watchEvents: count("Watch events delivered since the start.", "watchEvents"),
   at: time("Time of this response.", "at"),
   name: text("metadata.name of the configuration.", "name"),
-  restartRequired: {
-    schema: {
-      type: "array",
-      items: { type: "string" },
-      description: "Settings that have changed in the file and take effect only after a restart.",
-    },
-    view: ({ restartRequired }) => restartRequired,
-    key: () => "",
-  },
+  restartRequired: words(
+    "Settings that have changed in the file and take effect only after a restart.",
+    "restartRequired",
+  ),
   listeners: list("The listeners that accept clients.", listenerFields, "listeners"),
   uptimeMs: count("Time since the start, in ms.", "uptimeMs"),
   cpuMs: count("CPU time of all threads, in ms.", "cpuMs"),

@@ -1,11 +1,23 @@
 /** Label values that several metrics use. */
 import { limits } from "../../base/limits.ts";
+import type { Metric } from "./metric.ts";
 
 /**
  * Maximum number of values of the label `backend`: the discovered backends, the configured fallback of discovery, and
  * "other".
  */
 export const backendCap = limits.discoveredBackends + 2;
+
+/** Returns the maximum number of series of a metric. */
+export function capOf({
+  cap,
+  labels = [],
+}: {
+  cap?: Metric["cap"] | undefined;
+  labels?: readonly string[];
+}): number {
+  return cap ?? (labels.length === 1 && labels[0] === "backend" ? backendCap : limits.familySeries);
+}
 
 /** Returns the label of a status code; "other" for 0 (no response) and for numbers that are not an HTTP status code. */
 export function codeOf(code: number): string {

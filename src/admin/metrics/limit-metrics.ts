@@ -2,7 +2,7 @@
  * Declares the metrics of request limits and of shields. A shield (proxy/limits/shield.ts) limits the expensive list
  * requests to one backend.
  */
-import { backendCap, backendIn } from "./labels.ts";
+import { backendIn } from "./labels.ts";
 import type { Metric } from "./metric.ts";
 
 export const limitMetrics: readonly Metric[] = [
@@ -31,7 +31,6 @@ export const limitMetrics: readonly Metric[] = [
     name: "backend_shield_cap",
     help: "Maximum number of concurrent lists at a backend that has just started or is overloaded; 0: not limited",
     labels: ["backend"],
-    cap: backendCap,
     cluster: ({ backendStatuses }) => backendStatuses.map(({ name, shield }) => [[name], shield.cap]),
   },
   {

@@ -1,6 +1,5 @@
 /** Declares the metrics of each backend's load (proxy/load). */
 import type { Sample } from "./exposition.ts";
-import { backendCap } from "./labels.ts";
 import type { BackendStatus, ClusterView, Metric } from "./metric.ts";
 
 function perBackend(value: (backend: BackendStatus) => number): (cluster: ClusterView) => readonly Sample[] {
@@ -12,7 +11,6 @@ export const loadMetrics: readonly Metric[] = [
     name: "backend_load_streams",
     help: "Load by which backends are compared: open streams, and requests and bytes of responses and events as streams that cause as much work",
     labels: ["backend"],
-    cap: backendCap,
     cluster: perBackend(({ load }) => load.streams),
   },
   {
@@ -20,7 +18,6 @@ export const loadMetrics: readonly Metric[] = [
     across: "min",
     help: "Share of its weight that the backend can serve; below 1 while its reads take much longer than at the other backends, or while it reports a higher utilisation",
     labels: ["backend"],
-    cap: backendCap,
     cluster: perBackend(({ load }) => load.capacity),
   },
   {
@@ -28,7 +25,6 @@ export const loadMetrics: readonly Metric[] = [
     across: "max",
     help: "Utilisation that the backend reports in the header endpoint-load-metrics (ORCA); no value if it reports none",
     labels: ["backend"],
-    cap: backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, load: { utilization } }): Sample[] =>
         utilization === undefined ? [] : [[[name], utilization]],

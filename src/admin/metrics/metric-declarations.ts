@@ -163,7 +163,6 @@ export const metrics: readonly Metric[] = [
     across: "own",
     help: "1 if the backend accepts new requests",
     labels: ["backend"],
-    cap: backendCap,
     cluster: perBackend(({ state }) => (state === "ready" ? 1 : 0)),
   },
   {
@@ -200,7 +199,6 @@ export const metrics: readonly Metric[] = [
     across: "own",
     help: "Time that the backend has spent in state suspect",
     labels: ["backend"],
-    cap: backendCap,
     cluster: perBackend(({ suspectMs }) => suspectMs / 1000),
   },
   {
@@ -229,7 +227,6 @@ export const metrics: readonly Metric[] = [
     across: "own",
     help: "Duration of the last answered probe, from the SYN to the response",
     labels: ["backend"],
-    cap: backendCap,
     cluster: perBackend(({ probes }) => probes.lastMs / 1000),
   },
   ...loadMetrics,
@@ -251,7 +248,6 @@ export const metrics: readonly Metric[] = [
     name: "upstream_connections_closed_total",
     help: "Closed HTTP/2 connections to the backend",
     labels: ["backend"],
-    cap: backendCap,
     counted: { "upstream_connection.closed": ({ backend }) => [backend] },
   },
   {
@@ -324,7 +320,6 @@ export const metrics: readonly Metric[] = [
     name: "request_hedges_total",
     help: "Requests sent a second time, to another backend or on another connection, by the backend that had not answered the first attempt",
     labels: ["backend"],
-    cap: backendCap,
     cluster: ({ label, path: { hedges } }) =>
       hedges.counts.all.map(({ backend, count }) => [[backendIn(label, backend)], count]),
   },
@@ -424,7 +419,6 @@ export const metrics: readonly Metric[] = [
     name: "passthrough_connections",
     help: "Passthrough connections to the backend, including those being opened",
     labels: ["backend"],
-    cap: backendCap,
     cluster: ({ passthrough }) => passthrough.counts,
   },
   {

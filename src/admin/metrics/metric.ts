@@ -181,7 +181,7 @@ export type Metric = Source & {
   readonly name: string;
   readonly help: string;
   readonly labels?: readonly string[];
-  /** Maximum number of series; default: `limits.familySeries`. */
+  /** Maximum number of series; default: `backendCap` with the only label `backend`, else `limits.familySeries`. */
   readonly cap?: number;
 };
 

@@ -16,6 +16,7 @@ import {
   seriesKey,
 } from "./exposition.ts";
 import { histograms } from "./histogram-declarations.ts";
+import { capOf } from "./labels.ts";
 import type {
   ClusterView,
   Counted,
@@ -63,7 +64,7 @@ export class Metrics {
     this.#workers = workers;
     collectDefaultMetrics({ register: this.#registry });
     for (const name of expensive) this.#registry.removeSingleMetric(name);
-    this.#all = metrics.map((metric) => ({ metric, kept: new Series(metric.cap) }));
+    this.#all = metrics.map((metric) => ({ metric, kept: new Series(capOf(metric)) }));
     journal.subscribe((entry) => {
       for (const { metric, kept } of this.#all) {
         const labels = "counted" in metric ? countedBy(metric.counted, entry.kind, entry) : undefined;
@@ -148,7 +149,7 @@ export class Metrics {
     const views = this.#views();
     const texts = this.#all.map((one) => {
       const { metric } = one;
-      const series = new Series(metric.cap);
+      const series = new Series(capOf(metric));
       for (const row of this.#rows(one, views)) series.add(row);
       return metricText(metric, series.rows);
     });

@@ -20,7 +20,6 @@ export const watchMetrics: readonly Metric[] = [
     name: "watch_events_total",
     help: "Watch events forwarded to clients, by the backend that delivered them first",
     labels: ["backend"],
-    cap: backendCap,
     cluster: ({ path }) => path.exchanges.watched.events,
   },
   {
@@ -85,7 +84,6 @@ export const watchMetrics: readonly Metric[] = [
     across: "max",
     help: "Time for which watches of the backend have not delivered the oldest write that they lack; 0 if they lack none. No value for a backend without a watch of a whole resource",
     labels: ["backend"],
-    cap: backendCap,
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, watchLagMs }): Sample[] =>
         watchLagMs === undefined ? [] : [[[name], watchLagMs / 1000]],

@@ -6,22 +6,17 @@ import type { SecureContextOptions } from "node:tls";
 import { Worker } from "node:worker_threads";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, wordsOf } from "../../base/failure.ts";
-import type { Entry, Journal } from "../../events/journal.ts";
+import type { Entry } from "../../events/journal.ts";
 import { ownModule } from "../../program/own-files.ts";
 import type { ServingPair } from "../../proxy/tls/serving-pair.ts";
 import type { AccessRequest, Admitted } from "../authorization/authorization.ts";
 import { adminLimits } from "../http/limits.ts";
 import type { Reply } from "../http/reply.ts";
 import type { Answers, Check, ProbeChecks, ProbeName } from "./answers.ts";
-import type { ApiTls } from "./secure-server.ts";
-import type { Admin } from "./server.ts";
+import type { Admin, AdminOptions } from "./server.ts";
 
-export type ProbeThreadOrder = {
-  readonly host: string;
-  readonly port: number;
-  readonly inherited: number | undefined;
+export type ProbeThreadOrder = Pick<ProbeThreadParts, "host" | "port" | "inherited" | "contentType"> & {
   readonly first: ProbeChecks;
-  readonly contentType: string;
   /** TLS options and the certificate at the start; undefined: plain HTTP. */
   readonly tls:
     | { readonly pair: ServingPair | undefined; readonly options: SecureContextOptions }
@@ -47,16 +42,9 @@ export type ToThread =
   | { readonly kind: "known"; readonly probe: ProbeName; readonly checks: readonly Check[] }
   | { readonly kind: "pair"; readonly pair: ServingPair };
 
-export type ProbeThreadParts = {
-  readonly host: string;
-  readonly port: number;
-  /** Descriptor of an inherited listening socket, used if it has the configured address; undefined: none. */
-  readonly inherited: number | undefined;
-  readonly journal: Journal;
+export type ProbeThreadParts = Omit<AdminOptions, "asker" | "guard"> & {
   readonly clock: Clock;
   readonly answers: Answers;
-  readonly contentType: string;
-  readonly tls?: ApiTls | undefined;
   /** Authorizes requests for /metrics; default: none. */
   readonly admit?: ((request: AccessRequest) => Promise<Admitted | Reply>) | undefined;
   /** Main file of the thread; default: probe-thread-main beside this file. */

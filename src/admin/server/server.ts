@@ -33,20 +33,21 @@ import type { ProbeName, ProbeSource } from "./answers.ts";
 import { answerTo } from "./probes.ts";
 import { type ApiTls, secureServer } from "./secure-server.ts";
 
-export type AdminOptions = {
+/** What the two ports have in common. */
+type PortOptions = {
   readonly host: string;
   /** TCP port; 0: the kernel picks a free one. */
   readonly port: number;
   /** Descriptor of an inherited listening socket, which is used if it has the configured address; default: none. */
   readonly inherited?: number | undefined;
   readonly journal: Journal;
-  readonly asker: ProbeSource;
-  readonly contentType: string;
   /** The certificate and TLS options; default: plain HTTP. */
   readonly tls?: ApiTls | undefined;
-  /** Authorizes requests for /metrics; default: none. */
+  /** Authorizes requests; default: none, which the configuration allows on loopback and for metrics only. */
   readonly guard?: Guard | undefined;
 };
+
+export type AdminOptions = PortOptions & { readonly asker: ProbeSource; readonly contentType: string };
 
 export type Admin = {
   readonly address: string;
@@ -113,18 +114,13 @@ export function metricsGuard(authorization: Pick<Authorization, "admit">): Guard
   return guardOf(authorization, (path) => path !== "/metrics");
 }
 
-export type ApiOptions = {
-  readonly host: string;
-  readonly port: number;
-  readonly journal: Journal;
+export type ApiOptions = PortOptions & Served;
+
+type Served = {
   readonly routes: Routes;
   /** Operations that POST requests run; default: none. */
   readonly posts?: Posts;
   readonly events?: EventStreams;
-  /** The certificate and TLS options; default: none, so that the API is served over plain HTTP. */
-  readonly tls?: ApiTls | undefined;
-  /** Authorizes requests; default: none, which the configuration allows on loopback only. */
-  readonly guard?: Guard | undefined;
 };
 
 /**
@@ -140,10 +136,7 @@ export function startApi(options: ApiOptions): Promise<Admin | Failure> {
   return open({ ...options, routes, listener: "admin", isLocal: options.guard === undefined });
 }
 
-type Opening = Pick<AdminOptions, "host" | "port" | "inherited"> &
-  Parts & {
-    readonly listener: string;
-  };
+type Opening = PortOptions & Parts & { readonly listener: string };
 
 async function open(options: Opening): Promise<Admin | Failure> {
   const { journal, listener, inherited: fd } = options;
@@ -199,21 +192,16 @@ function probe(name: ProbeName, asker: ProbeSource): Route {
   };
 }
 
-type Parts = {
-  readonly routes: Routes;
-  readonly posts?: Posts;
-  readonly events?: EventStreams;
-  readonly journal: Journal;
-  /**
-   * True if the port rejects requests whose Host header does not name this machine's loopback. This protects against
-   * DNS rebinding (A56).
-   */
-  readonly isLocal: boolean;
-  /** True if a request may have no Host: every browser sends one, but checks of load balancers over HTTP/1.0 do not. */
-  readonly mayOmitHost?: boolean;
-  readonly tls?: ApiTls | undefined;
-  readonly guard?: Guard | undefined;
-};
+type Parts = Served &
+  Pick<PortOptions, "journal" | "guard"> & {
+    /**
+     * True if the port rejects requests whose Host header does not name this machine's loopback. This protects against
+     * DNS rebinding (A56).
+     */
+    readonly isLocal: boolean;
+    /** True if a request may have no Host: every browser sends one, but checks of load balancers over HTTP/1.0 do not. */
+    readonly mayOmitHost?: boolean;
+  };
 
 async function answer(request: IncomingMessage, response: ServerResponse, parts: Parts): Promise<void> {
   const reply = await replyTo(request, parts);

@@ -45,15 +45,10 @@ export class WorkerAnswers {
     this.#monitor = new ProcessMonitor(this.#times);
     const incidents = { counts: [], active: [] };
     this.#metrics = new Metrics(journal, { ...parts, incidents, replicas: { rows: [], count: 1 } });
+    const live = (): readonly Exchange[] => this.#live;
     const ledgers = () => clusters().map(({ label, path: { ledgerTap } }) => ({ cluster: label, ledgerTap }));
     this.#pages = new Map([
-      [
-        "watches",
-        pagesOf(
-          watchListing(() => this.#live, this.#times),
-          clock,
-        ),
-      ],
+      ["watches", pagesOf(watchListing(live, this.#times), clock)],
       ["clients", pagesOf(clientListing(ledgers, this.#times), clock)],
     ]);
   }

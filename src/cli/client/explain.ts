@@ -176,9 +176,7 @@ function evidence(incident: Row): string {
       { head: "MEASURED", of: measured("value") },
       { head: "THRESHOLD", of: measured("threshold") },
       { head: "FINDING", of: finding },
-      ...(rows.some((row) => textAt(row, "auditId") !== "")
-        ? [{ head: "AUDIT-ID", of: (row: Row) => textAt(row, "auditId") }]
-        : []),
+      { head: "AUDIT-ID", of: (row) => textAt(row, "auditId"), isRare: true },
     ],
     rows,
     { isWide: true, hasHeads: true },

@@ -2,13 +2,13 @@
 
 import { isCounter } from "../../../src/admin/metrics/exposition.ts";
 import { histograms } from "../../../src/admin/metrics/histogram-declarations.ts";
+import { capOf } from "../../../src/admin/metrics/labels.ts";
 import { metrics } from "../../../src/admin/metrics/metric-declarations.ts";
-import { limits } from "../../../src/base/limits.ts";
 import { listItem, unwrapped } from "../../support/markdown.ts";
 
 export function metricsPage(): string {
-  const rows = [...metrics, ...histograms].map(({ name, labels = [], cap = limits.familySeries, help }) => {
-    const series = labels.length === 0 ? "" : ` \`${labels.join(",")}\` ${cap}`;
+  const rows = [...metrics, ...histograms].map(({ name, labels = [], cap, help }) => {
+    const series = labels.length === 0 ? "" : ` \`${labels.join(",")}\` ${capOf({ labels, cap })}`;
     return listItem(`\`watchkeeper_${name}\` ${typeOf(name)}${series}: ${help}`);
   });
   return `${head}${rows.toSorted().join("")}${tail}`;
