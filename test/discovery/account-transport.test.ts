@@ -8,7 +8,7 @@ import { limits } from "../../src/base/limits.ts";
 import { kubernetesSource } from "../../src/discovery/discover.ts";
 import type { Source } from "../../src/discovery/discovery.ts";
 import { discoveryLimits } from "../../src/discovery/limits.ts";
-import { AccountTransport } from "../../src/discovery/transport.ts";
+import { AccountTransport, type Transport } from "../../src/discovery/transport.ts";
 import { endApiservers, goodLeases, startApiserver } from "../support/discoverable.ts";
 import { testPki } from "../support/pki.ts";
 import { within } from "../support/within.ts";
@@ -74,6 +74,12 @@ test("Leases are read page by page, and more of them than can be apiservers' are
   serviceIs(crowded.url);
   assert.match(await told({ from: "Lease" }), "more than 512 Leases have the label");
   assert.is(crowded.asked.length, discoveryLimits.leasePages);
+  // A server may ignore the limit of a page.
+  const answer = { items: foreign(600) };
+  const transport: Transport = { own: "https://a", ask: () => Promise.resolve({ answer }), abort() {} };
+  const access = () => ({ servers: [], caFile, serverName: undefined });
+  const whole = await kubernetesSource("Lease", transport, access).ask();
+  assert.match(whole instanceof Failure ? whole.message : "", "more than 512 Leases");
 });
 
 test("known backends are asked first, and one that hangs only costs its time", async () => {

@@ -94,12 +94,8 @@ export const configuration: readonly Defect[] = [
   ),
   defect(
     "discovery reads every Lease before it counts them",
-    {
-      file: "discovery/kubernetes-objects.ts",
-      find: "items.length > limits.discoveredBackends ||",
-      replace: "",
-    },
-    ["discovery/kubernetes-objects", "are refused before any is read"],
+    { file: "discovery/discover.ts", find: " && items.length <= most) return", replace: ") return" },
+    ["discovery/account-transport", "more of them than can be apiservers' are a failure"],
   ),
   defect(
     "a user loses the groups of a review that are no text",
