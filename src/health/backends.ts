@@ -85,13 +85,15 @@ export class Backends {
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
   /** Reading (ms) of `stallAwareClock` since which no backend has answered; undefined while one answers. */
   #silentSince: number | undefined;
-  #silenceOverAt = 0;
+  /** Clock reading (ms) at which the latest silence of all backends ended, because one of them answered; 0: never. */
+  silenceOverAt = 0;
   /**
    * Detection times of failures, in seconds: from the last sign of life of a ready backend until the proxy found the
    * backend suspect, and until it found the backend dead.
    */
   readonly detections = { suspect: new Histogram(detectionBounds), dead: new Histogram(detectionBounds) };
-  #deadAfterWhenAllSilentMs: number;
+  /** Milliseconds for which open requests are kept while no backend answers (D14). */
+  deadAfterWhenAllSilentMs: number;
 
   constructor(names: readonly string[], parts: BackendsParts) {
     const { clock, stallAwareClock = clock, rules = unprobed } = parts;
@@ -99,13 +101,8 @@ export class Backends {
     this.#clock = clock;
     this.#stallAwareClock = stallAwareClock;
     this.#rules = rules;
-    this.#deadAfterWhenAllSilentMs = parts.deadAfterWhenAllSilentMs ?? 0;
+    this.deadAfterWhenAllSilentMs = parts.deadAfterWhenAllSilentMs ?? 0;
     this.reconcile(names);
-  }
-
-  /** Milliseconds for which open requests are kept while no backend answers (D14). */
-  set deadAfterWhenAllSilentMs(ms: number) {
-    this.#deadAfterWhenAllSilentMs = ms;
   }
 
   get views(): readonly BackendView[] {
@@ -127,12 +124,7 @@ export class Backends {
 
   /** Reading (ms) of `stallAwareClock` at which `areAllSilent` ends at the latest; 0 while a backend answers. */
   get silentUntil(): number {
-    return this.#silentSince === undefined ? 0 : this.#silentSince + this.#deadAfterWhenAllSilentMs;
-  }
-
-  /** Clock reading (ms) at which the latest silence of all backends ended, because one of them answered; 0: never. */
-  get silenceOverAt(): number {
-    return this.#silenceOverAt;
+    return this.#silentSince === undefined ? 0 : this.#silentSince + this.deadAfterWhenAllSilentMs;
   }
 
   /** Returns for how many milliseconds the backend has been in its state, without the time of event-loop stalls. */
@@ -234,7 +226,7 @@ export class Backends {
     if (areSilent) this.#silentSince ??= this.#stallAwareClock.now();
     else this.#silentSince = undefined;
     if (!wereSilent || areSilent) return;
-    this.#silenceOverAt = this.#clock.now();
+    this.silenceOverAt = this.#clock.now();
     this.#parts.onAnswer?.();
   }
 

@@ -62,7 +62,8 @@ export class Cluster {
   /** The evidence of all processes about the backends; undefined unless this process has workers. */
   readonly shared: SharedEvidence | undefined;
   readonly #parts: ClusterParts;
-  readonly #credentials: Credentials;
+  /** What the canaries have shown (proxy/tls/credentials.ts). In a worker: what the parent has told. */
+  readonly credentials: Credentials;
   readonly #expiries: Expiries;
   /** The Kubernetes versions of the backends. In a worker: what the parent has told. */
   readonly versions: BackendVersions;
@@ -76,7 +77,7 @@ export class Cluster {
     this.shared = sharedIn(others);
     this.backends = backends;
     const ofCertificates = { clock: guarded(wallClock, journal, "certificates"), journal };
-    this.#credentials = new Credentials({
+    this.credentials = new Credentials({
       ...ofCertificates,
       prefix: prefixOf(label),
       random: Math.random,
@@ -144,7 +145,7 @@ export class Cluster {
       isPerClient: cluster.connectionPool.perClient,
       // Address, credentials and CA are looked up at each dial. A change thus applies to the next connection.
       connect: (backend, owner, trust) => {
-        const pair = this.#credentials.pairFor(trust);
+        const pair = this.credentials.pairFor(trust);
         const { tcpKeepalive: keepalive } = this.#config.health;
         const { journal } = this.#parts;
         // An operator's command or a new certificate may lead to this dial.
@@ -153,7 +154,7 @@ export class Cluster {
         );
       },
       asserted: assertedIn(this.#config),
-      assertions: this.#credentials,
+      assertions: this.credentials,
     });
   }
 
@@ -161,17 +162,12 @@ export class Cluster {
   #proven(): void {
     this.path.pending.release();
     const { others } = this.#parts;
-    if (others && "parent" in others) others.parent.onProofs(this.label, this.#credentials.told);
-  }
-
-  /** What the canaries have shown (proxy/tls/credentials.ts). In a worker: what the parent has told. */
-  get credentials(): Credentials {
-    return this.#credentials;
+    if (others && "parent" in others) others.parent.onProofs(this.label, this.credentials.told);
   }
 
   /** True if each certificate with which the listeners assert identities was proven, at any backend, at any time. */
   get isProven(): boolean {
-    return this.#credentials.areAllProven;
+    return this.credentials.areAllProven;
   }
 
   #createProbe(): Probe {
@@ -202,7 +198,7 @@ export class Cluster {
   #createUpgradeHandler(watchTunnel: WatchTunnel): UpgradeHandler {
     const { backends, pools, pending } = this.path;
     const connect: DialUpgradeParts["connect"] = (backend, withinMs, { trust, ends }) => {
-      const pair = this.#credentials.pairFor(trust);
+      const pair = this.credentials.pairFor(trust);
       const { tcpKeepalive: keepalive } = this.#config.health;
       return connectUpgrade(this.backends.addressOf(backend), { keepalive, pair, ends }, withinMs);
     };
@@ -254,7 +250,7 @@ export class Cluster {
   }
 
   async #takeCredentials(config: ConfigForCluster): Promise<Failure | undefined> {
-    const take = await this.#credentials.prepare(config);
+    const take = await this.credentials.prepare(config);
     return take instanceof Failure ? take : take();
   }
 
@@ -263,7 +259,7 @@ export class Cluster {
     this.passthrough.reconcile(names, this.#config.drain.timeoutMs);
     this.#expiries.reconcile(names);
     this.versions.reconcile(names);
-    this.#credentials.reconcile();
+    this.credentials.reconcile();
     const { others } = this.#parts;
     if (others && "parent" in others) others.parent.onBackends(this.label, this.backends.found);
   }
@@ -313,7 +309,7 @@ export class Cluster {
   get certificates(): readonly Expiry[] {
     return [
       ...this.backends.certificates,
-      ...this.#credentials.certificates.map((one) => ({ purpose: "client", ...one })),
+      ...this.credentials.certificates.map((one) => ({ purpose: "client", ...one })),
       ...this.#expiries.all,
     ];
   }
@@ -326,7 +322,7 @@ export class Cluster {
   /** Stops discovery and file reloads. Ends Upgrades and passthrough connections, which outlive their listeners. */
   stop(): void {
     this.backends.stop();
-    this.#credentials.stop();
+    this.credentials.stop();
     this.upgrades.cut();
     this.passthrough.cut();
   }

@@ -49,18 +49,16 @@ export class Clusters {
   readonly bufferLimiter: BufferLimiter;
   readonly operatorLimits: OperatorLimits;
   readonly #journal: Journal;
-  readonly #tracer: Tracer | undefined;
-  readonly #others: OtherProcesses | undefined;
+  readonly #around: ClustersAround;
   #byName: ReadonlyMap<string, Cluster> = new Map();
   /** The clusters after the reload that is being prepared; undefined while no reload is being prepared. */
   #nextByName: ReadonlyMap<string, Cluster> | undefined;
   readonly #leaving = new Map<string, Leaving>();
   #onGone: (cluster: Cluster) => void = () => {};
 
-  private constructor(journal: Journal, { tracer, others }: ClustersAround) {
+  private constructor(journal: Journal, around: ClustersAround) {
     this.#journal = journal;
-    this.#tracer = tracer;
-    this.#others = others;
+    this.#around = around;
     this.bufferLimiter = new BufferLimiter(wallClock, getHeapStatistics().heap_size_limit * bufferShare);
     this.operatorLimits = new OperatorLimits(guarded(wallClock, journal), journal);
   }
@@ -203,19 +201,19 @@ export class Clusters {
     const label = this.#labelOf(name) ?? (isBesideOthers ? name : "");
     const { bufferLimiter, operatorLimits } = this;
     const outcome = Cluster.of(config, {
+      ...this.#around,
       journal: this.#journal,
-      tracer: this.#tracer,
       bufferLimiter,
       operatorLimits,
       label,
-      others: this.#others,
     });
     return outcome instanceof Failure ? withLabel(outcome, label) : outcome;
   }
 
   /** Returns the label that the parent of this worker has given the cluster; undefined: this process chooses it. */
   #labelOf(name: string): string | undefined {
-    return this.#others && "labels" in this.#others ? this.#others.labels()[name] : undefined;
+    const { others } = this.#around;
+    return others && "labels" in others ? others.labels()[name] : undefined;
   }
 
   /** All request limits in force, by `limitKey`. */

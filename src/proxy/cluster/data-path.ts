@@ -565,7 +565,10 @@ export class DataPath {
       of: () => this.#readyShares(),
       mayGet: (name) => this.#shares.isWarm(name) && !this.#shares.isPaused(name),
       isNear: (name) => this.#shares.isNear(name),
-      measured: (name, activity) => this.loads.of(name)?.measured(activity),
+      measured: (name, activity) => {
+        const load = this.loads.of(name);
+        if (load !== undefined) load.activity = activity;
+      },
     };
   }
 

@@ -91,7 +91,7 @@ export class BackendLoad {
    * Estimated load in units of one open stream. Short requests, and the bytes of responses and events, cause load that
    * the number of open streams does not show.
    */
-  #activity = 0;
+  activity = 0;
   capacity = new Capacity();
   gets = new ReadTimes();
   lists = new ReadTimes();
@@ -99,14 +99,6 @@ export class BackendLoad {
   #pausedUntil = 0;
   #utilization: number | undefined;
   #reportedAt = Number.NEGATIVE_INFINITY;
-
-  get activity(): number {
-    return this.#activity;
-  }
-
-  measured(activity: number): void {
-    this.#activity = activity;
-  }
 
   began(info: RequestInfo): void {
     if (info.kind !== "plain") return;
