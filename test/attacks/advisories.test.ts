@@ -1,4 +1,7 @@
-/** Faults that other proxies, versions of Node and Go, and apiservers had. The table in docs/attacks.md names the tests of the others. */
+/**
+ * Faults that other proxies, versions of Node and Go, and apiservers had. test/support/faults-of-others.ts lists them all,
+ * and names the tests of the others.
+ */
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
