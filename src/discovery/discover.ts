@@ -90,13 +90,18 @@ function foundIn(answer: unknown, from: "EndpointSlice" | "Lease"): readonly Dis
   return addresses.map(({ host, port, zone }) => foundAt(host, port, zone));
 }
 
+/** Returns the addresses of a name as this machine resolves it, and as a dial does. */
+export function addressesOf(name: string): Promise<readonly { readonly address: string }[]> {
+  return lookup(name, { all: true });
+}
+
 /** Returns a source that resolves a name as this machine does: /etc/hosts, which operators edit, comes first. */
 export function nameSource(name: string, port: number): Source {
   return {
     from: "DNS",
     async ask() {
       try {
-        const answers = await lookup(name, { all: true });
+        const answers = await addressesOf(name);
         return answers.map(({ address }) => foundAt(address, port));
       } catch (reason) {
         return new Failure("bad-file", "proxy", `Cannot resolve: ${failureFrom(reason, "proxy").message}`);

@@ -86,7 +86,9 @@ export type Asked = Ear & {
 /** A backend whose behavior the test sets. */
 export class PlayedBackend {
   readonly asked: Asked[] = [];
-  readonly sessions: { readonly session: Session; readonly cable: Cable }[] = [];
+  readonly sessions: { readonly session: Session; readonly cable: Cable; readonly address: string }[] = [];
+  /** The IP address of connections that are opened from now on; "": unknown. */
+  address = "";
   /** If true, it refuses connections. */
   isDown = false;
   /** Number of connections that the proxy has begun to open. */
@@ -163,8 +165,9 @@ export class PlayedBackend {
       drained: () => session.drained(),
       closed: () => session.lose(),
     });
-    this.sessions.push({ session, cable: wires });
-    return wires.near(owner);
+    const { address } = this;
+    this.sessions.push({ session, cable: wires, address });
+    return Object.assign(wires.near(owner), { remoteAddress: address });
   }
 
   #opened(

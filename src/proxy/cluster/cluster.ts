@@ -6,6 +6,7 @@ import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { ConfigForCluster } from "../../config/config.ts";
+import { addressesOf } from "../../discovery/discover.ts";
 import { guarded, onDataPath } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendView } from "../../health/backend.ts";
@@ -36,6 +37,7 @@ import { HungTunnels, type WatchTunnel } from "../tunnel/stuck-sockets.ts";
 import { UpgradeHandler } from "../tunnel/upgrade-handler.ts";
 import { BackendSet } from "./backend-set.ts";
 import { DataPath, type PathSettings } from "./data-path.ts";
+import { NamedAddresses } from "./named-addresses.ts";
 import { type OtherProcesses, SharedEvidence } from "./shared-verdict.ts";
 
 export type ClusterParts = {
@@ -65,6 +67,7 @@ export class Cluster {
   /** What the canaries have shown (proxy/tls/credentials.ts). In a worker: what the parent has told. */
   readonly credentials: Credentials;
   readonly #expiries: Expiries;
+  readonly #names: NamedAddresses;
   /** The Kubernetes versions of the backends. In a worker: what the parent has told. */
   readonly versions: BackendVersions;
   #config: ConfigForCluster;
@@ -93,6 +96,7 @@ export class Cluster {
     });
     this.versions = new BackendVersions(ofCertificates.clock, journal);
     this.path = this.#createPath();
+    this.#names = this.#createNames();
     const { backends: judged, clock, turn, buffered, handle } = this.path;
     const tunnels = new HungTunnels({ clock, backends: judged, read: readRetransmissions });
     const watchTunnel: WatchTunnel = (tunnel, cut) => tunnels.watchTunnel(tunnel, cut);
@@ -125,6 +129,17 @@ export class Cluster {
     if (backends instanceof Failure) return backends;
     cluster = new Cluster(config, backends, { ...parts, journal });
     return cluster;
+  }
+
+  /** Replaces connections to addresses that a backend's name has no longer. */
+  #createNames(): NamedAddresses {
+    return new NamedAddresses({
+      clock: guarded(wallClock, this.#parts.journal, "discovery"),
+      backends: () => this.backends.all,
+      lookup: addressesOf,
+      onAnswer: (name, isUnnamed) =>
+        onDataPath(() => this.path.pools.poolOf(name)?.leaveAddresses(isUnnamed)),
+    });
   }
 
   #createPath(): DataPath {
@@ -222,6 +237,7 @@ export class Cluster {
 
   start(): void {
     this.backends.start();
+    this.#names.start();
   }
 
   /**
@@ -322,6 +338,7 @@ export class Cluster {
   /** Stops discovery and file reloads. Ends Upgrades and passthrough connections, which outlive their listeners. */
   stop(): void {
     this.backends.stop();
+    this.#names.stop();
     this.credentials.stop();
     this.upgrades.cut();
     this.passthrough.cut();

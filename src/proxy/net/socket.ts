@@ -125,6 +125,10 @@ class SocketWire implements Wire {
     if (this.#writer === undefined) this.#socket.once("drain", () => this.#drained());
   }
 
+  get remoteAddress(): string | undefined {
+    return this.#socket.remoteAddress;
+  }
+
   get waitingBytes(): number {
     return this.#writer?.waitingBytes ?? this.#socket.writableLength;
   }

@@ -9,6 +9,8 @@ export type Wire = {
   write(buffers: readonly Buffer[], written?: () => void): boolean;
   /** Number of written bytes that the kernel has not taken yet; undefined: the wire does not count them. */
   readonly waitingBytes?: number;
+  /** The IP address of the peer; undefined: unknown, or the wire is not connected. */
+  readonly remoteAddress?: string | undefined;
   /** Closes the wire after everything that was written. */
   end(): void;
   /** Closes the wire at once, and discards the bytes that wait. */

@@ -263,6 +263,21 @@ export class ConnectionPool implements ConnectionOwner {
     }
   }
 
+  /**
+   * Replaces the connections to addresses that the backend's name has no longer, and that were dialled before the
+   * answers in question. The next tick dials. When a new connection is open, the old ones take no new streams; from the
+   * next call on, their watches move. Other open streams go on.
+   */
+  leaveAddresses(isUnnamed: (address: string) => boolean): void {
+    const before = this.#options.clock.now() - upstreamLimits.nameLookMs * upstreamLimits.nameAnswers;
+    const isGoing = ({ address, isOpened, dialledAt }: Connection): boolean =>
+      isOpened && address !== "" && dialledAt < before && isUnnamed(address);
+    for (const connection of Array.from(this.#shardOf.keys()).filter(isGoing)) {
+      if (connection.isRetiring) connection.leave();
+      else connection.isOutdated = true;
+    }
+  }
+
   get openStreams(): number {
     let sum = 0;
     for (const connection of this.#shardOf.keys()) sum += connection.openCount;

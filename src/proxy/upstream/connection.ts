@@ -374,6 +374,11 @@ export class Connection implements WireOwner {
     }
   }
 
+  /** The IP address of the backend; "": unknown. */
+  get address(): string {
+    return this.#wire.remoteAddress ?? "";
+  }
+
   /** Notifies the connection's attempts that they may move to another backend. */
   leave(): void {
     for (const attempt of this.#attempts) attempt.leaving();

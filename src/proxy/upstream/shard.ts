@@ -46,12 +46,12 @@ export function refuse({ waiting }: Shard, failure: Failure, clock: Clock): void
   });
 }
 
-/** True if a connection that presents an old certificate of the proxy still takes new requests. */
+/** True if a connection with an old certificate of the proxy, or to an old address, still takes new requests. */
 export function hasOutdated({ connections }: Shard): boolean {
   return connections.some(({ isOutdated, isRetiring }) => isOutdated && !isRetiring);
 }
 
-/** Stops new streams on connections that present an old certificate of the proxy. Their open streams continue. */
+/** Stops new streams on outdated connections. Their open streams continue. */
 export function retireOutdated({ connections }: Shard): void {
   for (const connection of connections.filter(({ isOutdated }) => isOutdated)) connection.yield();
 }

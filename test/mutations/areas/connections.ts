@@ -3,6 +3,42 @@ import { type Defect, defect } from "../defect.ts";
 
 export const connections: readonly Defect[] = [
   defect(
+    "one answer of DNS without an address ends its connections",
+    {
+      file: "proxy/cluster/named-addresses.ts",
+      find: "!answers.some((one) =>",
+      replace: "!answers.slice(0, 1).some((one) =>",
+    },
+    ["flows/moved-names", "an outage of DNS changes nothing"],
+  ),
+  defect(
+    "the connections to an address that a name has lost stay",
+    {
+      file: "proxy/upstream/connection-pool.ts",
+      find: "else connection.isOutdated = true;\n    }",
+      replace: "else void 0;\n    }",
+    },
+    ["flows/moved-names", "drain within a minute"],
+  ),
+  defect(
+    "the watches of a connection to an address that a name has lost stay on it",
+    {
+      file: "proxy/upstream/connection-pool.ts",
+      find: "if (connection.isRetiring) connection.leave();\n      else",
+      replace: "if (!connection.isRetiring)",
+    },
+    ["flows/moved-names", "drain within a minute"],
+  ),
+  defect(
+    "a resolver that hangs is asked again and again",
+    {
+      file: "proxy/cluster/named-addresses.ts",
+      find: "isIpAddress(host) || this.#asking.has(host)",
+      replace: "isIpAddress(host)",
+    },
+    ["flows/moved-names", "an outage of DNS changes nothing"],
+  ),
+  defect(
     "an upstream connection resets as often as it is asked to, and takes new streams",
     {
       file: "proxy/upstream/connection.ts",
