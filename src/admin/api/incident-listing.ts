@@ -1,6 +1,5 @@
 import type { ClientNames, EvidenceRow, Impact, Incident } from "../../incidents/incident.ts";
 import { incidentKinds } from "../../incidents/kinds.ts";
-import { docsPage } from "../../program/docs.ts";
 import type { Listing } from "../http/listing.ts";
 import type { Times } from "../http/times.ts";
 import {
@@ -52,7 +51,13 @@ const isActive = ({ endedAt }: Incident): boolean => endedAt < 0;
 
 export const incidentFields = {
   id: count("Number of the incident: 1 for the first since the process began.", "id"),
-  kind: text(`One of the kinds in ${docsPage("admin-api.md")}.`, "kind"),
+  kind: oneOf(
+    `Kind. ${Object.entries(incidentKinds)
+      .map(([kind, { about }]) => `${kind}: ${about}.`)
+      .join(" ")}`,
+    Object.keys(incidentKinds),
+    "kind",
+  ),
   severity: oneOf("Severity.", ["critical", "warning"], ({ kind }) => incidentKinds[kind].severity),
   state: oneOf("Whether the incident is over.", ["active", "ended"], (one) =>
     isActive(one) ? "active" : "ended",

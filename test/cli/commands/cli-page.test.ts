@@ -11,14 +11,15 @@ const file = "docs/cli.md";
 const head = `# The command line
 
 Generated from the table of commands by \`node test/cli/commands/cli-page.test.ts --write\`. \`watchkeeper COMMAND --help\`
-explains its options. The npm package also installs \`kubectl-watchkeeper\`, for \`kubectl watchkeeper status\`.
+explains its options and exit codes. The npm package also installs \`kubectl-watchkeeper\`, for \`kubectl watchkeeper
+status\`.
 
 Commands with \`--admin\` ask a running process through its [JSON API](admin-api.md), by default on loopback. From
 elsewhere use \`ssh -L 7480:127.0.0.1:7480 HOST\` or \`kubectl port-forward POD 7480\`. Data goes to stdout, messages to
 stderr. \`-o json\` prints the API's response, \`-o yaml\` the same as YAML, \`-o name\` a name a line. \`--replica\` and
 \`--all-replicas\` are [forwarded](admin-api.md#replicas). Control characters in clients' text are escaped.
 
-Exit codes: 0 success; 1 the command failed or its result is negative, as each command says; 2 the command, an option or
+Exit codes: 0 success; 1 the command failed or its result is negative, as its \`--help\` says; 2 the command, an option or
 the configuration is invalid; 3 no process or replica answers; 128 + n signal n.
 
 Options of several commands:
@@ -53,12 +54,11 @@ function cliPage(): string {
 }
 
 function section(name: string, spec: CommandSpec): string {
-  const { summary, words, options, exits, examples } = spec;
+  const { summary, words, options, examples } = spec;
   const flags = options.map((option) => optionOf(option));
   const parts = [
     `## ${name}\n\n${words === "" ? "" : `\`${words}\`: `}${upper(summary)}.\n`,
     flags.length === 0 ? "" : listItem(flags.join(", ")),
-    exits === undefined ? "" : `Exit code ${exits}.\n`,
     examples === undefined ? "" : fenced("sh", examples),
   ];
   return parts.filter((part) => part !== "").join("\n");
