@@ -29,7 +29,7 @@ function byLabel(rows: Iterable<readonly [string, Histogram]>): ReturnType<Histo
 export const histograms: readonly HistogramMetric[] = [
   {
     name: "request_duration_seconds",
-    help: "Time from the header fields of a request to the end of its response, by verb; watches and other long-running requests are excluded",
+    help: "Time from the header fields of a request to the end of its response; without long-running requests",
     labels: ["verb"],
     cap: 8,
     cluster: ({ path }) =>
@@ -37,28 +37,28 @@ export const histograms: readonly HistogramMetric[] = [
   },
   {
     name: "request_overhead_seconds",
-    help: "Time that watchkeeper added to a request, by phase: request (from its header fields until they were written to a backend), queued (the same, for a request that had to wait for a connection or a backend) and response (from the response's header fields until they were written to the client)",
+    help: "Time added to a request: request (from its header fields until they were written to a backend), queued (the same, if it had to wait for a connection or backend), response (from the response's header fields until they were written to the client)",
     labels: ["phase"],
     cap: 3,
     cluster: ({ path }) => byLabel(Object.entries(path.overhead.histograms)),
   },
   {
     name: "backend_detection_seconds",
-    help: "Time from the last sign of life of a ready backend until watchkeeper found it suspect or dead",
+    help: "Time from a ready backend's last sign of life until it was found suspect or dead",
     labels: ["state"],
     cap: 3,
     cluster: ({ path }) => byLabel(Object.entries(path.backends.detections)),
   },
   {
     name: "backend_ping_duration_seconds",
-    help: "Round-trip time of answered PINGs on upstream connections; further backends count as other",
+    help: "Round-trip time of answered PINGs on upstream connections",
     labels: ["backend"],
     cap: backendHistograms,
     cluster: perBackendHistogram(({ pings }) => pings),
   },
   {
     name: "backend_probe_duration_seconds",
-    help: "Duration of health probes that reached the backend, from the SYN to the response or the timeout; further backends count as other",
+    help: "Duration of probes that reached the backend, from the SYN to the response or timeout",
     labels: ["backend"],
     cap: backendHistograms,
     cluster: perBackendHistogram(({ probes }) => probes.durations),

@@ -8,7 +8,7 @@ import type { Metric } from "./metric.ts";
 export const limitMetrics: readonly Metric[] = [
   {
     name: "requests_limited_total",
-    help: "Requests that got 429 because of a limit, by name of the limit; operator: all limits that operators have set",
+    help: "Requests that got 429 because of a limit, by its name; operator: all that operators have set",
     labels: ["limit"],
     cluster: ({ label, path: { limits } }) =>
       Array.from(limits.refused, ([name, count]) => [backendIn(label, name), count]),
@@ -24,12 +24,12 @@ export const limitMetrics: readonly Metric[] = [
   },
   {
     name: "limit_sharers",
-    help: "Number of replicas among which limits of scope AllReplicas are divided; at least 1, this process",
+    help: "Replicas among which limits of scope AllReplicas are divided, this one included",
     process: ({ replicas }) => replicas.count,
   },
   {
     name: "backend_shield_cap",
-    help: "Maximum number of concurrent lists at a backend that has just started or is overloaded; 0: not limited",
+    help: "Most concurrent lists at a backend that has just started or is overloaded; 0: not limited",
     labels: ["backend"],
     cluster: ({ backendStatuses }) => backendStatuses.map(({ name, shield }) => [[name], shield.cap]),
   },

@@ -9,21 +9,21 @@ function perBackend(value: (backend: BackendStatus) => number): (cluster: Cluste
 export const loadMetrics: readonly Metric[] = [
   {
     name: "backend_load_streams",
-    help: "Load by which backends are compared: open streams, and requests and bytes of responses and events as streams that cause as much work",
+    help: "Load by which backends are compared: open streams, and requests and bytes as streams of as much work",
     labels: ["backend"],
     cluster: perBackend(({ load }) => load.streams),
   },
   {
     name: "backend_capacity_ratio",
     across: "min",
-    help: "Share of its weight that the backend can serve; below 1 while its reads take much longer than at the other backends, or while it reports a higher utilisation",
+    help: "Share of its weight that the backend can serve; below 1 while its reads take much longer than elsewhere, or it reports a higher utilisation",
     labels: ["backend"],
     cluster: perBackend(({ load }) => load.capacity),
   },
   {
     name: "backend_utilization_ratio",
     across: "max",
-    help: "Utilisation that the backend reports in the header endpoint-load-metrics (ORCA); no value if it reports none",
+    help: "Utilisation that the backend reports in endpoint-load-metrics (ORCA)",
     labels: ["backend"],
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, load: { utilization } }): Sample[] =>

@@ -53,7 +53,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "config_last_reload_successful",
-    help: "1 if the configuration that was read last is valid and in use, 0 if it was rejected",
+    help: "1 if the configuration read last is in use, 0 if it was rejected",
     process: ({ config }) => (config().isGood ? 1 : 0),
   },
   {
@@ -63,7 +63,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "config_restart_required",
-    help: "1 for each part of the configuration file that has changed and takes effect only after a restart",
+    help: "1 for each changed key that takes effect only after a restart",
     labels: ["part"],
     process: ({ config }) => config().waiting.map((part) => [part, 1]),
   },
@@ -76,7 +76,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "buffered_bytes",
     across: "sum",
-    help: "Bytes of requests and responses buffered in this process, including headers beyond 16 KiB",
+    help: "Buffered bytes of requests and responses, including headers beyond 16 KiB",
     process: ({ queuedBytes }) => queuedBytes(),
   },
   {
@@ -99,7 +99,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "internal_errors_total",
-    help: "Internal errors of watchkeeper, by scope: what the error ended (a stream, a session, a timer callback, a promise, a reader of the journal or the process), or the part of the control side in which it happened (such as discovery)",
+    help: "Internal errors, by what they ended (a stream, session, timer callback, promise, reader of the journal, or the process), or by the part of the control side",
     labels: ["scope"],
     counted: { "internal.error": ({ scope }) => [scope] },
   },
@@ -112,7 +112,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "trace_spans_total",
     across: "sum",
-    help: "Spans of traced requests, by result: exported, failed (the collector did not take them) or dropped (too many were waiting)",
+    help: "Spans: exported, failed (not taken by the collector) or dropped (too many were waiting)",
     labels: ["result"],
     process: ({ traceSpans }) => Object.entries(traceSpans()),
   },
@@ -124,12 +124,12 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "worker_losses_total",
-    help: "Workers that ended or were killed while they should have served, with the connections of their clients",
+    help: "Workers that ended while they should have served, with their clients' connections",
     counted: { "worker.lost": () => [] },
   },
   {
     name: "replicas",
-    help: "watchkeeper processes of admin.replicas, this process included, by state: live, silent (no answer for 15 s) or unknown (not yet asked for 15 s)",
+    help: "Processes of admin.replicas, this one included: live, silent (no answer for 15 s) or unknown (not yet asked for 15 s)",
     labels: ["state"],
     process: ({ replicas }) =>
       ["live", "silent", "unknown"].map((state) => [
@@ -147,7 +147,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "discovery_failures_total",
     across: "own",
-    help: "Failed attempts to discover backends; the backends found before stay in use",
+    help: "Failed discoveries; the backends found before stay",
     labels: ["cluster"],
     cluster: perDiscovery(({ failures }) => failures),
   },
@@ -204,7 +204,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "backend_ping_rtt_seconds",
     across: "max",
-    help: "Round-trip time that 99 % of the recent PINGs on upstream connections did not exceed, rounded up by at most a quarter",
+    help: "Round-trip time that 99 % of the recent PINGs did not exceed, rounded up by at most a quarter",
     labels: ["backend", "quantile"],
     cap: backendCap,
     cluster: ({ backendStatuses }) =>
@@ -213,7 +213,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "backend_probes_total",
     across: "own",
-    help: "Health probes that watchkeeper sent on new connections, by result",
+    help: "Health probes on new connections, by result",
     labels: ["backend", "result"],
     cap: 2 * backendCap,
     cluster: ({ backendStatuses }) =>
@@ -232,7 +232,7 @@ export const metrics: readonly Metric[] = [
   ...loadMetrics,
   {
     name: "upstream_connections",
-    help: "Open HTTP/2 connections to the backend, by the trust class and the kind of requests that they carry",
+    help: "Open HTTP/2 connections to the backend, by trust class and kind of requests",
     labels: ["backend", "class", "kind"],
     cap: connectionCap,
     cluster: perConnectionClass(({ open }) => open),
@@ -261,14 +261,14 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "downstream_connections_refused_total",
-    help: "Client connections that were refused, or ended for breaking a rule, by reason",
+    help: "Client connections refused, or ended for breaking a rule",
     labels: ["reason"],
     counted: { "downstream_connection.refused": ({ reason }) => [reason] },
   },
   {
     name: "downstream_source_connections_ratio",
     across: "max",
-    help: "Open connections of the client address that has the most, as a share of its listener's maxConnectionsPerSource; at 1, watchkeeper refuses more connections of the address",
+    help: "Connections of the client address with the most, as a share of maxConnectionsPerSource; at 1 more are refused",
     process: ({ fullestSourceShare }) => fullestSourceShare(),
   },
   {
@@ -279,7 +279,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "requests_refused_total",
-    help: "Requests that the proxy refused before it could forward them, mostly because they break a rule of HTTP, by reason",
+    help: "Requests refused before they could be forwarded, mostly because they break a rule of HTTP",
     labels: ["reason"],
     counted: { "request.refused": ({ reason }) => [reason] },
   },
@@ -296,7 +296,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "requests_pending",
-    help: "Requests in the pending queue: no backend is available, or too many requests with unproven credentials are in progress",
+    help: "Requests that wait: no backend is available, or too many with unproven credentials are in progress",
     cluster: ({ path: { pending, admission } }) => pending.size + admission.waiting,
   },
   {
@@ -318,31 +318,31 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "request_hedges_total",
-    help: "Requests sent a second time, to another backend or on another connection, by the backend that had not answered the first attempt",
+    help: "Requests sent a second time, by the backend that had not answered the first attempt",
     labels: ["backend"],
     cluster: ({ label, path: { hedges } }) =>
       hedges.counts.all.map(({ backend, count }) => [[backendIn(label, backend)], count]),
   },
   {
     name: "request_hedge_wins_total",
-    help: "Requests that were sent twice, by the attempt that was answered first: first or hedge",
+    help: "Requests sent twice, by the attempt that was answered first: first or hedge",
     labels: ["attempt"],
     cluster: ({ path: { hedges } }) => Object.entries(hedges.wins),
   },
   {
     name: "request_ends_total",
-    help: "Ended requests, by how they ended: complete, client_gone, backend_gone or refused",
+    help: "Ended requests: complete, client_gone, backend_gone or refused",
     labels: ["reason"],
     cluster: ({ path: { exchanges } }) => Object.entries(exchanges.ends),
   },
   {
     name: "clients",
-    help: "Number of known clients; a client is a combination of identity, program and address",
+    help: "Known clients: combinations of identity, program and address",
     cluster: ({ path: { ledgerTap } }) => ledgerTap.ledger.size,
   },
   {
     name: "client_requests_total",
-    help: "Requests by the product in the User-Agent, and by verb; the first 50 products have series of their own",
+    help: "Requests by the product in the User-Agent (the first 50) and verb",
     labels: ["client", "verb"],
     cap: limits.programSeries,
     cluster: ({ path: { ledgerTap } }) =>
@@ -352,7 +352,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "api_failures_total",
-    help: "Reads of aggregated APIs that failed at the backend, because the backend could not reach the server of the API group (refused), or because another backend answered a copy first (unanswered)",
+    help: "Reads of aggregated APIs that failed because the backend could not reach their server (refused), or another backend answered a copy first (unanswered)",
     labels: ["backend", "group", "failure"],
     cluster: ({ path }) =>
       Array.from(path.avoidedApis.counts.values(), ({ labels, count }): Sample => [labels, count]),
@@ -360,7 +360,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "api_unreachable",
     across: "max",
-    help: "1 for each aggregated API group whose server the backend cannot reach, although another backend can",
+    help: "1 for each aggregated API group whose server only other backends reach",
     labels: ["backend", "group"],
     cluster: ({ backendStatuses }) =>
       backendStatuses.flatMap(({ name, unreachableApis }) =>
@@ -389,7 +389,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "lease_holder_info",
     across: "own",
-    help: "1 for each leader lease, with its holder and the address of the last renewal; node leases are excluded",
+    help: "1 for each leader lease, with its holder and the address of the last renewal",
     labels: ["namespace", "name", "holder", "source"],
     cap: 40,
     cluster: ({ leases }) =>
@@ -407,7 +407,7 @@ export const metrics: readonly Metric[] = [
   {
     name: "lease_suspect",
     across: "own",
-    help: "1 for each leader lease with suspicious renewals, by verdict: contested, ghost or unknown",
+    help: "1 for each leader lease that is contested, ghost or unknown",
     labels: ["namespace", "name", "verdict"],
     cap: 40,
     cluster: ({ leases }) =>
@@ -430,7 +430,7 @@ export const metrics: readonly Metric[] = [
   },
   {
     name: "passthrough_connections_refused_total",
-    help: "Passthrough connections that never reached a backend, by error code and by the side that caused the failure",
+    help: "Passthrough connections that reached no backend, by error code and the side that caused it",
     labels: ["code", "origin"],
     counted: { "passthrough.refused": ({ code, origin }) => [code, origin] },
   },

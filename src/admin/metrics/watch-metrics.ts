@@ -70,7 +70,7 @@ export const watchMetrics: readonly Metric[] = [
   },
   {
     name: "backend_watches",
-    help: "Streams of watches at the backend, by resource; without watches whose events watchkeeper cannot read",
+    help: "Streams of watches at the backend, by resource; without those that cannot be decoded",
     labels: ["backend", "resource"],
     cap: limits.watchSeries,
     cluster: ({ label, path: { caches } }) =>
@@ -110,19 +110,19 @@ export const watchMetrics: readonly Metric[] = [
   {
     name: "stalled_caches",
     across: "max",
-    help: "Watch caches of backends that are stalled now; a backend has one watch cache for each resource",
+    help: "Watch caches that are stalled now, one a resource and backend",
     cluster: ({ path }) => path.migrations.stalls,
   },
   {
     name: "cache_stalls_total",
-    help: "How often watchkeeper found a watch cache of the backend stalled, by detector",
+    help: "How often a watch cache of the backend was found stalled, by detector",
     labels: ["backend", "detector"],
     cap: 2 * backendCap,
     counted: { "cache.stalled": ({ backend, detector }) => [backend, detector] },
   },
   {
     name: "stale_responses_total",
-    help: "Responses to lists and new watches with a state older than the client had already seen",
+    help: "Responses to lists and new watches older than the client had seen",
     cluster: ({ path }) => path.staleReadGuard.counts.outdated,
   },
   {
