@@ -11,6 +11,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { badFiles, configWith, contents } from "../support/bad-configs.ts";
 import { command, endCommands } from "../support/command.ts";
+import { testPki } from "../support/pki.ts";
 
 const test = suite("bad-configs");
 
@@ -124,6 +125,57 @@ test("at the start, a listener whose certificate is unusable is named, and the o
   assert.is(told("check", "--offline", "--config", file).status, 1, "`check` fails");
   writeFileSync(file, JSON.stringify({ ...config, listeners: [bad] }));
   assert.match(told("run", "--config", file).text, /listener bad: Cannot use /, "nothing can be served");
+  backend.stop();
+});
+
+test("at the start, a listener whose client CA cannot be read is named, and the other listeners serve", async () => {
+  const backend = await startBackend();
+  const { authority, serving } = await testPki();
+  const own = authority.issue({ name: "front-proxy-client", usage: "client" });
+  const files = {
+    "own.crt": own.certificate,
+    "own.key": own.key,
+    "s.crt": serving.certificate,
+    "s.key": serving.key,
+    "ca.crt": authority.certificate,
+  };
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(directory, name), text);
+  writeFileSync(join(directory, "text.crt"), "no certificate");
+  mkdirSync(join(directory, "directory.crt"));
+  const pair = { certFile: "s.crt", keyFile: "s.key" };
+  const cluster = {
+    name: "c",
+    backends: [{ name: "b", url: `http://127.0.0.1:${backend.port}` }],
+    tls: { caFile: "ca.crt", frontProxy: { certFile: "own.crt", keyFile: "own.key" } },
+  };
+  const listener = (name: string, tls?: object): object =>
+    tls === undefined
+      ? { name, address: "127.0.0.1:0" }
+      : { name, address: "127.0.0.1:0", tls, identity: { clientCerts: "FrontProxy" } };
+  const file = join(directory, "client-ca.yaml");
+  for (const clientCAFile of ["absent.crt", "directory.crt", "text.crt"]) {
+    const config = {
+      apiVersion: "watchkeeper.dev/v1alpha2",
+      kind: "WatchkeeperConfiguration",
+      clusters: [cluster],
+      admin: { address: "127.0.0.1:0", metricsAddress: "127.0.0.1:0" },
+      drain: { shutdownDelay: "0s", timeout: "1s" },
+      listeners: [listener("bad", { ...pair, clientCAFile }), listener("good")],
+    };
+    writeFileSync(file, JSON.stringify(config));
+    const proxy = command(["run", "--config", file]);
+    // oxlint-disable-next-line no-await-in-loop
+    const refusal = await proxy.said("certificate.refused");
+    assert.match(refusal, '"name":"bad');
+    assert.match(refusal, clientCAFile);
+    // oxlint-disable-next-line no-await-in-loop
+    const { address } = JSON.parse(await proxy.said('"listener":"good"')) as { address: string };
+    // oxlint-disable-next-line no-await-in-loop
+    assert.is((await fetch(`http://${address}/api`)).status, 200);
+    proxy.child.kill("SIGTERM");
+    // oxlint-disable-next-line no-await-in-loop
+    assert.is(await proxy.ended, 0);
+  }
   backend.stop();
 });
 
