@@ -260,4 +260,15 @@ test("what has no incident opens none", () => {
   assert.equal(played.told, []);
 });
 
+test("an etcd history that nobody can check for ten minutes: the incident says how to accept it", () => {
+  const played = new PlayedJournal();
+  played.write({ kind: "history.unchecked", backend: "cp-2", uncheckedMs: 600_400 });
+  const { kind, subject, summary } = played.only;
+  assert.equal([kind, subject], ["backend-dead", "cp-2"]);
+  assert.is(
+    summary,
+    "No client is left that may list, so the etcd history of cp-2 is unchecked for 10 min. To accept it, remove cp-2 from the configuration, reload, and add it again",
+  );
+});
+
 test.run();
