@@ -19,7 +19,6 @@ type Schema = {
   readonly items?: Schema;
   readonly minimum?: number;
   readonly maximum?: number;
-  readonly maxItems?: number;
   readonly between?: readonly [string, string];
 };
 
@@ -148,13 +147,13 @@ function defaultOf({ default: usual }: Schema, isRequired: boolean): string {
 
 /** Returns which values are allowed; "" if the description says it, as it does of choices ("Reject = …"). */
 function allowed(schema: Schema): string {
-  const { const: only, enum: choices, between, minimum, maximum, maxItems, description = "" } = schema;
+  const { const: only, enum: choices, between, minimum, maximum, description = "" } = schema;
   if (only !== undefined) return `Always \`${textOf(only)}\`.`;
   if (choices?.every((one) => description.includes(`${textOf(one)} = `)) === true) return "";
   if (choices !== undefined) return `One of ${choices.map((one) => `\`${textOf(one)}\``).join(", ")}.`;
   if (between !== undefined) return `${between[0]}–${between[1]}.`;
   if (minimum !== undefined && maximum !== undefined) return `${minimum}–${maximum}.`;
-  return maxItems === undefined ? "" : `At most ${maxItems}.`;
+  return "";
 }
 
 function textOf(value: unknown): string {
