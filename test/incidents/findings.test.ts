@@ -260,7 +260,7 @@ test("what has no incident opens none", () => {
   assert.equal(played.told, []);
 });
 
-test("an etcd history that nobody can check for ten minutes: the incident says how to accept it", () => {
+test("an etcd history that no client can check for ten minutes: the incident says how to accept it", () => {
   const played = new PlayedJournal();
   played.write({ kind: "history.unchecked", backend: "cp-2", uncheckedMs: 600_400 });
   const { kind, subject, summary } = played.only;
