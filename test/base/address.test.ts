@@ -57,7 +57,7 @@ test("a backend's url is scheme, host and port", () => {
   });
 });
 
-test("a url that asks for more than an origin is refused (A57)", () => {
+test("a url that has more than an origin and a plain path is refused (A57)", () => {
   const crafted = [
     "file:///etc/passwd",
     "unix:/run/x.sock",

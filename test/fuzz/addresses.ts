@@ -63,16 +63,17 @@ function checkListening(word: string, before: string): void {
 }
 
 /**
- * Checks that the proxy and the URL parser find the same host and port. Zones are omitted, because URL does not accept
+ * Checks that the proxy and the URL parser find the same host, port and path. Zones are omitted, because URL does not accept
  * them.
  */
 function checkBackend(word: string): void {
   const backend = parseBackendUrl(word) ?? parseBackendUrl(`https://${word}`);
   if (backend === undefined || backend.host.includes("%")) return;
-  const text = `${backend.isEncrypted ? "https" : "http"}://${textOf(backend)}`;
+  const path = backend.path ?? "/";
+  const text = `${backend.isEncrypted ? "https" : "http"}://${textOf(backend)}${path}`;
   same(word, parseBackendUrl(text), backend);
   const { hostname, username, pathname, port } = new URL(text);
-  same(`${word} elsewhere`, [username, pathname], ["", "/"]);
+  same(`${word} elsewhere`, [username, pathname], ["", path]);
   same(`the port of ${word}`, Number(port === "" ? (backend.isEncrypted ? 443 : 80) : port), backend.port);
   const octets = octetsOf(hostname.replace(/^\[(.*)\]$/, "$1"));
   if (isIpAddress(backend.host)) same(`the host that ${word} means`, octets, octetsOf(backend.host));

@@ -113,7 +113,7 @@ const post = {
   headers: { "content-type": "application/json", "x-watchkeeper-operator": "test" },
 } as const;
 
-test("A57: a backend's url that is more than an origin is refused, no backend is asked, and the last good configuration serves", async () => {
+test("A57: a backend's url that is more than an origin and a plain path is refused, no backend is asked, and the last good configuration serves", async () => {
   let visits = 0;
   const metadata = createServer((socket) => {
     visits += 1;
@@ -128,7 +128,9 @@ test("A57: a backend's url that is more than an origin is refused, no backend is
     "file:///etc/passwd",
     "unix:/run/secret.sock",
     `http://user:pass@127.0.0.1:${port}`,
-    `http://127.0.0.1:${port}/latest/meta-data`,
+    `http://127.0.0.1:${port}/latest/../meta-data`,
+    `http://127.0.0.1:${port}//latest`,
+    `http://127.0.0.1:${port}/latest%2fmeta-data`,
     `http://127.0.0.1:${port}?x=y`,
     `http://127.0.0.1:${port}#x`,
     `http://0x7f.1:${port}`,

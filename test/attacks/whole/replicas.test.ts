@@ -226,10 +226,10 @@ test("a replica that switches protocols takes no slot, and is asked again", asyn
   for (let round = 0; round < 3; round += 1)
     for (const { status, text } of await Promise.all(times(8, () => ask(`${root}wk-2/watches`)))) {
       assert.is(status, 502);
-      assert.match(text, "answered 101");
+      assert.match(text, "bad upgrade");
     }
   answer = switching;
-  await row("answered 101");
+  await row("bad upgrade");
   answer = "";
   await row('"lastError":""');
 });
