@@ -54,7 +54,7 @@ test("off loopback it needs both: a cluster that reviews tokens, and TLS under t
   assert.equal(config.admin.tls, {
     certFile: "/etc/a.crt",
     keyFile: "/etc/a.key",
-    reloadIntervalMs: 10_000,
+    reloadIntervalMs: 5_000,
   });
 });
 

@@ -72,7 +72,7 @@ test("what a sample shows commented out is the default", () => {
 test("paths start at the file's directory, durations are milliseconds, addresses are split", () => {
   const text = sample
     .replaceAll("/etc/kubernetes/pki/", "pki/")
-    .replace("# reloadInterval: 10s", "reloadInterval: 1m");
+    .replace("# reloadInterval: 5s", "reloadInterval: 1m");
   const config = configOf(parseConfig(text, "some/where/a.yaml"));
   const { tls, address } = config.listeners[0] ?? assert.unreachable("no listener") ?? {};
   assert.is(tls?.certFile, resolve("some/where/pki/watchkeeper.crt"));
