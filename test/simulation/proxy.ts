@@ -5,6 +5,7 @@ import { Failure } from "../../src/base/failure.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { DataPath, type PathOptions } from "../../src/proxy/cluster/data-path.ts";
 import { Downstream } from "../../src/proxy/downstream/downstream.ts";
+import type { ClientPair } from "../../src/proxy/net/connect.ts";
 import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
 import { BufferLimiter } from "../../src/proxy/overload/buffer-limiter.ts";
 import { clientOf } from "../support/client.ts";
@@ -18,7 +19,7 @@ export type ProxyOptions = {
   readonly world: World;
   readonly backends: readonly string[];
   /** Returns a new connection to a backend, or undefined if the backend does not listen. */
-  readonly dial: (backend: string) => Plug | undefined;
+  readonly dial: (backend: string, pair?: ClientPair) => Plug | undefined;
   readonly connections: { readonly streams: number; readonly warm: number };
   readonly isPerClient: boolean;
   /** How the proxy probes backends. Undefined: not at all. */
@@ -122,30 +123,43 @@ export class SimulatedProxy {
     return { write: () => true, end() {}, destroy() {} };
   }
 
-  /** Closes a connection whose owner throws, as socket.ts does, and reports the error. */
   #guarded(end: Plug, owner: WireOwner, onClose: () => void): Wire {
-    const guarded = (work: () => void): void => {
-      try {
-        work();
-        if (this.#options.checkMs === undefined) checkExchanges(this.path.exchanges.live);
-      } catch (error) {
-        this.#options.thrown(error);
-        end.destroy();
-      }
-    };
-    end.owner = {
-      receive: (chunk) => guarded(() => owner.receive(chunk)),
-      drained: () => guarded(() => owner.drained()),
-      closed: (failure) => {
-        onClose();
-        guarded(() => owner.closed(failure));
-      },
-    };
-    return end;
+    const { checkMs, thrown } = this.#options;
+    const check = checkMs === undefined ? () => checkExchanges(this.path.exchanges.live) : () => {};
+    return guardedWire(end, owner, { onClose, check, thrown });
   }
 
   #check(): void {
     for (const downstream of this.downstreams) downstream.check();
     this.#stopChecks = this.#options.world.after(1_000, () => this.#check());
   }
+}
+
+type Guard = {
+  readonly onClose: () => void;
+  /** Called after each callback of the owner. */
+  readonly check: () => void;
+  readonly thrown: (error: unknown) => void;
+};
+
+/** Returns the wire of an owner. Closes a connection whose owner throws, as socket.ts does, and reports the error. */
+export function guardedWire(end: Plug, owner: WireOwner, { onClose, check, thrown }: Guard): Wire {
+  const guarded = (work: () => void): void => {
+    try {
+      work();
+      check();
+    } catch (error) {
+      thrown(error);
+      end.destroy();
+    }
+  };
+  end.owner = {
+    receive: (chunk) => guarded(() => owner.receive(chunk)),
+    drained: () => guarded(() => owner.drained()),
+    closed: (failure) => {
+      onClose();
+      guarded(() => owner.closed(failure));
+    },
+  };
+  return end;
 }

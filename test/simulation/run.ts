@@ -4,11 +4,14 @@
  *   node test/simulation/run.ts [--scene path|watches] [--seed 1] [--runs 1] [--trace] [--lenient]
  *   node test/simulation/run.ts --scene fleet [--nodes 5000]
  *   node --expose-gc test/simulation/run.ts --scene fleet [--nodes 5000] --hours 24 [--faults 3]
+ *   node test/simulation/run.ts --scene operators [--nodes 20] --hours 24 [--mistakes 12]
  *
  * To replay a seed that failed, use --seed N --trace. The last lines of the trace are often enough: --last 200.
  */
 import { parseArgs } from "node:util";
 import { wallClock } from "../../src/base/clock.ts";
+import { figureOf } from "./operators/figure.ts";
+import { loadOperators } from "./operators/load.ts";
 import { playAll, summaryOf } from "./play-all.ts";
 import { Day } from "./watches/day.ts";
 import { Fleet, type FleetFigures } from "./watches/fleet.ts";
@@ -24,6 +27,7 @@ const { values } = parseArgs({
     nodes: { type: "string", default: "5000" },
     hours: { type: "string", default: "0" },
     faults: { type: "string", default: "3" },
+    mistakes: { type: "string", default: "12" },
     lenient: { type: "boolean", default: false },
   },
 });
@@ -33,12 +37,13 @@ const [seed, runs] = [Number(values.seed), Number(values.runs)];
 const lines: string[] = [];
 const trace = values.trace ? (line: string): number => lines.push(line) : undefined;
 
-const scenes: Readonly<Record<string, () => number>> = {
+const scenes: Readonly<Record<string, () => number | Promise<number>>> = {
   path,
   watches,
   fleet: values.hours === "0" ? fleet : day,
+  operators,
 };
-const failed = scenes[values.scene]?.() ?? 1;
+const failed = (await scenes[values.scene]?.()) ?? 1;
 for (const line of lines.slice(-Number(values.last))) console.log(line);
 process.exitCode = failed === 0 ? 0 : 1;
 
@@ -117,6 +122,20 @@ function day(): number {
       `${Math.round(peakBytes / 1e6)} MB at most`,
   );
   return problems.length;
+}
+
+/** Plays operators' mistakes between the faults of apiservers, `--mistakes` an hour, with a whole process. */
+async function operators(): Promise<number> {
+  const from = wallClock.now();
+  const seconds = (): number => Math.round((wallClock.now() - from) / 1_000);
+  const Scene = await loadOperators();
+  const [nodes, hours, mistakesPerHour] = [values.nodes, values.hours, values.mistakes].map(Number);
+  if (nodes === undefined || hours === undefined || mistakesPerHour === undefined) return 1;
+  const tell = (line: string): void => console.log(`${line}, ${seconds()} s`);
+  const played = await new Scene({ nodes, hours, mistakesPerHour, seed, tell, trace }).play();
+  printFindings(played);
+  console.log(`${figureOf(played)}; ${seconds()} s`);
+  return played.problems.length;
 }
 
 function printFindings({ problems, counts }: Pick<FleetFigures, "problems" | "counts">): void {

@@ -96,7 +96,8 @@ export class SimulatedApiserver {
     return !this.host.isDown && version >= oldest;
   }
 
-  accept(end: End): void {
+  /** `authenticate` returns a request as its user's own; default: as it came. */
+  accept(end: End, authenticate: (ask: Ask) => Ask = (ask) => ask): void {
     const session = new Session({
       role: "server",
       clock: this.#parts.findings.world,
@@ -107,7 +108,7 @@ export class SimulatedApiserver {
           answerStream(stream, request, isWhole, (ask, answer) => {
             // Raises the limit of frames that the proxy may send. A real apiserver has no such limit.
             session.answered();
-            this.#handle(ask, answer, end.isLate);
+            this.#handle(authenticate(ask), answer, end.isLate);
           }),
         write: (buffers) => end.write(buffers),
         changed() {},
@@ -132,11 +133,17 @@ export class SimulatedApiserver {
     };
   }
 
+  /** What it answers to a readiness probe. Undefined: it does not answer. */
+  get readiness(): "ready" | "failing" | undefined {
+    if (this.#isCutOff) return undefined;
+    return this.isUnready ? "failing" : "ready";
+  }
+
   /** Answers a readiness probe, except while the connection to etcd is cut: the real check would wait for etcd. */
   acceptProbe(end: End): void {
     end.owner = {
       receive: () => {
-        if (!this.#isCutOff) end.write([Buffer.from(this.isUnready ? "failing" : "ready")]);
+        if (this.readiness !== undefined) end.write([Buffer.from(this.readiness)]);
       },
       drained() {},
       closed() {},

@@ -19,14 +19,17 @@ export class Caller {
   /** The client's name. It is the client's token, too, so a request with another client's token can be recognised. */
   readonly name: string;
   readonly findings: Findings;
+  readonly isBearer: boolean;
   readonly #dial: () => End;
   readonly #turn: FlushScheduler;
   #session: Session | undefined;
   end: End | undefined;
   #asked = 0;
 
-  constructor(name: string, findings: Findings, dial: () => End) {
+  /** `isBearer`: false if the client authenticates with a certificate of this name instead of a token. */
+  constructor(name: string, findings: Findings, dial: () => End, isBearer = true) {
     this.name = name;
+    this.isBearer = isBearer;
     this.findings = findings;
     this.#dial = dial;
     this.#turn = new FlushScheduler(findings.world);
@@ -44,7 +47,7 @@ export class Caller {
       new Field(":scheme", "https"),
       new Field(":authority", "kubernetes"),
       new Field(":path", path),
-      new Field("authorization", `Bearer ${this.name}`),
+      ...(this.isBearer ? [new Field("authorization", `Bearer ${this.name}`)] : []),
       new Field("user-agent", "simulated/1.0"),
       new Field("accept", accept),
       new Field("audit-id", auditId),

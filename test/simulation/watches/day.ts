@@ -16,20 +16,13 @@ import { rememberedBearers } from "../../../src/proxy/identity/trust.ts";
 import { staleReadLimits } from "../../../src/proxy/observe/stale-read-guard.ts";
 import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
+import { SimulatedProxy } from "../proxy.ts";
 import { World } from "../world.ts";
 import { type DayFault, dayFaults } from "./day-faults.ts";
 import type { Problem } from "./findings.ts";
 import { grownSince, liveBytes, type Sizes } from "./growth.ts";
-import { PlainCall } from "./plain-call.ts";
-import type { Reflector } from "./reflector.ts";
-import {
-  apiserverCount,
-  type ModelNode,
-  Peaks,
-  ScaleModel,
-  streamsPerConnection,
-  watchesPerNode,
-} from "./scale-model.ts";
+import { Life } from "./life.ts";
+import { apiserverCount, Peaks, ScaleModel, streamsPerConnection, watchesPerNode } from "./scale-model.ts";
 import { tablesOf } from "./tables.ts";
 import { End } from "./wires.ts";
 
@@ -67,21 +60,9 @@ const calmMs = 300_000;
 const settledHours = 2;
 /** Changes and requests older than this concern no client, because the longest timeout of a watch is 10 min. */
 const longPastMs = 900_000;
-/** Mean number of writes a second, and the share of it by which the rates of day and night differ from it. */
-const writesPerSecond = 1;
-const swing = 0.8;
-/** The share of the writes that concern all nodes. */
-const everyoneShare = 0.005;
-/** An apiserver compacts etcd every five minutes. Here, versions older than five minutes are forgotten each minute. */
-const keptVersionsMs = 300_000;
-const notedRevisions = 10;
 /** Each hour a pool of this share of the nodes is replaced, as in an upgrade of the nodes. */
 const poolShare = 0.04;
 const poolMs = 60_000;
-/** How often an agent reads an object of its node. */
-const readMs = 600_000;
-const mostReadMs = 10_000;
-
 /**
  * The time within which the loads are even again. A returned apiserver warms up for a minute. Then the balancer moves 1 %
  * of the clients a second (`balanceLimits.rebalanceShare`), a third of all. Clients that were moved before rest for two
@@ -122,31 +103,12 @@ const fewDials = 20;
  */
 const reopenedShare = 50;
 
-/** The status with which an apiserver refuses requests while it initialises its watch cache, and its Retry-After in ms. */
-const tooMany = 429;
-const retryMs = 1_000;
-/** The statuses that a read may get: its object may not exist yet. */
-const mayGet: ReadonlySet<number> = new Set([200, 404, tooMany]);
-
-/** The counts of what a client can notice. */
-const noticed = /^(end|relist|watch-list again): /;
-/**
- * A new watch that gets 429 from an apiserver that initialises its watch cache is no failure: client-go sends it again
- * after Retry-After, without a relist (watch.md §7).
- */
-const unnoticed: ReadonlySet<string> = new Set([
-  "end: its own timeout",
-  "end: refused 429",
-  "watch-list again: refused",
-]);
-
 export class Day {
   readonly #options: DayOptions;
-  readonly #model: ScaleModel;
+  readonly #model: ScaleModel<SimulatedProxy>;
+  readonly #life: Life<SimulatedProxy>;
   readonly #peaks: Peaks;
   readonly #most = { asked: 0, dialled: 0, evenMs: 0 };
-  /** The revision of the store at each full minute. */
-  readonly #revisions: { readonly at: number; readonly version: number }[] = [];
   /** The parts of the proxy in which no table may grow. */
   readonly #measured: object;
   /** The faults to come, last first. */
@@ -158,7 +120,9 @@ export class Day {
   constructor(options: DayOptions) {
     this.#options = options;
     const { seed, isStrict, trace } = options;
-    this.#model = new ScaleModel({ seed, isStrict, isProbed: true, checkMs, trace });
+    const asked = { seed, isStrict, isProbed: true, checkMs, trace };
+    this.#model = new ScaleModel(asked, (parts) => new SimulatedProxy(parts));
+    this.#life = new Life(this.#model);
     this.#peaks = new Peaks(this.#model);
     const { proxy, findings } = this.#model;
     const incidents = new Incidents(findings.world, proxy.journal);
@@ -174,12 +138,11 @@ export class Day {
   play(): DayFigures {
     const { findings } = this.#model;
     const { world, problems, counts } = findings;
-    for (let node = 0; node < this.#options.nodes; node += 1) this.#enter(startMs / 3);
-    this.#writeAll();
-    this.#noteRevisions();
+    for (let node = 0; node < this.#options.nodes; node += 1) this.#life.enter(startMs / 3);
+    this.#life.start();
     this.#pass(startMs);
     for (let hour = 1; hour <= this.#options.hours; hour += 1) this.#hour(hour);
-    this.#judgeEnd();
+    this.#life.judgeEnd();
     const { asked, dialled, evenMs } = this.#most;
     return {
       problems,
@@ -195,46 +158,6 @@ export class Day {
 
   // --- the clients and their objects ---
 
-  #enter(withinMs: number): void {
-    const node = this.#model.enter(withinMs);
-    const { world, random } = this.#model.findings;
-    world.after(withinMs + random.next() * readMs, () => this.#read(node));
-  }
-
-  #read(node: ModelNode): void {
-    if (!this.#model.nodes.has(node)) return;
-    const { findings } = this.#model;
-    const { caller, app } = node;
-    const path = `/api/v1/namespaces/default/configmaps/o-${app}`;
-    const asked = { method: "GET", path, accept: "application/json", auditId: caller.nextId() };
-    void new PlainCall(caller, asked, ({ status, isWhole, ms }) => {
-      if (!this.#model.nodes.has(node)) return;
-      findings.count(`reads: ${status}`);
-      // client-go sends a read that gets 429 with Retry-After again, up to ten times (watch.md §7).
-      const isAgain = status === tooMany && isWhole;
-      if (!isWhole || !mayGet.has(status)) findings.wrong("ends", `a read of ${app} got ${status}`);
-      else if (ms > mostReadMs) findings.wrong("progress", `a read of ${app} took ${Math.round(ms)} ms`);
-      findings.world.after(isAgain ? retryMs : readMs, () => this.#read(node));
-    });
-  }
-
-  #writeAll(): void {
-    const { world, random } = this.#model.findings;
-    const nodes = [...this.#model.nodes];
-    this.#model.write(random.chance(everyoneShare) ? undefined : random.pick(nodes));
-    const rate = writesPerSecond * (1 + swing * Math.sin((2 * Math.PI * world.now()) / (24 * hourMs)));
-    world.after(2 * random.next() * (1_000 / rate), () => this.#writeAll());
-  }
-
-  /** Each minute, notes the revision of the store and compacts etcd. */
-  #noteRevisions(): void {
-    const { world } = this.#model.findings;
-    this.#revisions.push({ at: world.now(), version: this.#model.store.revision });
-    if (this.#revisions.length > notedRevisions) this.#revisions.shift();
-    this.#compact(this.#model.store.revision - this.#versionBefore(keptVersionsMs));
-    world.after(60_000, () => this.#noteRevisions());
-  }
-
   /** Replaces a pool of nodes: some leave, and as many join. */
   #replacePool(): void {
     const { random, world } = this.#model.findings;
@@ -243,7 +166,7 @@ export class Day {
     this.#options.tell(`${count} nodes are replaced`);
     for (const node of leaving) {
       world.after(random.next() * poolMs, () => this.#model.leave(node));
-      this.#enter(poolMs);
+      this.#life.enter(poolMs);
     }
   }
 
@@ -315,8 +238,7 @@ export class Day {
       backend,
       revoked: new Set(),
       clients: [],
-      compact: (keep) => this.#compact(keep),
-      versionBefore: (ms) => this.#versionBefore(ms),
+      ...this.#life.faultParts,
       look: (one) => judge.look(one),
     });
     judge.look(backend);
@@ -372,18 +294,6 @@ export class Day {
     this.#most.dialled = Math.max(this.#most.dialled, dialled);
   }
 
-  /** Forgets all but the newest `keep` versions. */
-  #compact(keep: number): void {
-    const version = this.#model.store.revision - Math.max(0, keep);
-    this.#model.store.compact(version);
-    for (const { cache } of this.#model.apiservers) cache.compact(version);
-  }
-
-  #versionBefore(ms: number): number {
-    const at = this.#model.findings.world.now() - ms;
-    return this.#revisions.findLast((one) => one.at <= at)?.version ?? 0;
-  }
-
   // --- checks ---
 
   /** Compares the sizes of all tables with those at the end of the second hour. */
@@ -409,23 +319,6 @@ export class Day {
     this.#options.tell(
       `hour ${hour}: ${tables.size} tables, ${findings.world.pending} timers${mb}, ${findings.problems.length} problems`,
     );
-  }
-
-  /** Every watch is open at the end, every client knows the truth, and no client has noticed a fault. */
-  #judgeEnd(): void {
-    const { findings, nodes } = this.#model;
-    for (const [what, count] of findings.counts)
-      if (noticed.test(what) && !unnoticed.has(what)) findings.wrong("ends", `${count} times "${what}"`);
-    for (const { reflectors } of nodes) for (const reflector of reflectors) this.#judgeReflector(reflector);
-  }
-
-  #judgeReflector({ call, interest, name, store }: Reflector): void {
-    const { findings, truth } = this.#model;
-    if (call?.isAnswered !== true) findings.wrong("progress", `${name} has no watch at the end`);
-    const state = truth.stateAt(interest, truth.store.revision);
-    const isEqual =
-      state.size === store.size && state.entries().every(([key, version]) => store.get(key) === version);
-    if (!isEqual) findings.wrong("progress", `${name} does not know the truth at the end`);
   }
 }
 

@@ -19,8 +19,8 @@ const mostAttempts = 3;
 /** A server may end a watch this long before the deadline that the client calculates. */
 const earlyMs = 2_500;
 /**
- * The longest permitted delay after a deadline. A move in the last moment adds one second, and the detection of a
- * silent connection adds 5 s and a tick.
+ * The longest permitted delay after a deadline. A move in the last moment adds one second. A watch leaves a silent
+ * connection after 5 s (upstreamLimits.connectionPatienceMs) and a tick; only what can go on nowhere else stays for 30 s.
  */
 const lateMs = 6_500;
 /**

@@ -44,6 +44,8 @@ export type Validator =
   | "load"
   /** No request, watch, buffered byte or block is left after all clients have gone. */
   | "tidy"
+  /** A mistake of an operator stops nothing, and it is named, and its end is told, in time. */
+  | "operators"
   /** The data path threw an error. */
   | "thrown";
 

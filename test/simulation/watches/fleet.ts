@@ -2,6 +2,8 @@
  * A rolling restart of the scale model: all apiservers are restarted one after another, as in an upgrade of the control
  * plane. Measures how much of that the clients notice. day.ts plays a whole day of the scale model.
  */
+
+import { SimulatedProxy } from "../proxy.ts";
 import type { SimulatedApiserver } from "./apiserver.ts";
 import type { Problem } from "./findings.ts";
 import { type ModelNode, Peaks, ScaleModel } from "./scale-model.ts";
@@ -38,13 +40,16 @@ const checkMs = 1_000;
 
 export class Fleet {
   readonly #options: FleetOptions;
-  readonly #model: ScaleModel;
+  readonly #model: ScaleModel<SimulatedProxy>;
   readonly #peaks: Peaks;
 
   constructor(options: FleetOptions) {
     this.#options = options;
     const { seed, isStrict } = options;
-    this.#model = new ScaleModel({ seed, isStrict, isProbed: false, checkMs });
+    this.#model = new ScaleModel(
+      { seed, isStrict, isProbed: false, checkMs },
+      (parts) => new SimulatedProxy(parts),
+    );
     this.#peaks = new Peaks(this.#model);
   }
 

@@ -1,8 +1,11 @@
 /** The scale model: thousands of nodes with ten watches each, a proxy and three apiservers. fleet.ts and day.ts use it. */
+
+import type { Ask } from "../../../src/demo/apiserver/ask.ts";
 import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
 import type { KubeObject } from "../../../src/demo/objects/json.ts";
 import type { Store } from "../../../src/demo/objects/store.ts";
-import { type ProxyOptions, SimulatedProxy } from "../proxy.ts";
+import type { ClientPair } from "../../../src/proxy/net/connect.ts";
+import type { ProxyOptions } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { World } from "../world.ts";
 import { SimulatedApiserver } from "./apiserver.ts";
@@ -23,7 +26,16 @@ export type ScaleModelOptions = {
   readonly isProbed: boolean;
   readonly checkMs?: number;
   readonly trace?: ((line: string) => void) | undefined;
+  /** True if the client of this node authenticates with a certificate; default: each has a bearer token. */
+  readonly hasCertificate?: (node: string) => boolean;
+  /** Returns the request as its user's own. `pair`: the proxy's certificate on this connection. Default: as it came. */
+  readonly authenticate?: (backend: string, ask: Ask, pair: ClientPair | undefined) => Ask;
 };
+
+/** Returns the proxy of a model. */
+export type ProxyOf<P> = (options: ProxyOptions) => P;
+/** What the model needs of a proxy. */
+type Accepting = { accept(end: End, client: Caller): void };
 
 export const watchesPerNode = 10;
 export const apiserverCount = 3;
@@ -47,14 +59,15 @@ export class ModelNode {
   }
 }
 
-export class ScaleModel {
+export class ScaleModel<P> {
   readonly findings: Findings;
   readonly store: Store;
   readonly truth: Truth;
   readonly attempts: Attempts;
   readonly apiservers: readonly SimulatedApiserver[];
   readonly judge: EndJudge;
-  readonly proxy: SimulatedProxy;
+  readonly proxy: P & Accepting;
+  readonly #options: ScaleModelOptions;
   readonly nodes = new Set<ModelNode>();
   readonly calls = new Map<string, WatchCall>();
   readonly #company: Company;
@@ -64,7 +77,9 @@ export class ScaleModel {
   dialled = 0;
   #entered = 0;
 
-  constructor({ seed, isStrict, isProbed, checkMs, trace }: ScaleModelOptions) {
+  constructor(options: ScaleModelOptions, proxyOf: ProxyOf<P & Accepting>) {
+    const { seed, isStrict, isProbed, checkMs, trace } = options;
+    this.#options = options;
     const random = new Random(seed);
     const world = new World(random);
     const findings = new Findings(world, random, trace);
@@ -90,10 +105,10 @@ export class ScaleModel {
       },
       judgeEvent: this.judge.judgeDelay.bind(this.judge),
     };
-    this.proxy = new SimulatedProxy({
+    this.proxy = proxyOf({
       world,
       backends: apiservers.map(({ name }) => name),
-      dial: (name) => this.#dialBackend(name),
+      dial: (name, pair) => this.#dialBackend(name, pair),
       connections: { streams: streamsPerConnection, warm: 1 },
       isPerClient: false,
       probes: isProbed ? this.#probes() : undefined,
@@ -133,9 +148,10 @@ export class ScaleModel {
     const number = this.#entered;
     this.#entered += 1;
     const host = new Host(`node-${number}`);
-    const caller = new Caller(host.name, this.findings, () =>
-      this.#wires.connect(host, this.#proxyHost, wire, (end) => this.proxy.accept(end)),
-    );
+    const isBearer = this.#options.hasCertificate?.(host.name) !== true;
+    const dial = (): End =>
+      this.#wires.connect(host, this.#proxyHost, wire, (end) => this.proxy.accept(end, caller));
+    const caller: Caller = new Caller(host.name, this.findings, dial, isBearer);
     const app = `n-${number}`;
     const startsAt = random.next() * withinMs;
     const reflectors: Reflector[] = [];
@@ -179,10 +195,13 @@ export class ScaleModel {
     return found;
   }
 
-  #dialBackend(name: string): End {
+  #dialBackend(name: string, pair: ClientPair | undefined): End {
     this.dialled += 1;
     const apiserver = this.apiserver(name);
-    return this.#wires.connect(this.#proxyHost, apiserver.host, wire, (end) => apiserver.accept(end));
+    const { authenticate } = this.#options;
+    return this.#wires.connect(this.#proxyHost, apiserver.host, wire, (end) =>
+      apiserver.accept(end, authenticate && ((ask) => authenticate(name, ask, pair))),
+    );
   }
 
   #probes(): ProxyOptions["probes"] {
@@ -224,12 +243,12 @@ function objectOf(app: string): KubeObject {
 
 /** The most requests and new connections within one second. */
 export class Peaks {
-  readonly #model: ScaleModel;
+  readonly #model: Pick<ScaleModel<unknown>, "attempts" | "dialled" | "findings">;
   asked = 0;
   dialled = 0;
   #before = { asked: 0, dialled: 0 };
 
-  constructor(model: ScaleModel) {
+  constructor(model: Pick<ScaleModel<unknown>, "attempts" | "dialled" | "findings">) {
     this.#model = model;
     this.#before = this.#now;
     this.#watch();

@@ -41,8 +41,9 @@ export type PlayOptions = {
 /** After this time without faults every watch must be up to date (G15). */
 const progressMs = 5_000;
 /**
- * The longest time that a plain request may take after the last fault: the proxy's patience with one silent upstream
- * connection (upstreamLimits.connectionPatienceMs), and the response.
+ * The longest time that a plain request may take after the last fault: for a read, the proxy's patience with one silent
+ * upstream connection (upstreamLimits.connectionPatienceMs), and the response. A write may wait for 30 s
+ * (`boundPatienceMs`) while its connection is silent, but after the last fault no connection stays silent.
  */
 const plainMs = 7_000;
 const stepMs = 250;
@@ -329,8 +330,8 @@ class Scene {
         }
       }
     }
-    // If its backend answers on other connections, a write on a silent connection waits for the patience with that
-    // connection. Then it fails with an unknown outcome.
+    // If its backend answers on other connections, a write on a silent connection waits for the next retransmission, at
+    // most for `boundPatienceMs`. Then it fails with an unknown outcome.
     world.runUntil(() => this.#askers.every(({ openCount }) => openCount === 0), plainMs);
     for (const asker of this.#askers)
       if (asker.openCount > 0) this.#findings.wrong("progress", `${asker.openCount} plain requests hang`);
