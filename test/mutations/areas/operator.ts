@@ -419,4 +419,18 @@ export const operator: readonly Defect[] = [
     },
     ["discovery/account-transport", "Leases are read page by page"],
   ),
+  defect(
+    "what lies in the way of the pid file stays",
+    { file: "cli/serve/run.ts", find: "rmSync(`${file}.new`, { force: true });", replace: "" },
+    ["processes/cli/serve/run", "--pid-file: the file has the process id"],
+  ),
+  defect(
+    "the exit removes the pid file of a successor",
+    {
+      file: "cli/serve/run.ts",
+      find: "if (readText(file, 32) === `${process.pid}\\n`) ",
+      replace: "void readText;\n  ",
+    },
+    ["processes/cli/serve/run", "--pid-file: a file with another process id stays"],
+  ),
 ];

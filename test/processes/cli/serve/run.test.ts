@@ -1,7 +1,15 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { hash } from "node:crypto";
 import { once } from "node:events";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import {
+  existsSync,
+  lstatSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
 import { createServer } from "node:http";
 import http2 from "node:http2";
 import net from "node:net";
@@ -361,6 +369,48 @@ test("a second signal ends it at once", async () => {
   await said("drain");
   child.kill("SIGTERM");
   assert.is(await exitOf(child), 0);
+});
+
+const thereIs = (file: string): Promise<void> =>
+  within(
+    30_000,
+    file,
+    (async () => {
+      while (!existsSync(file)) await sleep(20);
+    })(),
+  );
+
+test("--pid-file: the file has the process id, a link in its way is not followed, and the exit removes it", async () => {
+  const [file, kept] = [join(directory, "pid"), join(directory, "kept")];
+  writeFileSync(kept, "untouched");
+  symlinkSync(kept, `${file}.new`);
+  const proxy = command(["run", "--config", configFile("pid.yaml"), "--pid-file", file]);
+  await proxy.said('"listener":"local"');
+  await thereIs(file);
+  const pid = Number(readFileSync(file, "utf8"));
+  assert.is(readFileSync(file, "utf8"), `${pid}\n`);
+  assert.ok(lstatSync(file).isFile());
+  assert.not(existsSync(`${file}.new`));
+  assert.is(readFileSync(kept, "utf8"), "untouched");
+  process.kill(pid, "SIGTERM");
+  assert.is(await proxy.ended, 0);
+  assert.not(existsSync(file));
+});
+
+test("--pid-file: a file with another process id stays at the exit, and one that cannot be written is reported", async () => {
+  const file = join(directory, "other-pid");
+  const proxy = command(["run", "--config", configFile("other-pid.yaml"), "--pid-file", file]);
+  const absent = join(directory, "absent", "pid");
+  const other = command(["run", "--config", configFile("odd-pid.yaml"), "--pid-file", absent]);
+  await thereIs(file);
+  const pid = Number(readFileSync(file, "utf8"));
+  writeFileSync(file, "1\n");
+  process.kill(pid, "SIGTERM");
+  await other.said("Cannot write the pid file");
+  other.child.kill("SIGTERM");
+  assert.is(await proxy.ended, 0);
+  assert.is(readFileSync(file, "utf8"), "1\n", "a successor's");
+  assert.is(await other.ended, 0, "the proxy serves without the file");
 });
 
 test.run();
