@@ -17,7 +17,7 @@ import { inPart } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendAddress } from "../net/connect.ts";
 import type { Trusted } from "../net/untrusted-certificate.ts";
-import { CaBundle } from "../tls/ca-bundle.ts";
+import { CaBundle, type CaBundleOptions } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
 import type { BackendTraits } from "../upstream/backend-shares.ts";
@@ -62,7 +62,8 @@ export class BackendSet {
   static of(config: ConfigForCluster, parts: BackendSetParts): BackendSet | Failure {
     // `set` is undefined until the BackendSet exists. The CA bundle uses the set only later.
     let set: BackendSet | undefined;
-    const caBundle = caBundleOf(config, parts, { set: () => set });
+    const { tls } = config.cluster;
+    const caBundle = tls && CaBundle.load(optionsOf(tls, parts, { set: () => set }));
     if (caBundle instanceof Failure) return caBundle;
     set = new BackendSet(parts, { config, caBundle });
     return set;
@@ -116,14 +117,17 @@ export class BackendSet {
 
   /**
    * Returns the CA bundle for a configuration. If its file and reload interval are unchanged, reloads and returns the
-   * present bundle.
+   * present bundle. Those of another file must verify a ready backend, too, unless the backends change as well.
    */
   async #caBundleFor(config: ConfigForCluster): Promise<CaBundle | undefined | Failure> {
     const { config: was, caBundle } = this.#settings;
     const [last, next] = [was.cluster.tls, config.cluster.tls];
-    if (last?.caFile !== next?.caFile || last?.reloadIntervalMs !== next?.reloadIntervalMs)
-      return caBundleOf(config, this.#parts, { set: () => this });
-    return (await caBundle?.reload()) ?? caBundle;
+    if (isSame(readingOf(last), readingOf(next))) return (await caBundle?.reload()) ?? caBundle;
+    const options = next && optionsOf(next, this.#parts, { set: () => this });
+    const { backends, discovery } = was.cluster;
+    // The present backends cannot test a CA of other backends.
+    const mayTest = isSame([backends, discovery], [config.cluster.backends, config.cluster.discovery]);
+    return options && (mayTest ? CaBundle.loadOther(options) : CaBundle.load(options));
   }
 
   addressOf(name: string): BackendAddress {
@@ -276,13 +280,17 @@ function trustSourceOf(tls: UpstreamTls | undefined): Trusted["source"] {
 
 const caBundleName = "backend-ca";
 
-function caBundleOf(
-  { cluster: { tls } }: ConfigForCluster,
+/** Returns which CA file is read, and how often. */
+function readingOf(tls: UpstreamTls | undefined): unknown {
+  return [tls?.caFile, tls?.reloadIntervalMs];
+}
+
+function optionsOf(
+  tls: UpstreamTls,
   { clock, journal, prefix }: BackendSetParts,
   of: { readonly set: () => BackendSet | undefined },
-): CaBundle | undefined | Failure {
-  if (tls === undefined) return undefined;
-  return CaBundle.load({
+): CaBundleOptions {
+  return {
     name: prefix + caBundleName,
     file: tls.caFile,
     reloadIntervalMs: tls.reloadIntervalMs,
@@ -290,7 +298,7 @@ function caBundleOf(
     journal,
     prove: (ca) => proveCaBundle(ca, of.set()?.ready ?? [], clock),
     onSwap: () => of.set()?.gather(),
-  });
+  };
 }
 
 /** Returns the name that the backend's certificate must have. With DNS discovery, it is the looked-up host name. */

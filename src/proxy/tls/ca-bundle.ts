@@ -37,6 +37,12 @@ export class CaBundle extends ReloadingFile<string> {
     return ca instanceof Failure ? ca : new CaBundle(options, ca);
   }
 
+  /** Loads the CAs of another file. They must pass the same tests as those of a changed file. */
+  static async loadOther(options: CaBundleOptions): Promise<CaBundle | Failure> {
+    const ca = await loadOther(options, undefined);
+    return ca instanceof Failure ? ca : new CaBundle(options, ca);
+  }
+
   /** The CAs in use, as PEM. */
   get ca(): string {
     return this.current ?? this.#first;

@@ -186,4 +186,13 @@ export const certificates: readonly Defect[] = [
     { file: "x509/verify.ts", find: "!x509.verify(issuer.x509.publicKey)", replace: "x509.raw.length === 0" },
     [hostile, "none is accepted whose signed bytes changed"],
   ),
+  defect(
+    "a reload may name any other CA of the backends",
+    {
+      file: "proxy/cluster/backend-set.ts",
+      find: "(mayTest ? CaBundle.loadOther(options) : CaBundle.load(options))",
+      replace: "(mayTest ? CaBundle.load(options) : CaBundle.load(options))",
+    },
+    ["proxy/cluster/backend-set", "a reload that names a CA of another cluster is refused"],
+  ),
 ];

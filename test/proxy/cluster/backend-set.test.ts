@@ -4,10 +4,12 @@ import { networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { type Config, type ConfigForCluster, parseConfig } from "../../../src/config/config.ts";
 import { isProblems } from "../../../src/config/problem.ts";
 import { Journal } from "../../../src/events/journal.ts";
+import { createAuthority } from "../../../src/pki/pki.ts";
 import { BackendSet } from "../../../src/proxy/cluster/backend-set.ts";
 import { manualClock } from "../../support/clock.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
@@ -204,6 +206,35 @@ test("a backend that is found serves, and one that is gone does not, while the o
 async function until(isSo: () => Promise<boolean>): Promise<void> {
   while (!(await isSo())) await new Promise((resolve) => setTimeout(resolve, 50));
 }
+
+test("a reload that names a CA of another cluster is refused, unless it names other backends, too", async ({
+  proxy,
+}) => {
+  const { certificate } = await createAuthority({ name: "another cluster", clock: wallClock });
+  const file = join(proxy.directory, "stranger.crt");
+  writeFileSync(file, certificate);
+  const same = join(proxy.directory, "same.crt");
+  writeFileSync(same, proxy.ca);
+  const config = configOf(
+    proxy,
+    `backends: [{name: a, url: 'https://127.0.0.1:${proxy.backends[0]?.port}'}]`,
+  );
+  const { set } = setOf(config, ["a"]);
+  set.start();
+  const withCa = (caFile: string, of = config): ConfigForCluster => {
+    const { tls } = of.cluster;
+    return { ...of, cluster: { ...of.cluster, tls: tls && { ...tls, caFile } } };
+  };
+  const refused = await set.prepare(withCa(file));
+  assert.match(
+    refused instanceof Failure ? refused.message : "taken",
+    /stranger\.crt.*backend a presents a certificate from another CA/,
+  );
+  assert.type(await set.prepare(withCa(same)), "function");
+  const others = configOf(proxy, "backends: [{name: b, url: 'https://10.0.0.1'}]");
+  assert.type(await set.prepare(withCa(file, others)), "function");
+  set.stop();
+});
 
 test("an authority that is missing refuses the whole configuration", ({ proxy }) => {
   const config = configOf(proxy, "backends: [{name: a, url: 'https://10.0.0.1'}]");
