@@ -7,6 +7,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { attackRows, type Named, testText, titlesIn } from "./support/attack-table.ts";
 import { faultsOfOthers } from "./support/faults-of-others.ts";
+import { ownFaults } from "./support/own-faults.ts";
 
 const test = suite("attack rows");
 
@@ -103,6 +104,11 @@ test("each fault of others names tests that are there", () => {
   assert.equal(missing, []);
   assert.ok(faultsOfOthers.every(({ tests }) => tests.length > 0));
   assert.match(readFileSync("docs/attacks.md", "utf8"), `${faultsOfOthers.length} faults`);
+});
+
+test("each fault of its own names tests that are there", () => {
+  const missing = ownFaults.flatMap(({ tests }) => tests).filter((file) => testText(file) === "");
+  assert.equal(missing, []);
 });
 
 test.run();
