@@ -14,15 +14,16 @@ Generated from the table of commands by \`node test/cli/commands/cli-page.test.t
 explains its options and exit codes. The npm package also installs \`kubectl-watchkeeper\`, for \`kubectl watchkeeper
 status\`.
 
-Commands with \`--admin\` ask a running process through its [JSON API](admin-api.md), by default on loopback. From
-elsewhere use \`ssh -L 7480:127.0.0.1:7480 HOST\` or \`kubectl port-forward POD 7480\`. Data goes to stdout, messages to
-stderr. \`-o json\` prints the API's response, \`-o yaml\` the same as YAML, \`-o name\` a name a line. \`--replica\` and
-\`--all-replicas\` are [forwarded](admin-api.md#replicas). Control characters in clients' text are escaped.
+The commands from \`status\` to \`bundle\` ask a running process through its [JSON API](admin-api.md), by default on
+loopback. From elsewhere use \`ssh -L 7480:127.0.0.1:7480 HOST\` or \`kubectl port-forward POD 7480\`. Data goes to stdout,
+messages to stderr. \`-o json\` prints the API's response, \`-o yaml\` the same as YAML, \`-o name\` a name a line.
+\`--replica\` and \`--all-replicas\` are [forwarded](admin-api.md#replicas). Control characters in clients' text are
+escaped.
 
 Exit codes: 0 success; 1 the command failed or its result is negative, as its \`--help\` says; 2 the command, an option or
 the configuration is invalid; 3 no process or replica answers; 128 + n signal n.
 
-Options of several commands:
+Options of several commands; the first three are those of each command that asks a process:
 
 `;
 
@@ -34,6 +35,9 @@ const shared: ReadonlyMap<string, Option> = new Map(
     .map((option) => [itemOf(option), option]),
 );
 
+/** The options by which a command reaches the JSON API: a command has all three, or none. */
+const access: ReadonlySet<string> = new Set(["admin", "token-file", "ca-file"]);
+
 if (process.argv.includes("--write")) writeFileSync(file, cliPage());
 
 test("docs/cli.md is current: --write makes it so", () => {
@@ -42,9 +46,14 @@ test("docs/cli.md is current: --write makes it so", () => {
 
 test("every command and each of its options are on it", () => {
   const page = unwrapped(cliPage());
+  const asking = allCommands
+    .filter(([, { options }]) => options.filter(({ name }) => access.has(name)).length === access.size)
+    .map(([name]) => name);
+  const names = allCommands.map(([name]) => name);
+  assert.equal(asking, names.slice(names.indexOf("status"), names.indexOf("bundle") + 1));
   for (const [name, { options }] of allCommands) {
     const [, rest = ""] = page.split(`\n## ${name}\n`);
-    for (const option of options)
+    for (const option of options.filter(({ name: one }) => !access.has(one)))
       assert.match(rest.split("\n## ")[0] ?? "", `\`--${option.name}`, `${name} --${option.name}`);
   }
 });
@@ -55,7 +64,7 @@ function cliPage(): string {
 
 function section(name: string, spec: CommandSpec): string {
   const { summary, words, options, examples } = spec;
-  const flags = options.map((option) => optionOf(option));
+  const flags = options.filter((option) => !access.has(option.name)).map((option) => optionOf(option));
   const parts = [
     `## ${name}\n\n${words === "" ? "" : `\`${words}\`: `}${upper(summary)}.\n`,
     flags.length === 0 ? "" : listItem(flags.join(", ")),
