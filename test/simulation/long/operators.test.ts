@@ -65,8 +65,8 @@ const planted: readonly Planted[] = [
       },
       {
         file: "proxy/tls/credentials.ts",
-        find: 'this.proofOf(trust, backend).verdict === "proven";',
-        replace: "true;",
+        find: 'this.#all[trust].proofOf(backend).verdict === "proven";',
+        replace: "trust !== undefined && backend !== undefined;",
       },
     ],
     mistake: "a front-proxy pair: an administrator's",
@@ -82,7 +82,13 @@ const planted: readonly Planted[] = [
   },
   {
     name: "the incident of a bad configuration does not end",
-    mutations: [{ file: "incidents/findings.ts", find: 'kinds: ["config-refused"],', replace: "kinds: []," }],
+    mutations: [
+      {
+        file: "incidents/findings.ts",
+        find: 'ended("config-refused", file, "The configuration was loaded")',
+        replace: 'ended("discovery-failed", file, "The configuration was loaded")',
+      },
+    ],
     mistake: "a bad configuration 1",
     found: /its end is not told/,
   },
