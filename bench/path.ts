@@ -14,10 +14,10 @@ import type { Field } from "../src/h2/core/field.ts";
 import { clientPreface, flag, frameHeaderBytes, frameType } from "../src/h2/frame/frame.ts";
 import { HpackEncoder } from "../src/h2/hpack/hpack-encoder.ts";
 import { DataPath } from "../src/proxy/cluster/data-path.ts";
-import { Client } from "../src/proxy/context/client.ts";
 import { Downstream } from "../src/proxy/downstream/downstream.ts";
-import type { Wire, WireOwner } from "../src/proxy/net/wire.ts";
 import { BufferLimiter } from "../src/proxy/overload/buffer-limiter.ts";
+import { Client } from "../src/upstream/context/client.ts";
+import type { Wire, WireOwner } from "../src/upstream/net/wire.ts";
 import { encode } from "../test/support/hpack.ts";
 import { fieldsOf, frame, increment, setting } from "./octets.ts";
 

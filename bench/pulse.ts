@@ -14,11 +14,11 @@ import { Journal } from "../src/events/journal.ts";
 import { Field } from "../src/h2/core/field.ts";
 import type { StreamListener } from "../src/h2/core/stream-writer.ts";
 import { createReadyProbe } from "../src/health/probes/ready.ts";
-import { createAuthority } from "../src/pki/pki.ts";
+import { createAuthority } from "../src/ops/pki/pki.ts";
 import { DataPath } from "../src/proxy/cluster/data-path.ts";
-import { type BackendAddress, connectConnection, openSocket } from "../src/proxy/net/connect.ts";
 import { BufferLimiter } from "../src/proxy/overload/buffer-limiter.ts";
-import { poolKey } from "../src/proxy/upstream/pool-key.ts";
+import { type BackendAddress, connectConnection, openSocket } from "../src/upstream/net/connect.ts";
+import { poolKey } from "../src/upstream/pool/pool-key.ts";
 import { verdicts } from "./targets.ts";
 
 const { values } = parseArgs({

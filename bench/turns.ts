@@ -6,19 +6,19 @@
  * Garbage collections count as part of a turn.
  */
 
-import { type BackendSources, backendListing } from "../src/admin/api/backend-listing.ts";
-import { watchListing } from "../src/admin/api/watch-listing.ts";
-import { pageOf } from "../src/admin/http/listing.ts";
-import { type Times, timesOf } from "../src/admin/http/times.ts";
 import type { Clock } from "../src/base/clock.ts";
 import { Failure } from "../src/base/failure.ts";
 import { inSlices } from "../src/base/slices.ts";
+import { type BackendSources, backendListing } from "../src/ops/admin/api/backend-listing.ts";
+import { watchListing } from "../src/ops/admin/api/watch-listing.ts";
+import { pageOf } from "../src/ops/admin/http/listing.ts";
+import { type Times, timesOf } from "../src/ops/admin/http/times.ts";
 import { Balance } from "../src/proxy/balance/balance.ts";
 import { planMoves } from "../src/proxy/balance/plan-moves.ts";
 import { Operations } from "../src/proxy/cluster/operations.ts";
 import { HeapLoad, LoadShedding } from "../src/proxy/overload/load-shedding.ts";
-import { poolKey } from "../src/proxy/upstream/pool-key.ts";
-import { refuse, type Waiter } from "../src/proxy/upstream/shard.ts";
+import { poolKey } from "../src/upstream/pool/pool-key.ts";
+import { refuse, type Waiter } from "../src/upstream/pool/shard.ts";
 import { BookmarkRefresher } from "../src/watch/detectors/bookmark-refresh.ts";
 import { HungWatchDetector } from "../src/watch/detectors/hung-watch.ts";
 import { bearer, PlayedPath } from "../test/support/path.ts";

@@ -7,8 +7,8 @@ import { createRequire } from "node:module";
 import { fileURLToPath } from "node:url";
 
 // The npm package contains dist and no src. A checkout contains src, and its dist may be from an older build.
-const source = new URL("../src/cli/cli.ts", import.meta.url);
-const entry = existsSync(source) ? source : new URL("../dist/cli/cli.js", import.meta.url);
+const source = new URL("../src/ops/cli/cli.ts", import.meta.url);
+const entry = existsSync(source) ? source : new URL("../dist/src/ops/cli/cli.js", import.meta.url);
 
 /**
  * Semi-spaces of 8 MiB are large enough, because nearly all objects of a request are garbage within milliseconds. By
@@ -91,7 +91,7 @@ if (isNewEnough(process.versions.node)) {
   const passed = process.env.LISTEN_PID === String(process.pid) ? Number(process.env.LISTEN_FDS) || 0 : 0;
   if (passed > 0) {
     delete process.env.LISTEN_PID;
-    process.env.WATCHKEEPER_SOCKETS_KEPT = "1"; // as src/proxy/net/descriptors.ts reads it
+    process.env.WATCHKEEPER_SOCKETS_KEPT = "1"; // as src/upstream/net/descriptors.ts reads it
   }
   const child = spawn(node, words, {
     env: environment(),

@@ -66,6 +66,6 @@ const folder = unpacked();
 const words = process.argv.slice(2);
 // Whoever forks a file of the program starts this executable with the file's name before its words.
 const file = words.findIndex((word) => word.startsWith(`${folder}/`) && word.endsWith(".js"));
-const entry = file < 0 ? join(folder, "dist/cli/cli.js") : words[file];
+const entry = file < 0 ? join(folder, "dist/src/ops/cli/cli.js") : words[file];
 process.argv = [process.execPath, entry, ...words.slice(file + 1)];
 runMain();

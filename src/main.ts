@@ -1,22 +1,26 @@
 /** Connects all parts of the process: turns a configuration into a running proxy, or returns a Failure. */
 
 import { isDeepStrictEqual } from "node:util";
-import { type AdminParts, AdminRecords, AdminServers } from "./admin/admin-servers.ts";
-import { type Readiness, readinessOf } from "./admin/server/probes.ts";
-import { TraceExporter } from "./admin/tracing/trace-exporter.ts";
-import { WorkerAnswers } from "./admin/workers/worker-answers.ts";
 import { textOf } from "./base/address.ts";
 import { wallClock } from "./base/clock.ts";
 import { Failure } from "./base/failure.ts";
 import { Interval } from "./base/interval.ts";
 import { isRecord, textAt } from "./base/json.ts";
 import { limits } from "./base/limits.ts";
-import { type Config, changedParts, heldOf } from "./config/config.ts";
 import { guarded, inPart, onDataPath } from "./events/guarded-clock.ts";
 import type { EntryOf, Journal } from "./events/journal.ts";
+import { WorkerAnswers } from "./fleet/reports/worker-answers.ts";
+import { Parent } from "./fleet/workers/parent.ts";
+import type { Worker } from "./fleet/workers/worker.ts";
+import type { ServingWorker, WorkerLink } from "./fleet/workers/worker-link.ts";
+import { startWorkerProcess } from "./fleet/workers/worker-process.ts";
 import { shrinkOutput } from "./h2/core/output-buffers.ts";
 import { shrinkRoom, slabLookMs } from "./h2/core/slabs.ts";
-import { ownVersion } from "./program/version.ts";
+import { type AdminParts, AdminRecords, AdminServers } from "./ops/admin/admin-servers.ts";
+import { type Readiness, readinessOf } from "./ops/admin/server/probes.ts";
+import { TraceExporter } from "./ops/admin/tracing/trace-exporter.ts";
+import { type Config, changedParts, heldOf } from "./ops/config/config.ts";
+import { ownVersion } from "./ops/program/version.ts";
 import { apiSecurityOf } from "./proxy/cluster/api-security.ts";
 import type { Cluster } from "./proxy/cluster/cluster.ts";
 import { Clusters } from "./proxy/cluster/clusters.ts";
@@ -26,15 +30,11 @@ import { type DrainTimes, drain } from "./proxy/cluster/shutdown-drain.ts";
 import { Intake, mostSockets } from "./proxy/downstream/intake.ts";
 import type { Gate } from "./proxy/downstream/listen.ts";
 import { Listeners } from "./proxy/downstream/listeners.ts";
-import { adminName, Descriptors } from "./proxy/net/descriptors.ts";
 import { Tracer } from "./proxy/observe/tracer.ts";
 import { collect, monitorHeap } from "./proxy/overload/heap-monitor.ts";
 import { HeapLoad, LoadShedding } from "./proxy/overload/load-shedding.ts";
 import type { LiveRequests } from "./proxy/request/active-requests.ts";
-import { Parent } from "./workers/parent.ts";
-import type { Worker } from "./workers/worker.ts";
-import type { ServingWorker, WorkerLink } from "./workers/worker-link.ts";
-import { startWorkerProcess } from "./workers/worker-process.ts";
+import { adminName, Descriptors } from "./upstream/net/descriptors.ts";
 
 export type Running = {
   /** The address of each listener, such as "127.0.0.1:8443", by the listener's name. */

@@ -10,7 +10,7 @@ import * as assert from "uvu/assert";
 const test = suite("codes");
 
 const read = (file: string): string => readFileSync(file, "utf8");
-const sources = globSync("src/**/*.{ts,js}").map((file) => ({ file, text: read(file) }));
+const sources = globSync(["src/**/*.{ts,js}", "demo/**/*.ts"]).map((file) => ({ file, text: read(file) }));
 
 /** Returns each text that the pattern matches in src, with the first file that contains it. */
 function cited(pattern: RegExp): ReadonlyMap<string, string> {

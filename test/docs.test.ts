@@ -7,9 +7,9 @@ import { existsSync, globSync, readFileSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type CommandSpec, commands, isCommand } from "../src/cli/commands/commands.ts";
-import { parseConfig } from "../src/config/config.ts";
-import { isProblems, lineOf } from "../src/config/problem.ts";
+import { type CommandSpec, commands, isCommand } from "../src/ops/cli/commands/commands.ts";
+import { parseConfig } from "../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../src/ops/config/problem.ts";
 
 const test = suite("docs");
 

@@ -21,7 +21,7 @@ const runs = 4;
  * Folders whose code runs in a process that serves no client: it reads only its user's files and the responses to its
  * own requests.
  */
-const elsewhere = /^src\/(?:cli|demo|page)\//;
+const elsewhere = /^(?:src\/ops\/(?:cli|page)|demo)\//;
 /** Files that never read other parties' text, with the reason. */
 const own: Record<string, string> = {
   "page-files.ts": "the admin page's own index.html, once at the start",
@@ -36,7 +36,7 @@ const made: Record<string, string> = {
   "operation-posts.ts": "of our own paths, each `{name}` of which becomes `([^/]+)`",
 };
 
-const found = globSync("src/**/*.{ts,js}")
+const found = globSync(["src/**/*.{ts,js}", "demo/**/*.ts"])
   .filter((file) => !elsewhere.test(file))
   .flatMap((file) => expressionsIn(file, readFileSync(file, "utf8")));
 

@@ -21,6 +21,7 @@ const instead: Readonly<Record<string, string>> = {
 
 const pages = [
   "src/**/*.{ts,js,html}",
+  "demo/**/*.ts",
   "docs/**/*.md",
   "deploy/**/*.{md,yaml,tpl}",
   "config/**/*.{yaml,json}",

@@ -40,7 +40,7 @@ const slowFolders = [
   "test/conformance/",
   "test/processes/",
   "test/attacks/whole/",
-  "test/incidents/whole/",
+  "test/ops/incidents/whole/",
   "test/fuzz/",
 ];
 

@@ -1,6 +1,6 @@
 /**
  * The configuration in the structure of the file, with defaults; durations are still text. Generated from
- * watchkeeper.v1alpha2.json by `node test/config/reference-page.test.ts --write`.
+ * watchkeeper.v1alpha2.json by `node test/ops/config/reference-page.test.ts --write`.
  */
 
 export type Written = {

@@ -13,12 +13,12 @@ const root = resolve(import.meta.dirname, "../..");
  * dist from there.
  */
 const entries = [
-  "cli/cli",
-  "cli/serve/worker-main",
-  "program/own-files",
-  "admin/server/probe-thread-main",
-  "admin/tracing/export-thread-main",
-  "discovery/discover-child",
+  "src/ops/cli/cli",
+  "src/ops/cli/serve/worker-main",
+  "src/ops/program/own-files",
+  "src/ops/admin/server/probe-thread-main",
+  "src/ops/admin/tracing/export-thread-main",
+  "src/ops/discovery/discover-child",
   "demo/apiserver/relay-child",
   "demo/story/naive-child",
 ];
@@ -28,11 +28,11 @@ export async function bundle(dist: string): Promise<void> {
   rmSync(dist, { recursive: true, force: true });
   await build({
     absWorkingDir: root,
-    entryPoints: entries.map((name) => `src/${name}.ts`),
+    entryPoints: entries.map((name) => `${name}.ts`),
     outdir: dist,
-    outbase: "src",
-    // own-files.ts requires that each chunk lies exactly one folder below dist.
-    chunkNames: "chunks/[name]-[hash]",
+    outbase: ".",
+    // own-files.ts requires that each chunk lies exactly three folders below dist, like itself.
+    chunkNames: "src/ops/chunks/[name]-[hash]",
     bundle: true,
     splitting: true,
     format: "esm",
@@ -45,8 +45,8 @@ export async function bundle(dist: string): Promise<void> {
       js: 'import { createRequire as requireFor } from "node:module"; const require = requireFor(import.meta.url);',
     },
   });
-  for (const name of globSync("**/*.{js,css,html,svg}", { cwd: join(root, "src/page") }))
-    cpSync(join(root, "src/page", name), join(dist, "page", name));
+  for (const name of globSync("**/*.{js,css,html,svg}", { cwd: join(root, "src/ops/page") }))
+    cpSync(join(root, "src/ops/page", name), join(dist, "src/ops/page", name));
 }
 
 if (import.meta.main) await bundle(resolve(process.argv[2] ?? join(root, "dist")));

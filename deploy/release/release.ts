@@ -72,7 +72,7 @@ while [ -L "$self" ]; do
 done
 here=$(cd "$(dirname "$self")" && pwd)
 export ${allocator.join(" ")}
-exec "$here/node" ${flags.join(" ")} "$here/app/dist/cli/cli.js" "$@"
+exec "$here/node" ${flags.join(" ")} "$here/app/dist/src/ops/cli/cli.js" "$@"
 `;
 const windowsLauncher = `@"%~dp0node.exe" ${flags.join(" ")} "%~dp0app\\dist\\cli\\cli.js" %*\r\n`;
 
@@ -111,7 +111,7 @@ async function addImage(
   const config = {
     User: "65532:65532",
     Env: ["PATH=/usr/local/bin", ...allocator],
-    Entrypoint: ["/usr/local/bin/node", ...flags, "/app/dist/cli/cli.js"],
+    Entrypoint: ["/usr/local/bin/node", ...flags, "/app/dist/src/ops/cli/cli.js"],
     Cmd: ["run", "--config", "/etc/watchkeeper/watchkeeper.yaml"],
     WorkingDir: "/",
     Labels: labels,

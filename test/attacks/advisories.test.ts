@@ -5,7 +5,6 @@
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Authorization } from "../../src/admin/authorization/authorization.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { readRequest, readResponse } from "../../src/h2/core/fields.ts";
@@ -15,6 +14,7 @@ import { HpackDecoder } from "../../src/h2/hpack/hpack-decoder.ts";
 import { HpackEncoder } from "../../src/h2/hpack/hpack-encoder.ts";
 import { classify } from "../../src/kube/request-info.ts";
 import { verbLabel } from "../../src/kube/verb-label.ts";
+import { Authorization } from "../../src/ops/admin/authorization/authorization.ts";
 import { createH1 } from "../../src/proxy/downstream/h1-connection.ts";
 import { manualClock } from "../support/clock.ts";
 import { fastestMs } from "../support/fastest.ts";

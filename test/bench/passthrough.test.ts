@@ -12,7 +12,7 @@ import { fitFor } from "../../bench/rounds.ts";
 import { scenario } from "../../bench/scenarios/passthrough.ts";
 import { scenario as small } from "../../bench/scenarios/small-8x16.ts";
 import { find } from "../../bench/tools.ts";
-import { parseConfig } from "../../src/config/config.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
 
 const test = suite("bench/passthrough");
 

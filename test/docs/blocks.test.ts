@@ -9,10 +9,10 @@ import { Ajv2020 } from "ajv/dist/2020.js";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parse, parseAllDocuments, stringify } from "yaml";
-import { schemas } from "../../src/admin/api/openapi.ts";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems, lineOf } from "../../src/config/problem.ts";
-import { metricsPage } from "../admin/metrics/metrics-page.ts";
+import { schemas } from "../../src/ops/admin/api/openapi.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../../src/ops/config/problem.ts";
+import { metricsPage } from "../ops/admin/metrics/metrics-page.ts";
 import { type Block, blocks, blocksOf, indented, isManifest, pageCommands } from "./blocks.ts";
 import { placeOf, ruleOf, rules } from "./places.ts";
 
@@ -97,7 +97,7 @@ const printedBy: Readonly<Record<string, string>> = {
 };
 
 function printed({ page }: Block): string | undefined {
-  // test/incidents/whole/runbooks.test.ts compares the runbooks' examples.
+  // test/ops/incidents/whole/runbooks.test.ts compares the runbooks' examples.
   if (page.startsWith("docs/runbooks/")) return undefined;
   const [, file = ""] = Object.entries(printedBy).find(([start]) => page.startsWith(start)) ?? [];
   return existsSync(file) ? undefined : "no test compares it with what is printed";

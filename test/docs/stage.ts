@@ -5,17 +5,17 @@
  */
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { Apiserver } from "../../demo/apiserver/apiserver.ts";
+import { newCluster } from "../../demo/apiserver/cluster.ts";
+import { Host } from "../../demo/apiserver/host.ts";
+import { DemoClient } from "../../demo/story/client.ts";
+import { DemoFiles, embeddedAt } from "../../demo/story/files.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems, lineOf } from "../../src/config/problem.ts";
-import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
-import { newCluster } from "../../src/demo/apiserver/cluster.ts";
-import { Host } from "../../src/demo/apiserver/host.ts";
-import { DemoClient } from "../../src/demo/story/client.ts";
-import { DemoFiles, embeddedAt } from "../../src/demo/story/files.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../../src/ops/config/problem.ts";
 import type { Words } from "./shell.ts";
 
 const lease = "/apis/coordination.k8s.io/v1/namespaces/default/leases";

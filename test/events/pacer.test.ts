@@ -69,10 +69,10 @@ test("each kind that is written where requests and connections of clients are ha
     "proxy/tunnel/upgrade-handler.ts",
     "proxy/tunnel/passthrough.ts",
     "proxy/tunnel/passthrough-router.ts",
-    "proxy/upstream/connection-pool.ts",
+    "upstream/pool/connection-pool.ts",
     "watch/session/anomaly-log.ts",
-    "admin/http/posting.ts",
-    "admin/authorization/authorization.ts",
+    "ops/admin/http/posting.ts",
+    "ops/admin/authorization/authorization.ts",
   ];
   for (const file of files) {
     const written = [...readFileSync(`src/${file}`, "utf8").matchAll(/kind: "([a-z_]+\.[a-z_]+)"/g)];

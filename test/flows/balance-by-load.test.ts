@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
 import { balanceLimits } from "../../src/proxy/balance/limits.ts";
-import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../src/upstream/pool/limits.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/balance-by-load");

@@ -1,7 +1,7 @@
 /** Each setting of `health`, `watches`, `connectionPool` and `logging` takes effect immediately after a reload. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { limitOf } from "../../src/config/limit.ts";
+import { limitOf } from "../../src/ops/config/limit.ts";
 import type { PathSettings } from "../../src/proxy/cluster/data-path.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../support/path.ts";
 import { ok, PlayedWatch } from "../support/watch-path.ts";

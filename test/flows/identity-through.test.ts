@@ -4,7 +4,7 @@ import { once } from "node:events";
 import http2 from "node:http2";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { certificateLeaveMs } from "../../src/proxy/identity/asserted-identity.ts";
+import { certificateLeaveMs } from "../../src/upstream/identity/asserted-identity.ts";
 import {
   type Asking,
   askH1,

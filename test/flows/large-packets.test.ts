@@ -5,7 +5,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
-import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../src/upstream/pool/limits.ts";
 import { type Asked, bearer, type Ear, type PlayedBackend, PlayedPath } from "../support/path.ts";
 
 const test = suite("flows/large-packets");

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { NamedAddresses } from "../../src/proxy/cluster/named-addresses.ts";
-import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../src/upstream/pool/limits.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 import { ok, PlayedWatch } from "../support/watch-path.ts";
 

@@ -9,18 +9,18 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { replicaClient } from "../../src/admin/replicas/replica-client.ts";
-import { TraceExporter } from "../../src/admin/tracing/trace-exporter.ts";
+import { DemoClient } from "../../demo/story/client.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure, wordsOf } from "../../src/base/failure.ts";
-import { AdminClient } from "../../src/cli/client/admin-client.ts";
-import { askBackend } from "../../src/cli/serve/ask-backend.ts";
-import { DemoClient } from "../../src/demo/story/client.ts";
-import { KubernetesChild } from "../../src/discovery/kubernetes-child.ts";
-import { AccountTransport } from "../../src/discovery/transport.ts";
 import { Journal } from "../../src/events/journal.ts";
-import { createAuthority } from "../../src/pki/pki.ts";
-import { type BackendAddress, connectUpgrade, openSocket } from "../../src/proxy/net/connect.ts";
+import { replicaClient } from "../../src/fleet/replicas/replica-client.ts";
+import { TraceExporter } from "../../src/ops/admin/tracing/trace-exporter.ts";
+import { AdminClient } from "../../src/ops/cli/client/admin-client.ts";
+import { askBackend } from "../../src/ops/cli/serve/ask-backend.ts";
+import { KubernetesChild } from "../../src/ops/discovery/kubernetes-child.ts";
+import { AccountTransport } from "../../src/ops/discovery/transport.ts";
+import { createAuthority } from "../../src/ops/pki/pki.ts";
+import { type BackendAddress, connectUpgrade, openSocket } from "../../src/upstream/net/connect.ts";
 import { testPki } from "../support/pki.ts";
 import { traceOf } from "../support/trace.ts";
 import { within } from "../support/within.ts";
@@ -152,23 +152,23 @@ for (const [name, ask] of Object.entries(clients))
 
 /** The files with a TLS client, and where each states that it verifies the server. */
 const stated: Readonly<Record<string, string>> = {
-  "src/admin/tracing/export-thread-main.ts": "deleteProperty",
-  "src/demo/story/client.ts": "rejectUnauthorized: true",
-  "src/demo/story/naive-proxy.ts": "rejectUnauthorized: true",
-  "src/http/http-client.ts": "rejectUnauthorized: options.rejectUnauthorized !== false",
-  "src/proxy/net/connect.ts": "rejectUnauthorized: true",
+  "src/ops/admin/tracing/export-thread-main.ts": "deleteProperty",
+  "demo/story/client.ts": "rejectUnauthorized: true",
+  "demo/story/naive-proxy.ts": "rejectUnauthorized: true",
+  "src/ops/http/http-client.ts": "rejectUnauthorized: options.rejectUnauthorized !== false",
+  "src/upstream/net/connect.ts": "rejectUnauthorized: true",
   // `clientTls` itself.
   "src/x509/trust.ts": "rejectUnauthorized: true",
   // Connects only to itself, over a pipe in memory, to test a certificate.
   "src/proxy/tls/certificates.ts": "rejectUnauthorized: false",
-  // The socket comes from openSocket in proxy/net/connect.ts.
-  "src/cli/serve/ask-backend.ts": "openSocket",
+  // The socket comes from openSocket in upstream/net/connect.ts.
+  "src/ops/cli/serve/ask-backend.ts": "openSocket",
 };
 
 test("each file with a TLS client is known here, and says that it verifies its server", () => {
   const opens =
     /\btls\.connect\(|\bhttp2\.connect\(|\bhttps\.(request|get)\(|httpsRequest\(|request: open|OTLPTraceExporter\(|\bfetch\(`?https|undici/;
-  const found = globSync("src/**/*.ts", { exclude: ["src/**/*.d.ts"] }).filter((file) =>
+  const found = globSync(["src/**/*.ts", "demo/**/*.ts"], { exclude: ["src/**/*.d.ts"] }).filter((file) =>
     opens.test(readFileSync(file, "utf8")),
   );
   assert.equal([...found, "src/x509/trust.ts"].toSorted(), Object.keys(stated).toSorted());

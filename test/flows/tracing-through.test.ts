@@ -4,8 +4,8 @@ import { request } from "node:https";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems } from "../../src/config/problem.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems } from "../../src/ops/config/problem.ts";
 import { startProxy, type TestProxy } from "../support/proxy.ts";
 import { Collector } from "../support/trace.ts";
 

@@ -2,7 +2,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
-import { identityOf } from "../../src/proxy/identity/asserted-identity.ts";
+import { identityOf } from "../../src/upstream/identity/asserted-identity.ts";
 import { shownBy, usualNames } from "../support/certificate.ts";
 import { bearer, PlayedPath } from "../support/path.ts";
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { Field } from "../../src/h2/core/field.ts";
 import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
-import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../src/upstream/pool/limits.ts";
 import { watchLimits } from "../../src/watch/limits.ts";
 import { type PlayedBackend, PlayedPath } from "../support/path.ts";
 import { blackHole, goAway, hold, lineOf, linesOf, PlayedWatch } from "../support/watch-path.ts";

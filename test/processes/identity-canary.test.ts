@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/base/clock.ts";
-import { createAuthority, type Pair } from "../../src/pki/pki.ts";
+import { createAuthority, type Pair } from "../../src/ops/pki/pki.ts";
 import { askH1, askH2, frontProxyPki, type JudgingBackend, startJudge } from "../support/front-proxy.ts";
 import { testPki } from "../support/pki.ts";
 import { type ProxyOptions, startProxy, type TestProxy } from "../support/proxy.ts";

@@ -51,7 +51,7 @@ function start(args: readonly string[], env: NodeJS.ProcessEnv = {}): number {
   const allocator = Object.fromEntries(
     [...text.matchAll(/(MALLOC_\w+)=(\d+)/g)].map(([, k = "", v]) => [k, v]),
   );
-  const child = spawn(process.execPath, [...flags, join(root, "dist/cli/cli.js"), ...args], {
+  const child = spawn(process.execPath, [...flags, join(root, "dist/src/ops/cli/cli.js"), ...args], {
     env: { PATH: process.env["PATH"], ...allocator, ...env },
     stdio: ["ignore", "ignore", "inherit"],
   });

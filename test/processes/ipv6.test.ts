@@ -14,10 +14,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems, lineOf } from "../../src/config/problem.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../../src/ops/config/problem.ts";
 import { eventually } from "../support/clusters.ts";
 import { testPki } from "../support/pki.ts";
 

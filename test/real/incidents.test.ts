@@ -4,10 +4,10 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import * as badSecret from "../../src/demo/incidents/bad-secret.ts";
-import * as ghostHolder from "../../src/demo/incidents/ghost-holder.ts";
-import * as replayLoop from "../../src/demo/incidents/replay-loop.ts";
-import * as silentApiserver from "../../src/demo/incidents/silent-apiserver.ts";
+import * as badSecret from "../../demo/incidents/bad-secret.ts";
+import * as ghostHolder from "../../demo/incidents/ghost-holder.ts";
+import * as replayLoop from "../../demo/incidents/replay-loop.ts";
+import * as silentApiserver from "../../demo/incidents/silent-apiserver.ts";
 import { storyOf } from "../support/story.ts";
 import { realSettings } from "./incidents/real-setting.ts";
 import { clusterNeeds, figure, testWith } from "./rig/parts.ts";

@@ -1,5 +1,5 @@
 /** Answers one HTTP/2 stream of a simulated connection with the embedded demo apiserver. */
-import { type Answer, type Ask, bodyBytes } from "../../src/demo/apiserver/ask.ts";
+import { type Answer, type Ask, bodyBytes } from "../../demo/apiserver/ask.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import type { StreamListener } from "../../src/h2/core/stream-writer.ts";

@@ -2,8 +2,8 @@
  * One simulated apiserver. The embedded demo apiserver answers watches and lists, and planned responses answer requests
  * with a tag. Checks the requests as strictly as the clients check the responses.
  */
-import { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
-import type { Store } from "../../src/demo/objects/store.ts";
+import { Apiserver } from "../../demo/apiserver/apiserver.ts";
+import type { Store } from "../../demo/objects/store.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { RequestHead } from "../../src/h2/core/fields.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";

@@ -1,5 +1,5 @@
 /** Simulated clients. They send the planned requests and watches, and check every byte that they receive. */
-import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
+import { type JsonMap, mapOf, parseJson, textOf } from "../../demo/objects/json.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import { FlushScheduler } from "../../src/h2/core/flush-scheduler.ts";
 import { errorCode, lost } from "../../src/h2/core/protocol-error.ts";

@@ -32,7 +32,7 @@ test("however writes are cut: none is executed twice, and none that was reported
 for (const [name, file, find, replace] of [
   [
     "a write that was sent looks as if it was not",
-    "proxy/upstream/attempt.ts",
+    "upstream/pool/attempt.ts",
     "return this.#sentAt >= 0;",
     "return false;",
   ],
@@ -50,7 +50,7 @@ for (const [name, file, find, replace] of [
   ],
   [
     "a write that was lost is sent again",
-    "proxy/upstream/retry-policy.ts",
+    "upstream/pool/retry-policy.ts",
     "(code === lost && isSafe)",
     "code === lost",
   ],

@@ -9,10 +9,10 @@ import { FrameWriter } from "../../src/h2/frame/writer.ts";
 import { Session } from "../../src/h2/session/session.ts";
 import { Stream } from "../../src/h2/session/stream.ts";
 import { Backends } from "../../src/health/backends.ts";
-import { Trust } from "../../src/proxy/identity/trust.ts";
 import { ActiveRequests } from "../../src/proxy/request/active-requests.ts";
 import { Exchange } from "../../src/proxy/request/exchange.ts";
-import { Connection } from "../../src/proxy/upstream/connection.ts";
+import { Trust } from "../../src/upstream/identity/trust.ts";
+import { Connection } from "../../src/upstream/pool/connection.ts";
 import { needsMore } from "../../src/watch/codec/event.ts";
 import { JsonEvents } from "../../src/watch/codec/json-events.ts";
 

@@ -1,12 +1,12 @@
 /** One run: a proxy between clients and backends, with or without faults, and the checks at its end. */
 
-import { newCluster } from "../../src/demo/apiserver/cluster.ts";
-import type { KubeObject } from "../../src/demo/objects/json.ts";
-import type { Store } from "../../src/demo/objects/store.ts";
+import { newCluster } from "../../demo/apiserver/cluster.ts";
+import type { KubeObject } from "../../demo/objects/json.ts";
+import type { Store } from "../../demo/objects/store.ts";
 import type { Entry } from "../../src/events/journal.ts";
 import { h2Limits } from "../../src/h2/core/limits.ts";
 import { errorCode } from "../../src/h2/core/protocol-error.ts";
-import { upstreamLimits } from "../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../src/upstream/pool/limits.ts";
 import { Backend } from "./backend.ts";
 import { type Asking, SimulatedClient, type Watching } from "./client.ts";
 import { type End, Network, type Weather } from "./network.ts";

@@ -312,12 +312,12 @@ const ofEndings: readonly WatchDefect[] = [
     replace: "",
   }),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
-    file: "proxy/upstream/keepalive.ts",
+    file: "upstream/pool/keepalive.ts",
     find: "if (now >= dueAt)",
     replace: "if (now >= dueAt) void notify;\n      else if (now >= dueAt)",
   }),
   defect("a write that was lost is sent again", ["once"], {
-    file: "proxy/upstream/retry-policy.ts",
+    file: "upstream/pool/retry-policy.ts",
     find: "(code === lost && isSafe)",
     replace: "code === lost",
   }),
@@ -331,12 +331,12 @@ const ofEndings: readonly WatchDefect[] = [
 /** Faults in how the proxy handles a silence of all backends, whose likely cause is the proxy's own network (D14). */
 const ofSilences: readonly WatchDefect[] = [
   defect("a silence of all backends is taken for their death", ["carried", "ends"], {
-    file: "proxy/upstream/keepalive.ts",
+    file: "upstream/pool/keepalive.ts",
     find: "if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);",
     replace: "if (!isAlone) return deadAfterMs;",
   }),
   defect("the first answer after a silence of all convicts the other backends at once", ["carried", "ends"], {
-    file: "proxy/upstream/keepalive.ts",
+    file: "upstream/pool/keepalive.ts",
     find: "return deadAfterMs + Math.max(0, holeMs);",
     replace: "return deadAfterMs;",
   }),

@@ -2,10 +2,11 @@
  * One watch that stays open for the whole soak, through every fault and reload. It reopens its stream only if the
  * stream was ended, and checks that it receives the numbered events of the beat (a periodic write) without a gap.
  */
+
+import { mapOf, textOf } from "../../demo/objects/json.ts";
+import { Beat, beatOf } from "../../demo/story/beat.ts";
+import type { DemoClient } from "../../demo/story/client.ts";
 import { wallClock } from "../../src/base/clock.ts";
-import { mapOf, textOf } from "../../src/demo/objects/json.ts";
-import { Beat, beatOf } from "../../src/demo/story/beat.ts";
-import type { DemoClient } from "../../src/demo/story/client.ts";
 
 export class Elder {
   readonly #connect: () => DemoClient;

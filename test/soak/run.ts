@@ -7,9 +7,9 @@
  */
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { Beat, beatInto } from "../../demo/story/beat.ts";
+import { DemoClient } from "../../demo/story/client.ts";
 import { wallClock } from "../../src/base/clock.ts";
-import { Beat, beatInto } from "../../src/demo/story/beat.ts";
-import { DemoClient } from "../../src/demo/story/client.ts";
 import { seeded } from "../support/random.ts";
 import { Crowd } from "./crowd.ts";
 import { Elder } from "./elder.ts";

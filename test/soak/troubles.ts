@@ -1,6 +1,6 @@
 /** Troubles: faults of the apiservers and changes of the configuration, one after another, until the round ends. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { faultKinds } from "../../src/demo/apiserver/embedded.ts";
+import { faultKinds } from "../../demo/apiserver/embedded.ts";
 import type { Random } from "../support/random.ts";
 import { count } from "./felt.ts";
 import { type Shape, type Stage, whole } from "./stage.ts";

@@ -1,8 +1,13 @@
 /** The alerts of deploy/monitoring/rules.yaml. */
 import { readFileSync } from "node:fs";
 import { parse } from "yaml";
-import { type IncidentKind, incidentKinds, type KindRow, type Severity } from "../../src/incidents/kinds.ts";
-import { docsPage } from "../../src/program/docs.ts";
+import {
+  type IncidentKind,
+  incidentKinds,
+  type KindRow,
+  type Severity,
+} from "../../src/ops/incidents/kinds.ts";
+import { docsPage } from "../../src/ops/program/docs.ts";
 
 export const rulesPath = "deploy/monitoring/rules.yaml";
 

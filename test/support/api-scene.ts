@@ -2,18 +2,19 @@
  * The JSON API of a proxy whose whole data path runs on a manual clock (PlayedPath), so that the API's responses come
  * from real state.
  */
-import { apiPages, createApi } from "../../src/admin/api/api.ts";
-import { type Stats, statsOf } from "../../src/admin/api/stats.ts";
-import { BackendHistory } from "../../src/admin/events/backend-history.ts";
-import { History } from "../../src/admin/history/history.ts";
-import type { Recorded, RecordedCluster } from "../../src/admin/history/recorded.ts";
-import type { Routes } from "../../src/admin/http/reply.ts";
-import { timesOf } from "../../src/admin/http/times.ts";
-import { backendStatusesOf } from "../../src/admin/metrics/cluster-view.ts";
-import type { ReplicaRow } from "../../src/admin/replicas/replicas.ts";
-import { limitOf } from "../../src/config/limit.ts";
+
+import type { ReplicaRow } from "../../src/fleet/replicas/replicas.ts";
 import { Field } from "../../src/h2/core/field.ts";
-import { Incidents } from "../../src/incidents/incidents.ts";
+import { apiPages, createApi } from "../../src/ops/admin/api/api.ts";
+import { type Stats, statsOf } from "../../src/ops/admin/api/stats.ts";
+import { BackendHistory } from "../../src/ops/admin/events/backend-history.ts";
+import { History } from "../../src/ops/admin/history/history.ts";
+import type { Recorded, RecordedCluster } from "../../src/ops/admin/history/recorded.ts";
+import type { Routes } from "../../src/ops/admin/http/reply.ts";
+import { timesOf } from "../../src/ops/admin/http/times.ts";
+import { backendStatusesOf } from "../../src/ops/admin/metrics/cluster-view.ts";
+import { limitOf } from "../../src/ops/config/limit.ts";
+import { Incidents } from "../../src/ops/incidents/incidents.ts";
 import { Limit } from "../../src/proxy/limits/limit.ts";
 import { changed } from "./incidents.ts";
 import { jwt } from "./jwt.ts";

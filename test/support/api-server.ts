@@ -2,11 +2,12 @@
  * Serves the JSON API of an API scene (api-scene.ts) on a real port, for tests of CLI commands whose output is
  * captured.
  */
-import { startApi } from "../../src/admin/server/server.ts";
+
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import type { Screen } from "../../src/cli/commands/screen.ts";
 import { Journal } from "../../src/events/journal.ts";
+import { startApi } from "../../src/ops/admin/server/server.ts";
+import type { Screen } from "../../src/ops/cli/commands/screen.ts";
 import { apiScene } from "./api-scene.ts";
 
 export type SceneServer = ReturnType<typeof apiScene> & {

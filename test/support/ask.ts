@@ -1,6 +1,6 @@
 /** Sends requests to an embedded apiserver without a connection, and collects the response. */
-import type { Apiserver } from "../../src/demo/apiserver/apiserver.ts";
-import { type JsonMap, mapOf, parseJson, textOf } from "../../src/demo/objects/json.ts";
+import type { Apiserver } from "../../demo/apiserver/apiserver.ts";
+import { type JsonMap, mapOf, parseJson, textOf } from "../../demo/objects/json.ts";
 
 export type Heard = {
   status: number;

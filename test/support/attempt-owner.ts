@@ -1,9 +1,9 @@
 import { Field } from "../../src/h2/core/field.ts";
-import { Caller } from "../../src/ledger/caller.ts";
-import { noSubject } from "../../src/ledger/subject.ts";
-import { type RequestContext, targetIn } from "../../src/proxy/context/request-context.ts";
-import type { AttemptOwner } from "../../src/proxy/upstream/attempt.ts";
-import { poolKey } from "../../src/proxy/upstream/pool-key.ts";
+import { Caller } from "../../src/ops/ledger/caller.ts";
+import { noSubject } from "../../src/ops/ledger/subject.ts";
+import { type RequestContext, targetIn } from "../../src/upstream/context/request-context.ts";
+import type { AttemptOwner } from "../../src/upstream/pool/attempt.ts";
+import { poolKey } from "../../src/upstream/pool/pool-key.ts";
 import { clientOf } from "./client.ts";
 
 /** Returns the request context for tests of upstream attempts: a plain GET, unless `more` overrides a member. */

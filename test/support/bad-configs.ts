@@ -2,8 +2,8 @@
 import { parse } from "yaml";
 import schema from "../../config/schema/watchkeeper.v1alpha2.json" with { type: "json" };
 import { isRecord } from "../../src/base/json.ts";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems } from "../../src/config/problem.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems } from "../../src/ops/config/problem.ts";
 
 type Path = readonly (string | number)[];
 

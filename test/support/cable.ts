@@ -3,7 +3,7 @@
  * manual clock.
  */
 import { Failure } from "../../src/base/failure.ts";
-import type { Wire, WireOwner } from "../../src/proxy/net/wire.ts";
+import type { Wire, WireOwner } from "../../src/upstream/net/wire.ts";
 import type { ManualClock } from "./clock.ts";
 
 export type Cable = {

@@ -1,5 +1,5 @@
 /** How played backends answer the canaries with which the proxy tests its own certificates (proxy/identity/canary.ts). */
-import { canaryPath } from "../../src/proxy/identity/canary.ts";
+import { canaryPath } from "../../src/upstream/identity/canary.ts";
 
 export { canaryPath };
 

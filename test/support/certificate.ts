@@ -1,6 +1,6 @@
 /** The identity in a client certificate that the test authority issues. */
 import { X509Certificate } from "node:crypto";
-import type { PeerCertificate } from "../../src/proxy/identity/asserted-identity.ts";
+import type { PeerCertificate } from "../../src/upstream/identity/asserted-identity.ts";
 import { readCertificate } from "../../src/x509/certificate.ts";
 import { testPki } from "./pki.ts";
 

@@ -1,4 +1,4 @@
-import { Client, type ClientOptions } from "../../src/proxy/context/client.ts";
+import { Client, type ClientOptions } from "../../src/upstream/context/client.ts";
 
 /** Returns an HTTP/2 client over TLS. Its address is arbitrary, unless `options` states one. */
 export function clientOf(options: Partial<ClientOptions> = {}): Client {

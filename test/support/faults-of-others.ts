@@ -49,7 +49,7 @@ export const faultsOfOthers: readonly FaultOfOthers[] = [
     tests: [
       ["attacks/whole/slow-peers", "makes no progress is closed"],
       ["attacks/whole/passthrough", "a slow hello gets its ten seconds"],
-      ["admin/server/connection-limits", "stays silent"],
+      ["ops/admin/server/connection-limits", "stays silent"],
     ],
   },
   {
@@ -59,13 +59,13 @@ export const faultsOfOthers: readonly FaultOfOthers[] = [
   {
     fault: "endless answers of the servers that the proxy asks",
     tests: [
-      ["discovery/answers", "cut off, endless, huge, slow"],
+      ["ops/discovery/answers", "cut off, endless, huge, slow"],
       ["health/probes/ready", "of an endless answer only so much is read"],
     ],
   },
   {
     fault: "answers of these servers with fields of another type",
-    tests: [["discovery/answers", "with any field of any type"]],
+    tests: [["ops/discovery/answers", "with any field of any type"]],
   },
   {
     fault: "a write of zero bytes from inside the callback of an HTTPS parser",

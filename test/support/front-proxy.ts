@@ -10,7 +10,7 @@ import http2 from "node:http2";
 import https from "node:https";
 import tls from "node:tls";
 import { wallClock } from "../../src/base/clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../src/pki/pki.ts";
+import { type Authority, createAuthority, type Pair } from "../../src/ops/pki/pki.ts";
 import { answerCanary, canaryPath, type Manner } from "./canary.ts";
 import { testPki } from "./pki.ts";
 import type { PlayedTarget, TestProxy } from "./proxy.ts";

@@ -2,8 +2,8 @@ import { type AddressInfo, createServer, type Socket } from "node:net";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Field } from "../../src/h2/core/field.ts";
 import type { StreamListener, StreamWriter } from "../../src/h2/core/stream-writer.ts";
-import { Client } from "../../src/proxy/context/client.ts";
 import { createH1, type H1Client } from "../../src/proxy/downstream/h1-connection.ts";
+import { Client } from "../../src/upstream/context/client.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { connectRaw, type RawPeer } from "./raw.ts";
 

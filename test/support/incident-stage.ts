@@ -3,17 +3,17 @@
  * the proxy's JSON API.
  */
 import { setTimeout as sleep } from "node:timers/promises";
-import { Log } from "../../src/admin/events/log.ts";
+import type { Encoding } from "../../demo/apiserver/apiserver.ts";
+import { newCluster } from "../../demo/apiserver/cluster.ts";
+import { Embedded } from "../../demo/apiserver/embedded.ts";
+import type { Store } from "../../demo/objects/store.ts";
+import { DemoClient } from "../../demo/story/client.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import { explain } from "../../src/cli/client/explain.ts";
-import type { Encoding } from "../../src/demo/apiserver/apiserver.ts";
-import { newCluster } from "../../src/demo/apiserver/cluster.ts";
-import { Embedded } from "../../src/demo/apiserver/embedded.ts";
-import type { Store } from "../../src/demo/objects/store.ts";
-import { DemoClient } from "../../src/demo/story/client.ts";
 import { Journal } from "../../src/events/journal.ts";
-import type { Pair } from "../../src/pki/pki.ts";
+import { Log } from "../../src/ops/admin/events/log.ts";
+import { explain } from "../../src/ops/cli/client/explain.ts";
+import type { Pair } from "../../src/ops/pki/pki.ts";
 import { KeptScreen } from "./api-server.ts";
 import { testPki } from "./pki.ts";
 import { type Firing, isMissing, seriesOf, wrongAlerts } from "./promtool.ts";

@@ -2,8 +2,8 @@
 
 import type { Met } from "../../src/base/failure.ts";
 import { type Entry, type EntryOf, Journal } from "../../src/events/journal.ts";
-import type { Incident } from "../../src/incidents/incident.ts";
-import { Incidents } from "../../src/incidents/incidents.ts";
+import type { Incident } from "../../src/ops/incidents/incident.ts";
+import { Incidents } from "../../src/ops/incidents/incidents.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 
 export class PlayedJournal {

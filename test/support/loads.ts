@@ -1,4 +1,4 @@
-import type { Loads } from "../../src/proxy/upstream/pick.ts";
+import type { Loads } from "../../src/upstream/pool/pick.ts";
 
 /**
  * Returns the facts from which a backend is picked: all backends are in the client's zone, none is paused, and `random`

@@ -1,7 +1,7 @@
-import type { ClusterView, LiveCluster, Process } from "../../src/admin/metrics/metric.ts";
-import { Metrics } from "../../src/admin/metrics/registry.ts";
 import { detectionBounds, Histogram, overheadBounds, rttBounds } from "../../src/base/histogram.ts";
 import { Journal } from "../../src/events/journal.ts";
+import type { ClusterView, LiveCluster, Process } from "../../src/ops/admin/metrics/metric.ts";
+import { Metrics } from "../../src/ops/admin/metrics/registry.ts";
 import { manualClock } from "./clock.ts";
 
 type Figures = Partial<Omit<ClusterView, "path">> & { readonly path?: Partial<LiveCluster["path"]> };

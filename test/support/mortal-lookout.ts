@@ -3,13 +3,13 @@
  * fills its heap one second after its start. In `barren` mode each later one fails to start.
  */
 import { workerData } from "node:worker_threads";
-import { adminLimits } from "../../src/admin/http/limits.ts";
-import type { ProbeThreadOrder } from "../../src/admin/server/probe-thread.ts";
+import { adminLimits } from "../../src/ops/admin/http/limits.ts";
+import type { ProbeThreadOrder } from "../../src/ops/admin/server/probe-thread.ts";
 
 const order: ProbeThreadOrder = workerData;
 const isFirst = order.port === 0;
 if (!isFirst && order.contentType === "barren") throw new Error("barren");
-await import("../../src/admin/server/probe-thread-main.ts");
+await import("../../src/ops/admin/server/probe-thread-main.ts");
 if (isFirst)
   setTimeout(() => {
     const hoard: number[][] = [];

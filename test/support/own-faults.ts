@@ -12,7 +12,7 @@ export const ownFaults: readonly OwnFault[] = [
   {
     fault: "stdout is closed, not read, or on a full disk",
     outcome: "log lines are dropped and counted; nothing waits for stdout",
-    tests: ["admin/events/log"],
+    tests: ["ops/admin/events/log"],
   },
   {
     fault: "file descriptors run short",
@@ -27,28 +27,28 @@ export const ownFaults: readonly OwnFault[] = [
   {
     fault: "the event loop stalls",
     outcome: "the stalled time counts against no backend and no client",
-    tests: ["proxy/upstream/keepalive", "health/stall-aware-clock", "proxy/upstream/connection-pool"],
+    tests: ["upstream/pool/keepalive", "health/stall-aware-clock", "upstream/pool/connection-pool"],
   },
   {
     fault: "the event loop stalls while probes arrive",
     outcome: "the probe thread answers within 50 ms; the check `loop` fails after 5 s",
-    tests: ["admin/server/probe-thread", "admin/server/cached-probes"],
+    tests: ["ops/admin/server/probe-thread", "ops/admin/server/cached-probes"],
   },
   {
     fault: "the probe thread dies or cannot be started",
     outcome: "clients notice nothing; one is started each second, and there is no handover without it",
-    tests: ["admin/server/probe-thread"],
+    tests: ["ops/admin/server/probe-thread"],
   },
   {
     fault: "a worker is killed, hangs, or sends nonsense to its parent",
     outcome:
       "its clients' connections end, no counter falls, and another worker serves after about a second; a hanging one is killed after 5 s",
-    tests: ["processes/workers", "workers/worker-pool", "workers/channel"],
+    tests: ["processes/workers", "fleet/workers/worker-pool", "fleet/workers/channel"],
   },
   {
     fault: "64 sockets pipeline thousands of scrapes and read no response",
     outcome: "a socket with more than four unanswered requests is closed; probes are answered",
-    tests: ["admin/server/connection-limits", "admin/server/probe-thread"],
+    tests: ["ops/admin/server/connection-limits", "ops/admin/server/probe-thread"],
   },
   {
     fault: "the wall clock jumps an hour ahead and two back",
@@ -64,7 +64,7 @@ export const ownFaults: readonly OwnFault[] = [
     fault: "an exception in a stream, session or timer, or in the control side",
     outcome:
       "only that stream, session, timer callback or step ends; watchkeeper_internal_errors_total counts it",
-    tests: ["h2/session/streams", "proxy/net/socket", "events/guarded-clock", "processes/control-side"],
+    tests: ["h2/session/streams", "upstream/net/socket", "events/guarded-clock", "processes/control-side"],
   },
   {
     fault: "the discovery process dies or runs out of memory",

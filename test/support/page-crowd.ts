@@ -2,13 +2,14 @@
  * Serves the admin page over a generated API of a large cluster, with 50,000 watches and many backends, all of which
  * change all the time.
  */
-import { pageRoutes } from "../../src/admin/http/page-files.ts";
-import type { Reply } from "../../src/admin/http/reply.ts";
-import { startApi } from "../../src/admin/server/server.ts";
+
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { Journal } from "../../src/events/journal.ts";
-import type { Columns, HistoryAnswer } from "../../src/page/data/rows.d.ts";
+import { pageRoutes } from "../../src/ops/admin/http/page-files.ts";
+import type { Reply } from "../../src/ops/admin/http/reply.ts";
+import { startApi } from "../../src/ops/admin/server/server.ts";
+import type { Columns, HistoryAnswer } from "../../src/ops/page/data/rows.d.ts";
 import { backend, changeAt, figuresAt, historyAnswer, incident, noIdentity } from "./page.ts";
 
 const watches = 50_000;

@@ -1,11 +1,11 @@
 /** Serves the admin page on a real port, over an API whose responses the test sets. */
 import { setTimeout as sleep } from "node:timers/promises";
-import { pageRoutes } from "../../src/admin/http/page-files.ts";
-import type { Reply } from "../../src/admin/http/reply.ts";
-import { startApi } from "../../src/admin/server/server.ts";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { Journal } from "../../src/events/journal.ts";
+import { pageRoutes } from "../../src/ops/admin/http/page-files.ts";
+import type { Reply } from "../../src/ops/admin/http/reply.ts";
+import { startApi } from "../../src/ops/admin/server/server.ts";
 import { backend, changeAt, figuresAt, historyAnswer, incident, noIdentity, now } from "./page.ts";
 
 export type Canned = {

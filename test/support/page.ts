@@ -8,7 +8,7 @@ import type {
   Recorded,
   Stats,
   Values,
-} from "../../src/page/data/rows.d.ts";
+} from "../../src/ops/page/data/rows.d.ts";
 
 export const now = Date.parse("2026-11-22T12:00:00Z");
 

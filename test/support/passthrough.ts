@@ -1,13 +1,13 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
-import type { RouteConfig } from "../../src/config/config.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { Backends } from "../../src/health/backends.ts";
-import type { Ends } from "../../src/proxy/net/proxy-protocol.ts";
+import type { RouteConfig } from "../../src/ops/config/config.ts";
 import { PendingQueue } from "../../src/proxy/request/pending-queue.ts";
 import { Passthrough } from "../../src/proxy/tunnel/passthrough.ts";
 import { routeBySni } from "../../src/proxy/tunnel/passthrough-router.ts";
 import type { WatchTunnel } from "../../src/proxy/tunnel/stuck-sockets.ts";
-import type { PoolSet } from "../../src/proxy/upstream/pool-set.ts";
+import type { Ends } from "../../src/upstream/net/proxy-protocol.ts";
+import type { PoolSet } from "../../src/upstream/pool/pool-set.ts";
 import { type ManualClock, manualClock } from "./clock.ts";
 import { until } from "./h1.ts";
 import { loadsOf } from "./loads.ts";

@@ -1,5 +1,5 @@
 import { wallClock } from "../../src/base/clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../src/pki/pki.ts";
+import { type Authority, createAuthority, type Pair } from "../../src/ops/pki/pki.ts";
 
 /** One CA and one valid serving certificate for the whole test process, because creating them takes 40 ms. */
 export type TestPki = { readonly authority: Authority; readonly serving: Pair };

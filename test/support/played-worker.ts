@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { Duplex } from "node:stream";
-import { protocolVersion, type ToParent, type ToWorker } from "../../src/workers/messages.ts";
-import type { UnsentSocket, WorkerProcess } from "../../src/workers/worker-process.ts";
+import { protocolVersion, type ToParent, type ToWorker } from "../../src/fleet/workers/messages.ts";
+import type { UnsentSocket, WorkerProcess } from "../../src/fleet/workers/worker-process.ts";
 
 /** A worker process whose messages the test sends. */
 export class PlayedWorker implements WorkerProcess {

@@ -5,11 +5,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
-import { Reloads } from "../../src/cli/serve/reloads.ts";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems, lineOf } from "../../src/config/problem.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
 import { type Running, startWatchkeeper } from "../../src/main.ts";
+import { Reloads } from "../../src/ops/cli/serve/reloads.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../../src/ops/config/problem.ts";
 import { testPki } from "./pki.ts";
 
 export type TestProxy = {

@@ -6,8 +6,8 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { Failure } from "../../src/base/failure.ts";
-import { parseConfig } from "../../src/config/config.ts";
-import { isProblems, lineOf } from "../../src/config/problem.ts";
+import { parseConfig } from "../../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../../src/ops/config/problem.ts";
 import { freePorts } from "./free-port.ts";
 import { startProxy, type TestProxy } from "./proxy.ts";
 

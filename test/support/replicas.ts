@@ -1,11 +1,11 @@
 /** Fake replicas. The test decides for each address whether it answers, fails or does not respond. */
 import { setImmediate as turn } from "node:timers/promises";
-import type { ReplicaFacts } from "../../src/admin/replicas/replica.ts";
-import { Replicas } from "../../src/admin/replicas/replicas.ts";
 import { type Address, parseAddress, textOf } from "../../src/base/address.ts";
 import { Failure } from "../../src/base/failure.ts";
-import type { ReplicasConfig } from "../../src/config/replicas.ts";
 import { type Entry, Journal } from "../../src/events/journal.ts";
+import type { ReplicaFacts } from "../../src/fleet/replicas/replica.ts";
+import { Replicas } from "../../src/fleet/replicas/replicas.ts";
+import type { ReplicasConfig } from "../../src/ops/config/replicas.ts";
 import { manualClock } from "./clock.ts";
 
 /**

@@ -1,9 +1,9 @@
 /** Runs the story (the scripted demonstration) of an incident, and records its output. */
 
+import type { Outcome } from "../../demo/incidents/outcome.ts";
+import { Scene } from "../../demo/incidents/scene.ts";
+import type { Settings, Wishes } from "../../demo/incidents/setting.ts";
 import { Failure } from "../../src/base/failure.ts";
-import type { Outcome } from "../../src/demo/incidents/outcome.ts";
-import { Scene } from "../../src/demo/incidents/scene.ts";
-import type { Settings, Wishes } from "../../src/demo/incidents/setting.ts";
 import { within } from "./within.ts";
 
 export type Story = { readonly play: (scene: Scene) => Promise<Outcome | Failure>; readonly wishes: Wishes };

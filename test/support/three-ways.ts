@@ -1,5 +1,5 @@
 /** Sends one request over each protocol that a TLS listener accepts: HTTP/2, HTTP/1.1, and an Upgrade of HTTP/1.1. */
-import type { Pair } from "../../src/pki/pki.ts";
+import type { Pair } from "../../src/ops/pki/pki.ts";
 import { shake } from "./front-proxy.ts";
 import { type Fields, headers, preface, settings, wire } from "./h2-frames.ts";
 import { RawPeer } from "./raw.ts";

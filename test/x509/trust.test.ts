@@ -3,7 +3,7 @@ import { duplexPair } from "node:stream";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { wrongName } from "../../src/proxy/net/untrusted-certificate.ts";
+import { wrongName } from "../../src/upstream/net/untrusted-certificate.ts";
 import { checkServerName, clientTls, trustAsGo } from "../../src/x509/trust.ts";
 import { type BundleRow, bundleRows } from "../support/ca-bundles.ts";
 import { within } from "../support/within.ts";

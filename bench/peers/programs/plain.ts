@@ -7,11 +7,11 @@
  */
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { loadConfig } from "../../../src/config/config.ts";
-import { isProblems, lineOf } from "../../../src/config/problem.ts";
 import { Journal } from "../../../src/events/journal.ts";
-import { Caller } from "../../../src/ledger/caller.ts";
-import { noSubject } from "../../../src/ledger/subject.ts";
+import { loadConfig } from "../../../src/ops/config/config.ts";
+import { isProblems, lineOf } from "../../../src/ops/config/problem.ts";
+import { Caller } from "../../../src/ops/ledger/caller.ts";
+import { noSubject } from "../../../src/ops/ledger/subject.ts";
 import { Clusters } from "../../../src/proxy/cluster/clusters.ts";
 import { Intake, mostSockets } from "../../../src/proxy/downstream/intake.ts";
 import type { Gate } from "../../../src/proxy/downstream/listen.ts";

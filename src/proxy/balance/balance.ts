@@ -7,9 +7,9 @@
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
 import { inSlices } from "../../base/slices.ts";
+import type { Client } from "../../upstream/context/client.ts";
 import type { Migrations } from "../../watch/migration/migrations.ts";
 import type { WatchSession } from "../../watch/session/watch-session.ts";
-import type { Client } from "../context/client.ts";
 import type { ActiveRequests } from "../request/active-requests.ts";
 import type { Exchange } from "../request/exchange.ts";
 import { balanceLimits } from "./limits.ts";

@@ -1,5 +1,5 @@
 /** Plans which clients move to which backend, so that few moves make the load more even. No I/O. */
-import { upstreamLimits } from "../upstream/limits.ts";
+import { upstreamLimits } from "../../upstream/pool/limits.ts";
 import { balanceLimits } from "./limits.ts";
 
 export type ClientLoad<T> = {

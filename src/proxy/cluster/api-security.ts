@@ -1,9 +1,9 @@
 /** What secures an admin port: its certificate, and the cluster that authorizes its users. */
 import type tls from "node:tls";
 import { wallClock } from "../../base/clock.ts";
-import type { AccessConfig } from "../../config/admin.ts";
-import { type Reviewer, reviewerOf } from "../../discovery/reviewer.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { AccessConfig } from "../../ops/config/admin.ts";
+import { type Reviewer, reviewerOf } from "../../ops/discovery/reviewer.ts";
 import { ServingCertificate } from "../tls/certificates.ts";
 import { serverTlsOptions } from "../tls/server-context.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";

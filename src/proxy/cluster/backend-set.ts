@@ -7,20 +7,20 @@ import { type Address, isLoopback, overlaps, textOf } from "../../base/address.t
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import type { DiscoveryConfig, UpstreamTls } from "../../config/cluster.ts";
-import type { ConfigForCluster } from "../../config/config.ts";
-import { sourceOf } from "../../discovery/discover.ts";
-import type { Discovered } from "../../discovery/discovered.ts";
-import { Discovery } from "../../discovery/discovery.ts";
-import type { Access } from "../../discovery/transport.ts";
 import { inPart } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { BackendAddress } from "../net/connect.ts";
-import type { Trusted } from "../net/untrusted-certificate.ts";
+import type { DiscoveryConfig, UpstreamTls } from "../../ops/config/cluster.ts";
+import type { ConfigForCluster } from "../../ops/config/config.ts";
+import { sourceOf } from "../../ops/discovery/discover.ts";
+import type { Discovered } from "../../ops/discovery/discovered.ts";
+import { Discovery } from "../../ops/discovery/discovery.ts";
+import type { Access } from "../../ops/discovery/transport.ts";
+import type { BackendAddress } from "../../upstream/net/connect.ts";
+import type { Trusted } from "../../upstream/net/untrusted-certificate.ts";
+import type { BackendTraits } from "../../upstream/pool/backend-shares.ts";
 import { CaBundle, type CaBundleOptions } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
-import type { BackendTraits } from "../upstream/backend-shares.ts";
 
 const fallbackCheckMs = 1000;
 

@@ -5,8 +5,6 @@
 import { type Clock, wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
-import type { ConfigForCluster } from "../../config/config.ts";
-import { addressesOf } from "../../discovery/discover.ts";
 import { guarded, onDataPath } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { BackendView } from "../../health/backend.ts";
@@ -16,17 +14,19 @@ import type { Probe } from "../../health/prober.ts";
 import { Expiries, loopbackName } from "../../health/probes/certificate.ts";
 import { createReadyProbe } from "../../health/probes/ready.ts";
 import { readRetransmissions } from "../../health/probes/retransmissions.ts";
-import { identify } from "../context/upstream-fields.ts";
-import { createH1 } from "../downstream/h1-connection.ts";
-import type { Gate } from "../downstream/listen.ts";
-import type { OperatorLimits } from "../limits/operator-limits.ts";
+import type { ConfigForCluster } from "../../ops/config/config.ts";
+import { addressesOf } from "../../ops/discovery/discover.ts";
+import { identify } from "../../upstream/context/upstream-fields.ts";
 import {
   connectConnection,
   connectThrough,
   connectUpgrade,
   openSocket,
   openUntrusting,
-} from "../net/connect.ts";
+} from "../../upstream/net/connect.ts";
+import { createH1 } from "../downstream/h1-connection.ts";
+import type { Gate } from "../downstream/listen.ts";
+import type { OperatorLimits } from "../limits/operator-limits.ts";
 import type { Tracer } from "../observe/tracer.ts";
 import type { BufferLimiter } from "../overload/buffer-limiter.ts";
 import { assertedIn, Credentials } from "../tls/credentials.ts";

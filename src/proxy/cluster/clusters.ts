@@ -5,9 +5,9 @@
 import { getHeapStatistics } from "node:v8";
 import { wallClock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { type Config, type ConfigForCluster, configsByCluster } from "../../config/config.ts";
 import { guarded } from "../../events/guarded-clock.ts";
 import type { Journal } from "../../events/journal.ts";
+import { type Config, type ConfigForCluster, configsByCluster } from "../../ops/config/config.ts";
 import type { Gate } from "../downstream/listen.ts";
 import { type Limit, limitKey } from "../limits/limit.ts";
 import { OperatorLimits } from "../limits/operator-limits.ts";

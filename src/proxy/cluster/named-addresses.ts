@@ -7,7 +7,7 @@
 import { isIpAddress, withoutMapping } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
-import { upstreamLimits } from "../upstream/limits.ts";
+import { upstreamLimits } from "../../upstream/pool/limits.ts";
 
 type NamedAddressesParts = {
   readonly clock: Clock;

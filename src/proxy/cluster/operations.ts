@@ -4,8 +4,8 @@
  */
 import { dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { limitDuration } from "../../config/limit.ts";
 import type { Journal } from "../../events/journal.ts";
+import { limitDuration } from "../../ops/config/limit.ts";
 import { titleOf } from "../limits/limit.ts";
 import type { OperatorLimits } from "../limits/operator-limits.ts";
 import type { DataPath } from "./data-path.ts";

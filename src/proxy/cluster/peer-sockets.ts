@@ -16,8 +16,7 @@ import { join } from "node:path";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { Listeners } from "../downstream/listeners.ts";
-import type { Descriptors } from "../net/descriptors.ts";
+import type { Descriptors } from "../../upstream/net/descriptors.ts";
 import {
   type ChannelOwner,
   connectChannel,
@@ -28,7 +27,8 @@ import {
   type Message,
   mostChannels,
   type PassedHandle,
-} from "../net/handle-channel.ts";
+} from "../../upstream/net/handle-channel.ts";
+import type { Listeners } from "../downstream/listeners.ts";
 
 /** Milliseconds within which another process must answer. A process that is stopped or overloaded gets no sockets. */
 export const answerMs = 1000;

@@ -1,15 +1,15 @@
 /**
  * Gives several processes, each with its own data path, one verdict about each backend. One process, the *parent*,
- * judges from its own evidence and from that of the others, its *workers*. The code in src/workers carries the messages
+ * judges from its own evidence and from that of the others, its *workers*. The code in src/fleet/workers carries the messages
  * between the processes.
  */
 import type { Clock } from "../../base/clock.ts";
-import type { Discovered } from "../../discovery/discovered.ts";
 import type { BackendFacts } from "../../health/backend.ts";
 import { ConnectionStates } from "../../health/connection-states.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { healthLimits } from "../../health/limits.ts";
 import type { ProbeCounts, Probers } from "../../health/prober.ts";
+import type { Discovered } from "../../ops/discovery/discovered.ts";
 import type { LedgerFact } from "../observe/ledger-tap.ts";
 import type { ToldProofs } from "../tls/credentials.ts";
 

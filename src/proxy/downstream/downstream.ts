@@ -11,8 +11,8 @@ import type { ProtocolError } from "../../h2/core/protocol-error.ts";
 import type { StreamListener } from "../../h2/core/stream-writer.ts";
 import { Session, type SessionOwner } from "../../h2/session/session.ts";
 import type { Stream } from "../../h2/session/stream.ts";
-import type { Client } from "../context/client.ts";
-import type { Wire, WireOwner } from "../net/wire.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import type { Wire, WireOwner } from "../../upstream/net/wire.ts";
 import type { RequestHandler } from "../request/handler.ts";
 
 /**

@@ -10,10 +10,10 @@ import type { Clock } from "../../base/clock.ts";
 import { wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { Client } from "../context/client.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import { abort, closeAfterFlush, stopParsing } from "../../upstream/net/socket-end.ts";
 import { type RefusalCode, refusal } from "../h1/h1-refusal.ts";
 import { excessOf, headOf, isEndless, mayUpgrade, readHead } from "../h1/h1-request.ts";
-import { abort, closeAfterFlush, stopParsing } from "../net/socket-end.ts";
 import type { RequestHandler } from "../request/handler.ts";
 import { type H1End, Http1StreamWriter } from "./h1-stream-writer.ts";
 

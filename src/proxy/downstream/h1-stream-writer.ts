@@ -9,7 +9,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { role } from "../../h2/core/field.ts";
 import { errorCode } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
-import { isSafeMethod } from "../context/request-context.ts";
+import { isSafeMethod } from "../../upstream/context/request-context.ts";
 import { writeHead } from "../h1/h1-head.ts";
 import { readTrailers } from "../h1/h1-request.ts";
 import { sendLocalReply, unknownOutcome } from "../request/local-reply.ts";

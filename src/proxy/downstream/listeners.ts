@@ -5,10 +5,10 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
-import { Descriptors } from "../net/descriptors.ts";
-import type { Keepalive } from "../net/socket.ts";
+import type { ListenerConfig } from "../../ops/config/config.ts";
+import { Descriptors } from "../../upstream/net/descriptors.ts";
+import type { Keepalive } from "../../upstream/net/socket.ts";
 import { type Expiry, Hosts } from "../tls/sni-hosts.ts";
 import type { Downstream } from "./downstream.ts";
 import type { H1Client } from "./h1-connection.ts";

@@ -6,8 +6,8 @@ import type net from "node:net";
 import { type Networks, withoutMapping } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import { type Decision, peek } from "../net/peek.ts";
-import { type Endpoint, type Ends, readHeader } from "../net/proxy-protocol.ts";
+import { type Decision, peek } from "../../upstream/net/peek.ts";
+import { type Endpoint, type Ends, readHeader } from "../../upstream/net/proxy-protocol.ts";
 
 export type ProxyProtocolRules = {
   /**

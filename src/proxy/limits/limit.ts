@@ -5,8 +5,8 @@
 import { type Networks, networksOf } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
-import type { LimitConfig } from "../../config/limit.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import type { LimitConfig } from "../../ops/config/limit.ts";
 
 /** Who set a limit at run time, and until when; times in ms since 1970. */
 export type LimitOrigin = {

@@ -6,9 +6,9 @@ import type { WrittenLimit } from "../../../config/schema/written.ts";
 import { type Clock, dateOf } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
 import { isRecord, type JsonRecord, parseJson, recordAt, textAt } from "../../base/json.ts";
-import { limitOf, limitProblem } from "../../config/limit.ts";
-import { limitIn } from "../../config/schema.ts";
 import type { Journal } from "../../events/journal.ts";
+import { limitOf, limitProblem } from "../../ops/config/limit.ts";
+import { limitIn } from "../../ops/config/schema.ts";
 import { Limit, type LimitOrigin, ReplicaCount, titleOf } from "./limit.ts";
 import { operatorLimits } from "./limits.ts";
 

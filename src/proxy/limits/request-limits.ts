@@ -4,10 +4,10 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { LimitConfig } from "../../config/limit.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { Caller } from "../../ledger/caller.ts";
-import type { Client } from "../context/client.ts";
+import type { LimitConfig } from "../../ops/config/limit.ts";
+import type { Caller } from "../../ops/ledger/caller.ts";
+import type { Client } from "../../upstream/context/client.ts";
 import { Limit, type LimitedCaller, type LimitedInfo, titleOf } from "./limit.ts";
 import { operatorLimits } from "./limits.ts";
 import type { OperatorLimits } from "./operator-limits.ts";

@@ -1,8 +1,8 @@
 /** The shields of a cluster, one for each backend. */
 import type { Clock } from "../../base/clock.ts";
 import { Interval } from "../../base/interval.ts";
-import type { ShieldConfig } from "../../config/cluster.ts";
 import type { BackendView } from "../../health/backend.ts";
+import type { ShieldConfig } from "../../ops/config/cluster.ts";
 import { shieldLimits } from "./limits.ts";
 import { Shield, type ShieldedLoad, type ShieldedRequest, type ShieldPlace } from "./shield.ts";
 

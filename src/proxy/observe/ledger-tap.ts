@@ -1,5 +1,5 @@
 /**
- * Records in the ledger (src/ledger: the recent callers and their requests) which clients send requests to the
+ * Records in the ledger (src/ops/ledger: the recent callers and their requests) which clients send requests to the
  * backends, and which clients hold leader leases.
  */
 import type { Clock } from "../../base/clock.ts";
@@ -9,16 +9,16 @@ import type { Journal } from "../../events/journal.ts";
 import { type Field, type Role, role } from "../../h2/core/field.ts";
 import { firstValue, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
-import type { Caller, CallerName } from "../../ledger/caller.ts";
-import type { LeaseName } from "../../ledger/lease.ts";
-import { isImmediateDelete, leaseRecordIn } from "../../ledger/lease-body.ts";
-import { type LeaseReport, Leases, type LeaseWrite } from "../../ledger/leases.ts";
-import { Ledger } from "../../ledger/ledger.ts";
-import { type Subject, subjectOf } from "../../ledger/subject.ts";
+import type { Caller, CallerName } from "../../ops/ledger/caller.ts";
+import type { LeaseName } from "../../ops/ledger/lease.ts";
+import { isImmediateDelete, leaseRecordIn } from "../../ops/ledger/lease-body.ts";
+import { type LeaseReport, Leases, type LeaseWrite } from "../../ops/ledger/leases.ts";
+import { Ledger } from "../../ops/ledger/ledger.ts";
+import { type Subject, subjectOf } from "../../ops/ledger/subject.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import type { Asserted } from "../../upstream/identity/asserted-identity.ts";
+import type { Bearer } from "../../upstream/identity/trust.ts";
 import { resourceKey, type WatchContext } from "../../watch/session/watch-context.ts";
-import type { Client } from "../context/client.ts";
-import type { Asserted } from "../identity/asserted-identity.ts";
-import type { Bearer } from "../identity/trust.ts";
 
 const KiB = 1024;
 

@@ -9,8 +9,8 @@ import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
 import { identityOf } from "../../kube/resume-request.ts";
+import { clientKey, type RequestContext, userAgentOf } from "../../upstream/context/request-context.ts";
 import type { WatchContext } from "../../watch/session/watch-context.ts";
-import { clientKey, type RequestContext, userAgentOf } from "../context/request-context.ts";
 
 /** Counts how often one client requests one watch from one version. */
 export class ReplayLoop {

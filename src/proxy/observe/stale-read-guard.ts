@@ -19,10 +19,10 @@ import { firstValue, flagIn, queryOf } from "../../kube/query.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import { flooredTarget } from "../../kube/resume-request.ts";
-import type { Caller } from "../../ledger/caller.ts";
+import type { Caller } from "../../ops/ledger/caller.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import { clientKey } from "../../upstream/context/request-context.ts";
 import { answerOf, resourceKey } from "../../watch/session/watch-context.ts";
-import type { Client } from "../context/client.ts";
-import { clientKey } from "../context/request-context.ts";
 
 export const staleReadLimits = {
   /**

@@ -6,8 +6,8 @@
 
 import { clipped } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
-import type { Config } from "../../config/config.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
+import type { Config } from "../../ops/config/config.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 import { namesOf } from "./request-names.ts";
 

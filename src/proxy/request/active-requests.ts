@@ -1,10 +1,10 @@
 /** The active exchanges (requests with their responses), for the drain and observers, and counts of ended ones. */
 import { Histogram, LatencyCounts, requestBounds } from "../../base/histogram.ts";
 import type { Kind } from "../../kube/request-info.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import { isSafe } from "../../upstream/context/request-context.ts";
+import { BackendCount, BackendCounts } from "../../upstream/pool/backend-counts.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
-import type { Client } from "../context/client.ts";
-import { isSafe } from "../context/request-context.ts";
-import { BackendCount, BackendCounts } from "../upstream/backend-counts.ts";
 import { type AccessLogger, endTrace } from "./access-log.ts";
 import type { Exchange, ExchangeEnd } from "./exchange.ts";
 import { requestLimits } from "./limits.ts";
@@ -148,7 +148,7 @@ export class ActiveRequests {
   }
 
   /**
-   * Counts the request's end in its caller's entry in the ledger (src/ledger). A request that got no status counts as
+   * Counts the request's end in its caller's entry in the ledger (src/ops/ledger). A request that got no status counts as
    * an error, unless the client itself ended it.
    */
   #charge({ context, sentBytes, status }: Exchange, end: ExchangeEnd): void {

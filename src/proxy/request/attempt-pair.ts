@@ -2,12 +2,12 @@
 
 import type { Failure } from "../../base/failure.ts";
 import type { Field } from "../../h2/core/field.ts";
+import type { AssertedTrust } from "../../upstream/identity/asserted-identity.ts";
+import { Attempt, type AttemptOwner } from "../../upstream/pool/attempt.ts";
+import { Retries } from "../../upstream/pool/retry-policy.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
-import type { AssertedTrust } from "../identity/asserted-identity.ts";
 import type { RequestGate } from "../limits/request-gate.ts";
 import type { RequestTrace } from "../observe/request-trace.ts";
-import { Attempt, type AttemptOwner } from "../upstream/attempt.ts";
-import { Retries } from "../upstream/retry-policy.ts";
 import type { ExchangeRequest, ExchangeServices } from "./exchange-request.ts";
 import { HeldBody, type HeldResponse } from "./held-response.ts";
 

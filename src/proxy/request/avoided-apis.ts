@@ -25,10 +25,10 @@ import type { Journal } from "../../events/journal.ts";
 import type { Field } from "../../h2/core/field.ts";
 import { isBuiltIn, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import { isRepeatable, type RequestContext } from "../../upstream/context/request-context.ts";
+import type { Attempt } from "../../upstream/pool/attempt.ts";
 import { resourceKey } from "../../watch/session/watch-context.ts";
-import { isRepeatable, type RequestContext } from "../context/request-context.ts";
 import { type Outcomes, type Outlier, PeerOutcomes } from "../observe/peer-outcomes.ts";
-import type { Attempt } from "../upstream/attempt.ts";
 import type { HeldResponse } from "./held-response.ts";
 import { requestLimits } from "./limits.ts";
 

@@ -27,20 +27,25 @@ import { type Field, role } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamListener, StreamWriter } from "../../h2/core/stream-writer.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
+import {
+  isRepeatable,
+  isSafe,
+  type RequestContext,
+  shareFields,
+} from "../../upstream/context/request-context.ts";
+import { dropsOf } from "../../upstream/identity/asserted-identity.ts";
+import { type Credential, isTokenAccepted } from "../../upstream/identity/trust.ts";
+import { type Attempt, type AttemptOwner, growWindow } from "../../upstream/pool/attempt.ts";
+import type { PoolKey } from "../../upstream/pool/pool-key.ts";
+import { maySendAgain } from "../../upstream/pool/retry-policy.ts";
 import { decodersOf } from "../../watch/codec/framing.ts";
 import type { Move } from "../../watch/session/end-verdict.ts";
 import type { WatchTally } from "../../watch/session/session-progress.ts";
 import { answerOf, type WatchContext, withOrigin } from "../../watch/session/watch-context.ts";
 import { type WatchHost, WatchSession } from "../../watch/session/watch-session.ts";
-import { isRepeatable, isSafe, type RequestContext, shareFields } from "../context/request-context.ts";
-import { dropsOf } from "../identity/asserted-identity.ts";
-import { type Credential, isTokenAccepted } from "../identity/trust.ts";
 import type { GateOwner, RequestGate } from "../limits/request-gate.ts";
 import type { BodyCopy } from "../observe/ledger-tap.ts";
 import type { ReplayLoop } from "../observe/replay-loop-detector.ts";
-import { type Attempt, type AttemptOwner, growWindow } from "../upstream/attempt.ts";
-import type { PoolKey } from "../upstream/pool-key.ts";
-import { maySendAgain } from "../upstream/retry-policy.ts";
 import { AttemptPair } from "./attempt-pair.ts";
 import {
   answeredBy,

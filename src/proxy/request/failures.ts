@@ -1,8 +1,8 @@
 /** The failures that a client gets when no backend's response can be forwarded. */
 import { Failure } from "../../base/failure.ts";
 import type { Entry, Journal } from "../../events/journal.ts";
-import type { RequestContext } from "../context/request-context.ts";
-import type { Attempt } from "../upstream/attempt.ts";
+import type { RequestContext } from "../../upstream/context/request-context.ts";
+import type { Attempt } from "../../upstream/pool/attempt.ts";
 import { malformedBy } from "./local-reply.ts";
 import { namesOf } from "./request-names.ts";
 

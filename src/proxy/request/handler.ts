@@ -17,6 +17,12 @@ import {
   type RequestInfo,
   sharedInfo,
 } from "../../kube/request-info.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import { withoutPrefix, withPath } from "../../upstream/context/path-prefix.ts";
+import { longHeadBytes, type RequestContext, targetIn } from "../../upstream/context/request-context.ts";
+import { identify } from "../../upstream/context/upstream-fields.ts";
+import type { Asserted } from "../../upstream/identity/asserted-identity.ts";
+import { type Credential, isProvenAt } from "../../upstream/identity/trust.ts";
 import type { CacheTracker } from "../../watch/cache/cache-progress.ts";
 import {
   firstFields,
@@ -27,12 +33,6 @@ import {
   withBookmarks,
 } from "../../watch/session/watch-context.ts";
 import { keyOf } from "../admission/sources.ts";
-import type { Client } from "../context/client.ts";
-import { withoutPrefix, withPath } from "../context/path-prefix.ts";
-import { longHeadBytes, type RequestContext, targetIn } from "../context/request-context.ts";
-import { identify } from "../context/upstream-fields.ts";
-import type { Asserted } from "../identity/asserted-identity.ts";
-import { type Credential, isProvenAt } from "../identity/trust.ts";
 import type { Limit } from "../limits/limit.ts";
 import { type GateRequest, isShielded, RequestGate } from "../limits/request-gate.ts";
 import { type LimitedRequest, limitedCallerOf, type RequestLimits } from "../limits/request-limits.ts";
@@ -144,7 +144,7 @@ function passedOf(gate: RequestGate | Failure | undefined): RequestGate | undefi
   return gate instanceof Failure ? undefined : gate;
 }
 
-/** A classified request, with the entry of its caller in the ledger (src/ledger). */
+/** A classified request, with the entry of its caller in the ledger (src/ops/ledger). */
 type Classified = ClassifiedRequest & Pick<LimitedRequest, "caller">;
 
 /**
@@ -297,7 +297,7 @@ function avoidedBy(
 const none: readonly string[] = [];
 
 /**
- * Reports the request to the ledger (src/ledger). Returns an object that copies the request's body; undefined: the
+ * Reports the request to the ledger (src/ops/ledger). Returns an object that copies the request's body; undefined: the
  * ledger needs no copy.
  */
 function bodyCopyFor(

@@ -15,8 +15,8 @@ import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { type Field, role } from "../../h2/core/field.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import { reasonIn } from "../../kube/status.ts";
-import type { RequestContext } from "../context/request-context.ts";
-import type { Attempt } from "../upstream/attempt.ts";
+import type { RequestContext } from "../../upstream/context/request-context.ts";
+import type { Attempt } from "../../upstream/pool/attempt.ts";
 import { requestLimits } from "./limits.ts";
 
 /**

@@ -8,7 +8,7 @@ import { Field } from "../../h2/core/field.ts";
 import { errorCode, lost } from "../../h2/core/protocol-error.ts";
 import type { StreamWriter } from "../../h2/core/stream-writer.ts";
 import { statusJson } from "../../kube/status.ts";
-import type { Attempt } from "../upstream/attempt.ts";
+import type { Attempt } from "../../upstream/pool/attempt.ts";
 
 type Reply = { readonly status: number; readonly reason: string };
 

@@ -3,7 +3,7 @@ import { clipped, detach } from "../../base/detach.ts";
 import { limits } from "../../base/limits.ts";
 import type { EntryOf } from "../../events/journal.ts";
 import { verbLabel } from "../../kube/verb-label.ts";
-import { type RequestContext, userAgentOf } from "../context/request-context.ts";
+import { type RequestContext, userAgentOf } from "../../upstream/context/request-context.ts";
 
 export type RequestNames = Pick<
   EntryOf<"request.ended">,

@@ -1,8 +1,8 @@
 /** How the listeners of a cluster assert identities with the proxy's own certificates. */
 import { Failure } from "../../base/failure.ts";
-import type { PairFiles } from "../../config/cluster.ts";
-import type { ConfigForCluster } from "../../config/config.ts";
-import type { AssertedTrust, AssertingPolicy } from "../identity/asserted-identity.ts";
+import type { PairFiles } from "../../ops/config/cluster.ts";
+import type { ConfigForCluster } from "../../ops/config/config.ts";
+import type { AssertedTrust, AssertingPolicy } from "../../upstream/identity/asserted-identity.ts";
 import { loadCa } from "./ca-bundle.ts";
 import { certificatesIn, type ServingPair } from "./serving-pair.ts";
 

@@ -5,11 +5,15 @@ import tls from "node:tls";
 import type { Clock } from "../../base/clock.ts";
 import { wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import {
+  type Identity,
+  identityOf,
+  type PeerCertificate,
+} from "../../upstream/identity/asserted-identity.ts";
+import { limitKeyUpdates } from "../../upstream/net/key-updates.ts";
+import { passFirstBytes } from "../../upstream/net/tls-input.ts";
 import type { Certificate } from "../../x509/certificate.ts";
 import { purposes, verifyPresented } from "../../x509/verify.ts";
-import { type Identity, identityOf, type PeerCertificate } from "../identity/asserted-identity.ts";
-import { limitKeyUpdates } from "../net/key-updates.ts";
-import { passFirstBytes } from "../net/tls-input.ts";
 import { serverTlsOptions } from "./server-context.ts";
 import type { Host, Hosts } from "./sni-hosts.ts";
 

@@ -1,8 +1,13 @@
 /** Sends the canaries with one certificate, one at a time for each backend, and keeps what they have shown. */
 import type { Clock } from "../../base/clock.ts";
 import { wordsOf } from "../../base/failure.ts";
-import type { CanaryAnswer } from "../identity/canary.ts";
-import { canaryDueMs, type IdentityProof, proofAfter, unasked } from "../identity/identity-proof.ts";
+import type { CanaryAnswer } from "../../upstream/identity/canary.ts";
+import {
+  canaryDueMs,
+  type IdentityProof,
+  proofAfter,
+  unasked,
+} from "../../upstream/identity/identity-proof.ts";
 
 export type ProofsParts = {
   readonly clock: Clock;

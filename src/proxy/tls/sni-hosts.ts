@@ -7,10 +7,10 @@ import type tls from "node:tls";
 import { isIpAddress } from "../../base/address.ts";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { HostConfig, IdentityPolicy, ListenerConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { HostConfig, IdentityPolicy, ListenerConfig } from "../../ops/config/config.ts";
+import { entryNamed } from "../../upstream/net/client-hello.ts";
 import type { Certificate } from "../../x509/certificate.ts";
-import { entryNamed } from "../net/client-hello.ts";
 import { ServingCertificate } from "./certificates.ts";
 import { hasAnyOf, type ServingPair, subjectsIn } from "./serving-pair.ts";
 

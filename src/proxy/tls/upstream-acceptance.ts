@@ -6,11 +6,17 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure, metOf, wordsOf } from "../../base/failure.ts";
-import { quote } from "../../config/problem.ts";
 import { answerOf, SocketAgent } from "../../health/probes/socket-request.ts";
-import type { AssertingPolicy } from "../identity/asserted-identity.ts";
-import { answerTo, type CanaryAnswer, canaryBody, canaryFor, canaryPath } from "../identity/canary.ts";
-import { type BackendAddress, openSocket } from "../net/connect.ts";
+import { quote } from "../../ops/config/problem.ts";
+import type { AssertingPolicy } from "../../upstream/identity/asserted-identity.ts";
+import {
+  answerTo,
+  type CanaryAnswer,
+  canaryBody,
+  canaryFor,
+  canaryPath,
+} from "../../upstream/identity/canary.ts";
+import { type BackendAddress, openSocket } from "../../upstream/net/connect.ts";
 import { type ServingPair, subjectsIn } from "./serving-pair.ts";
 
 /** Ms that a backend has to answer when a CA or certificate is tested. A slower backend gives no result. */

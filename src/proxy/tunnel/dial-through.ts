@@ -9,7 +9,7 @@ import type { Clock } from "../../base/clock.ts";
 import { Failure, failureFrom } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import { stallAwareTimeout } from "../../health/stall-aware-clock.ts";
-import { Retries } from "../upstream/retry-policy.ts";
+import { Retries } from "../../upstream/pool/retry-policy.ts";
 
 /** A backend's socket. For a passthrough connection, the socket is paused, and the backend's first bytes are unread. */
 export type DialledSocket = { readonly socket: Socket; readonly backend: string };

@@ -6,12 +6,12 @@ import type { Socket } from "node:net";
 import { Failure } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
 import type { Backends } from "../../health/backends.ts";
-import type { Client } from "../context/client.ts";
-import type { AssertedTrust } from "../identity/asserted-identity.ts";
-import type { Ends } from "../net/proxy-protocol.ts";
+import type { Client } from "../../upstream/context/client.ts";
+import type { AssertedTrust } from "../../upstream/identity/asserted-identity.ts";
+import type { Ends } from "../../upstream/net/proxy-protocol.ts";
+import type { PoolSet } from "../../upstream/pool/pool-set.ts";
+import { Retries } from "../../upstream/pool/retry-policy.ts";
 import type { PendingQueue } from "../request/pending-queue.ts";
-import type { PoolSet } from "../upstream/pool-set.ts";
-import { Retries } from "../upstream/retry-policy.ts";
 import type { DialledSocket } from "./dial-through.ts";
 
 export type DialUpgradeParts = {

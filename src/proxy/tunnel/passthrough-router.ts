@@ -2,13 +2,13 @@
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
 import { Failure } from "../../base/failure.ts";
-import type { RouteConfig } from "../../config/config.ts";
 import type { Journal } from "../../events/journal.ts";
+import type { RouteConfig } from "../../ops/config/config.ts";
+import { entryNamed, type Hello, readHello } from "../../upstream/net/client-hello.ts";
+import { type Decision, peek } from "../../upstream/net/peek.ts";
+import type { Ends } from "../../upstream/net/proxy-protocol.ts";
+import { closeAfterFlush } from "../../upstream/net/socket-end.ts";
 import { plainHttpOnTls } from "../h1/h1-refusal.ts";
-import { entryNamed, type Hello, readHello } from "../net/client-hello.ts";
-import { type Decision, peek } from "../net/peek.ts";
-import type { Ends } from "../net/proxy-protocol.ts";
-import { closeAfterFlush } from "../net/socket-end.ts";
 
 export type PassthroughClient = { readonly ends: Ends; readonly listener: string };
 

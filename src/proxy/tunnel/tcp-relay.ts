@@ -4,7 +4,7 @@
  */
 import type { Socket } from "node:net";
 import type { Clock } from "../../base/clock.ts";
-import { abort, closeAfterFlush } from "../net/socket-end.ts";
+import { abort, closeAfterFlush } from "../../upstream/net/socket-end.ts";
 
 export type TcpRelayParts = { readonly down: Socket; readonly up: Socket; readonly clock: Clock };
 

@@ -7,10 +7,10 @@
 import type { Socket } from "node:net";
 import { Failure, wordsOf } from "../../base/failure.ts";
 import { limits } from "../../base/limits.ts";
+import { abort } from "../../upstream/net/socket-end.ts";
 import { type BodyEnd, type BodyFault, bodyEnd } from "../h1/h1-body.ts";
 import { type AnswerHead, readAnswer, writeLastAnswer } from "../h1/h1-head.ts";
 import { Messages } from "../h1/messages.ts";
-import { abort } from "../net/socket-end.ts";
 import { unknownOutcome } from "../request/local-reply.ts";
 
 export type TunnelParts = {

@@ -11,7 +11,7 @@ import type { Journal } from "../../events/journal.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
 import type { Exchange } from "../../proxy/request/exchange.ts";
-import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { PoolSet } from "../../upstream/pool/pool-set.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
 import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";

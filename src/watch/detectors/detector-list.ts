@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
-import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { PoolSet } from "../../upstream/pool/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
 import type { Migrations } from "../migration/migrations.ts";
 import type { BookmarkRefresher } from "./bookmark-refresh.ts";

@@ -19,7 +19,7 @@ import type { Journal } from "../../events/journal.ts";
 import type { Backends } from "../../health/backends.ts";
 import type { Evidence } from "../../health/evidence.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
-import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { PoolSet } from "../../upstream/pool/pool-set.ts";
 import type { CacheTracker } from "../cache/cache-progress.ts";
 import { watchLimits } from "../limits.ts";
 import type { Migrations } from "../migration/migrations.ts";

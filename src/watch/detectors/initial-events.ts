@@ -8,7 +8,7 @@
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
 import type { Journal } from "../../events/journal.ts";
-import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { PoolSet } from "../../upstream/pool/pool-set.ts";
 import { watchLimits } from "../limits.ts";
 import type { WatchContext } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";

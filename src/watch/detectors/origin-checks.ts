@@ -13,7 +13,7 @@ import type { Field } from "../../h2/core/field.ts";
 import { OpenApiTitle, type Origin, type OriginRules, type Origins } from "../../kube/api-origin.ts";
 import type { RequestInfo } from "../../kube/request-info.ts";
 import type { ActiveRequests } from "../../proxy/request/active-requests.ts";
-import type { PoolSet } from "../../proxy/upstream/pool-set.ts";
+import type { PoolSet } from "../../upstream/pool/pool-set.ts";
 import { watchLimits } from "../limits.ts";
 import { barePath } from "../session/watch-context.ts";
 import type { WatchSession } from "../session/watch-session.ts";

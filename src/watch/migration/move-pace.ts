@@ -6,7 +6,7 @@
  */
 import type { Clock } from "../../base/clock.ts";
 import { TokenBucket } from "../../base/token-bucket.ts";
-import type { Urgency } from "../../ledger/urgency.ts";
+import type { Urgency } from "../../ops/ledger/urgency.ts";
 import { watchLimits } from "../limits.ts";
 
 const { moveWindow } = watchLimits;

@@ -1,4 +1,4 @@
-import type { Urgency } from "../../ledger/urgency.ts";
+import type { Urgency } from "../../ops/ledger/urgency.ts";
 import type { WatchSession } from "../session/watch-session.ts";
 
 const urgencies: readonly Urgency[] = [0, 1, 2];

@@ -6,7 +6,7 @@ import type { Clock } from "../../base/clock.ts";
 import { limits } from "../../base/limits.ts";
 import { Lru } from "../../base/lru.ts";
 import type { Journal } from "../../events/journal.ts";
-import { type RequestContext, userAgentOf } from "../../proxy/context/request-context.ts";
+import { type RequestContext, userAgentOf } from "../../upstream/context/request-context.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import { watchLimits } from "../limits.ts";
 

@@ -9,7 +9,7 @@
 import type { Origin } from "../../kube/api-origin.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
 import type { Start } from "../../kube/watch-request.ts";
-import type { BackendCount, BackendCounts } from "../../proxy/upstream/backend-counts.ts";
+import type { BackendCount, BackendCounts } from "../../upstream/pool/backend-counts.ts";
 import type { EventType, WatchEvent } from "../codec/event.ts";
 import { isHeldBack } from "./expired-version.ts";
 

@@ -14,8 +14,8 @@ import {
   resumeTarget,
 } from "../../kube/resume-request.ts";
 import { isUncommonAccept, type WatchRequest, watchRequestOf } from "../../kube/watch-request.ts";
-import { withPath } from "../../proxy/context/path-prefix.ts";
-import { fieldsFor, type RequestContext } from "../../proxy/context/request-context.ts";
+import { withPath } from "../../upstream/context/path-prefix.ts";
+import { fieldsFor, type RequestContext } from "../../upstream/context/request-context.ts";
 
 const selectors = ["labelSelector", "fieldSelector"];
 

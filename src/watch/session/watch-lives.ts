@@ -3,7 +3,7 @@
  * that all watches share: each new change overwrites the oldest one.
  */
 import type { Clock } from "../../base/clock.ts";
-import { BackendCounts } from "../../proxy/upstream/backend-counts.ts";
+import { BackendCounts } from "../../upstream/pool/backend-counts.ts";
 import { watchLimits } from "../limits.ts";
 import { type WatchInput, type WatchState, watchStates } from "./watch-state.ts";
 

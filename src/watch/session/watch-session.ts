@@ -16,10 +16,10 @@ import {
   isInitialising,
   type ResponseHead,
 } from "../../kube/resume-request.ts";
-import type { RequestContext } from "../../proxy/context/request-context.ts";
-import { isCredentialOver } from "../../proxy/identity/credential-expiry.ts";
-import { Attempt, type AttemptOwner } from "../../proxy/upstream/attempt.ts";
-import type { PoolKey } from "../../proxy/upstream/pool-key.ts";
+import type { RequestContext } from "../../upstream/context/request-context.ts";
+import { isCredentialOver } from "../../upstream/identity/credential-expiry.ts";
+import { Attempt, type AttemptOwner } from "../../upstream/pool/attempt.ts";
+import type { PoolKey } from "../../upstream/pool/pool-key.ts";
 import type { CacheProgress } from "../cache/cache-progress.ts";
 import type { WatchEvent } from "../codec/event.ts";
 import { decodersOf } from "../codec/framing.ts";

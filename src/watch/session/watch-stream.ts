@@ -5,7 +5,7 @@
 
 import { AccountedBuffer, type Buffered } from "../../h2/core/buffered.ts";
 import { compareVersions } from "../../kube/resource-version.ts";
-import type { Attempt } from "../../proxy/upstream/attempt.ts";
+import type { Attempt } from "../../upstream/pool/attempt.ts";
 import { type CacheProgress, isRewound } from "../cache/cache-progress.ts";
 import { type EventDecoder, isOpaque, needsMore, type WatchEvent } from "../codec/event.ts";
 import type { Decoders } from "../codec/framing.ts";

@@ -8,7 +8,7 @@ import type tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
-import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
+import { createAuthority, type Pair } from "../../../src/ops/pki/pki.ts";
 import { pause, sceneOf } from "../../support/attack.ts";
 import { frontProxyPki, shake, tlsOptions } from "../../support/front-proxy.ts";
 import { type Fields, headers } from "../../support/h2-frames.ts";

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Log } from "../../../src/admin/events/log.ts";
 import { Journal } from "../../../src/events/journal.ts";
+import { Log } from "../../../src/ops/admin/events/log.ts";
 import { pause, Scene } from "../../support/attack.ts";
 import { manualClock } from "../../support/clock.ts";
 import { data, headers, settings } from "../../support/h2-frames.ts";

@@ -1,8 +1,8 @@
 /** One anonymous client causes as many log lines as it can; the log and the event stream get a limited number. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { fieldsOf } from "../../../src/admin/events/entry-fields.ts";
 import { eventKinds } from "../../../src/events/event-kinds.ts";
+import { fieldsOf } from "../../../src/ops/admin/events/entry-fields.ts";
 import { headers } from "../../support/h2-frames.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 import { RawH2 } from "../../support/raw-h2.ts";

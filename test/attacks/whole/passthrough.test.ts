@@ -3,7 +3,7 @@ import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
-import { peekedBytes } from "../../../src/proxy/net/peek.ts";
+import { peekedBytes } from "../../../src/upstream/net/peek.ts";
 import { pause, Scene } from "../../support/attack.ts";
 import { hello, helloMessage, inRecords } from "../../support/hello.ts";
 import { connectRaw, type RawPeer } from "../../support/raw.ts";

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, request, type ServerResponse } from
 import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { replicaAnswer } from "../../../src/admin/replicas/replica.ts";
+import { replicaAnswer } from "../../../src/fleet/replicas/replica.ts";
 import { pause, sceneOf, times } from "../../support/attack.ts";
 import { factsOf, switching } from "../../support/replicas.ts";
 

@@ -3,7 +3,7 @@ import net from "node:net";
 import tls from "node:tls";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { keyUpdatesMost } from "../../../src/proxy/net/key-updates.ts";
+import { keyUpdatesMost } from "../../../src/upstream/net/key-updates.ts";
 import { pause, sceneOf, times } from "../../support/attack.ts";
 import { headers, preface, settings, wire } from "../../support/h2-frames.ts";
 import { connectKeyUpdater } from "../../support/key-updates.ts";

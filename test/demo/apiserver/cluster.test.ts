@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/apiserver/cluster");

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { documentAt } from "../../../src/demo/apiserver/discovery.ts";
-import { isList, mapOf, textOf } from "../../../src/demo/objects/json.ts";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
+import { documentAt } from "../../../demo/apiserver/discovery.ts";
+import { isList, mapOf, textOf } from "../../../demo/objects/json.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
 
 const test = suite("demo/apiserver/discovery");
 

@@ -4,12 +4,12 @@ import http2 from "node:http2";
 import https from "node:https";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Apiserver } from "../../../demo/apiserver/apiserver.ts";
+import { bodyBytes } from "../../../demo/apiserver/ask.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
+import { Host } from "../../../demo/apiserver/host.ts";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
-import { bodyBytes } from "../../../src/demo/apiserver/ask.ts";
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import { Host } from "../../../src/demo/apiserver/host.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 

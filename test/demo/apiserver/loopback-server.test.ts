@@ -1,8 +1,8 @@
 import { createServer } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { bindLoopback } from "../../../demo/apiserver/loopback-server.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { bindLoopback } from "../../../src/demo/apiserver/loopback-server.ts";
 
 const test = suite("demo/apiserver/loopback-server");
 

@@ -16,7 +16,7 @@ const test = suite("demo/apiserver/relay-child");
 function doomed(ms: number): string {
   return `
     import { fork } from "node:child_process";
-    const child = fork("src/demo/apiserver/relay-child.ts", [], {
+    const child = fork("demo/apiserver/relay-child.ts", [], {
       execArgv: [], serialization: "advanced", stdio: ["ignore", 2, 2, "ipc"],
     });
     process.stdout.write(child.pid + "\\n");

@@ -2,8 +2,8 @@ import { once } from "node:events";
 import net, { type AddressInfo } from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Relay } from "../../../demo/apiserver/relay.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { Relay } from "../../../src/demo/apiserver/relay.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("demo/apiserver/relay");

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import { mapOf } from "../../../src/demo/objects/json.ts";
+import { Apiserver } from "../../../demo/apiserver/apiserver.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
+import { mapOf } from "../../../demo/objects/json.ts";
 import { ask, type Heard, jsonBody } from "../../support/ask.ts";
 import { manualClock } from "../../support/clock.ts";
 

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { isWatch, watchRequestOf } from "../../../src/demo/apiserver/watch-request.ts";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
-import { Refusal } from "../../../src/demo/objects/status.ts";
+import { isWatch, watchRequestOf } from "../../../demo/apiserver/watch-request.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
+import { Refusal } from "../../../demo/objects/status.ts";
 
 const test = suite("demo/apiserver/watch-request");
 

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Apiserver, watchQueueBytes } from "../../../src/demo/apiserver/apiserver.ts";
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import { Store } from "../../../src/demo/objects/store.ts";
+import { Apiserver, watchQueueBytes } from "../../../demo/apiserver/apiserver.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
+import { Store } from "../../../demo/objects/store.ts";
 import { ask, eventsOf, type Heard } from "../../support/ask.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { incidents, isIncidentNumber } from "../../../src/demo/incidents/incidents.ts";
-import { incidentKinds } from "../../../src/incidents/kinds.ts";
+import { incidents, isIncidentNumber } from "../../../demo/incidents/incidents.ts";
+import { incidentKinds } from "../../../src/ops/incidents/kinds.ts";
 import { alerts } from "../../support/alert-rules.ts";
 
 const test = suite("demo/incidents/incidents");

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { brokenOf, tableOf, whenReported } from "../../../src/demo/incidents/outcome.ts";
+import { brokenOf, tableOf, whenReported } from "../../../demo/incidents/outcome.ts";
 
 const test = suite("demo/incidents/outcome");
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { formOf } from "../../../src/demo/objects/form.ts";
+import { formOf } from "../../../demo/objects/form.ts";
 
 const test = suite("demo/objects/form");
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { isWithin, jsonOf, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
+import { isWithin, jsonOf, mapOf, parseJson, textOf } from "../../../demo/objects/json.ts";
 
 const test = suite("demo/objects/json");
 

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { readObject } from "../../../src/demo/objects/object.ts";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
-import { Refusal } from "../../../src/demo/objects/status.ts";
+import { readObject } from "../../../demo/objects/object.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
+import { Refusal } from "../../../demo/objects/status.ts";
 
 const test = suite("demo/objects/object");
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Json } from "../../../src/demo/objects/json.ts";
-import { patches } from "../../../src/demo/objects/patch.ts";
+import type { Json } from "../../../demo/objects/json.ts";
+import { patches } from "../../../demo/objects/patch.ts";
 
 const test = suite("demo/objects/patch");
 const merged = (type: string, before: Json, patch: Json): Json | undefined =>

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { readProtobuf } from "../../../src/demo/objects/protobuf.ts";
+import { readProtobuf } from "../../../demo/objects/protobuf.ts";
 
 const test = suite("demo/objects/protobuf");
 

@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
 
 const test = suite("demo/objects/resources");
 

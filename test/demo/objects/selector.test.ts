@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
-import { selectorOf } from "../../../src/demo/objects/selector.ts";
-import { Refusal } from "../../../src/demo/objects/status.ts";
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
+import { selectorOf } from "../../../demo/objects/selector.ts";
+import { Refusal } from "../../../demo/objects/status.ts";
 
 const test = suite("demo/objects/selector");
 const object: KubeObject = {

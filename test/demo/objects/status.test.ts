@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
-import { conflict, expired, modified, notFound, Refusal } from "../../../src/demo/objects/status.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
+import { conflict, expired, modified, notFound, Refusal } from "../../../demo/objects/status.ts";
 
 const test = suite("demo/objects/status");
 const leases = targetOf(["apis", "coordination.k8s.io", "v1", "leases"])?.resource;

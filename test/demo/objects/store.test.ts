@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import { type Change, Store } from "../../../src/demo/objects/store.ts";
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import { type Change, Store } from "../../../demo/objects/store.ts";
 
 const test = suite("demo/objects/store");
 

@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { duration, tableOf } from "../../../src/demo/objects/form.ts";
-import { targetOf } from "../../../src/demo/objects/resources.ts";
+import { duration, tableOf } from "../../../demo/objects/form.ts";
+import { targetOf } from "../../../demo/objects/resources.ts";
 
 const test = suite("demo/objects/form: tables");
 

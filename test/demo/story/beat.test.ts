@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { jsonOf } from "../../../src/demo/objects/json.ts";
-import { Store } from "../../../src/demo/objects/store.ts";
-import { Beat, beatInto, beatObject, beatOf } from "../../../src/demo/story/beat.ts";
+import { jsonOf } from "../../../demo/objects/json.ts";
+import { Store } from "../../../demo/objects/store.ts";
+import { Beat, beatInto, beatObject, beatOf } from "../../../demo/story/beat.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/story/beat");

@@ -1,10 +1,10 @@
 /** Tests how the demo's story injects and reports faults, on a manual clock with scripted apiservers and clients. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { Embedded, FaultKind } from "../../../demo/apiserver/embedded.ts";
+import { Faults } from "../../../demo/story/faults.ts";
+import type { Seen, SteadyClient } from "../../../demo/story/steady-client.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import type { Embedded, FaultKind } from "../../../src/demo/apiserver/embedded.ts";
-import { Faults } from "../../../src/demo/story/faults.ts";
-import type { Seen, SteadyClient } from "../../../src/demo/story/steady-client.ts";
 import { Journal } from "../../../src/events/journal.ts";
 import { manualClock } from "../../support/clock.ts";
 

@@ -5,10 +5,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { DemoFiles, embeddedAt } from "../../../demo/story/files.ts";
 import { wallClock } from "../../../src/base/clock.ts";
-import { loadConfig } from "../../../src/config/config.ts";
-import { isProblems } from "../../../src/config/problem.ts";
-import { DemoFiles, embeddedAt } from "../../../src/demo/story/files.ts";
+import { loadConfig } from "../../../src/ops/config/config.ts";
+import { isProblems } from "../../../src/ops/config/problem.ts";
 
 const test = suite("demo/story/files");
 const files = await DemoFiles.make(wallClock);

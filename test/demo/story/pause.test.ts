@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Pause } from "../../../src/demo/story/pause.ts";
+import { Pause } from "../../../demo/story/pause.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/story/pause");

@@ -4,11 +4,11 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { type Json, jsonOf } from "../../../src/demo/objects/json.ts";
-import { Store } from "../../../src/demo/objects/store.ts";
-import { Beat, beatInto } from "../../../src/demo/story/beat.ts";
-import type { DemoClient, Reply, Watcher } from "../../../src/demo/story/client.ts";
-import { SteadyClient } from "../../../src/demo/story/steady-client.ts";
+import { type Json, jsonOf } from "../../../demo/objects/json.ts";
+import { Store } from "../../../demo/objects/store.ts";
+import { Beat, beatInto } from "../../../demo/story/beat.ts";
+import type { DemoClient, Reply, Watcher } from "../../../demo/story/client.ts";
+import { SteadyClient } from "../../../demo/story/steady-client.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 
 const test = suite("demo/story/steady-client");

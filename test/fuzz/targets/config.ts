@@ -5,9 +5,9 @@
  */
 import { readFileSync } from "node:fs";
 import { isBoundAt, networksOf, textOf, withoutMapping } from "../../../src/base/address.ts";
-import { type Config, configsByCluster, parseConfig } from "../../../src/config/config.ts";
-import { configLimits } from "../../../src/config/limits.ts";
-import { isProblems, lineOf } from "../../../src/config/problem.ts";
+import { type Config, configsByCluster, parseConfig } from "../../../src/ops/config/config.ts";
+import { configLimits } from "../../../src/ops/config/limits.ts";
+import { isProblems, lineOf } from "../../../src/ops/config/problem.ts";
 import { checkAddresses } from "../addresses.ts";
 import type { Target } from "../target.ts";
 import { configSeeds } from "./config-seeds.ts";
@@ -17,15 +17,15 @@ const sample = (name: string): string =>
 
 export const config: Target = {
   sources: [
-    "config/config",
-    "config/yaml-document",
-    "config/schema",
-    "config/rules",
-    "config/references",
-    "config/cluster",
-    "config/cluster-rules",
-    "config/passthrough",
-    "config/problem",
+    "ops/config/config",
+    "ops/config/yaml-document",
+    "ops/config/schema",
+    "ops/config/rules",
+    "ops/config/references",
+    "ops/config/cluster",
+    "ops/config/cluster-rules",
+    "ops/config/passthrough",
+    "ops/config/problem",
     "base/duration",
     "base/address",
   ],

@@ -3,8 +3,8 @@
  * whatever follows it. The values in them are also parsed as addresses and networks, with which the proxy compares
  * them.
  */
-import { helloRecords, readHello } from "../../../src/proxy/net/client-hello.ts";
-import { readHeader, writeHeader } from "../../../src/proxy/net/proxy-protocol.ts";
+import { helloRecords, readHello } from "../../../src/upstream/net/client-hello.ts";
+import { readHeader, writeHeader } from "../../../src/upstream/net/proxy-protocol.ts";
 import { extension, hello, helloMessage, inRecords, nameExtension } from "../../support/hello.ts";
 import { checkAddresses } from "../addresses.ts";
 import { same, type Target } from "../target.ts";
@@ -29,7 +29,7 @@ function check(
 }
 
 export const proxy: Target = {
-  sources: ["proxy/net/proxy-protocol", "proxy/net/client-hello", "base/address"],
+  sources: ["upstream/net/proxy-protocol", "upstream/net/client-hello", "base/address"],
   seeds: [
     "PROXY TCP4 192.0.2.1 198.51.100.1 56324 443\r\nGET",
     "PROXY TCP6 2001:db8::1 ::ffff:1.2.3.4 1 65535\r\n",

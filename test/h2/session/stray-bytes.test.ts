@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { StrayBytes } from "../../../src/h2/session/streams.ts";
-import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../../src/upstream/pool/limits.ts";
 
 const test = suite("h2/session/stray-bytes");
 

@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { h2Limits } from "../../../src/h2/core/limits.ts";
 import { errorCode, ProtocolError } from "../../../src/h2/core/protocol-error.ts";
 import { takenBlocks } from "../../../src/h2/core/slabs.ts";
-import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../../src/upstream/pool/limits.ts";
 import { data, headers, reset, settings, windowUpdate } from "../../support/h2-frames.ts";
 import { fieldsOf, type Opened, type SessionRig, serverRig } from "../../support/h2-session.ts";
 

@@ -5,8 +5,8 @@ import { wallClock } from "../../../src/base/clock.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { healthLimits } from "../../../src/health/limits.ts";
 import { Expiries, loopbackName } from "../../../src/health/probes/certificate.ts";
-import { createAuthority } from "../../../src/pki/pki.ts";
-import { openUntrusting } from "../../../src/proxy/net/connect.ts";
+import { createAuthority } from "../../../src/ops/pki/pki.ts";
+import { openUntrusting } from "../../../src/upstream/net/connect.ts";
 import { manualClock } from "../../support/clock.ts";
 import { within } from "../../support/within.ts";
 

@@ -8,7 +8,7 @@ import { BackendVersions } from "../../../src/health/backend-versions.ts";
 import { healthLimits } from "../../../src/health/limits.ts";
 import { createReadyProbe } from "../../../src/health/probes/ready.ts";
 import type { KeptSocket } from "../../../src/health/small-packets.ts";
-import { type BackendAddress, openSocket } from "../../../src/proxy/net/connect.ts";
+import { type BackendAddress, openSocket } from "../../../src/upstream/net/connect.ts";
 import { manualClock } from "../../support/clock.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";

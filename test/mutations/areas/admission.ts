@@ -4,8 +4,8 @@ import { type Defect, defect } from "../defect.ts";
 export const admission: readonly Defect[] = [
   defect(
     "/readyz knows nothing of clients that are refused",
-    { file: "admin/server/probes.ts", find: 'ok: refusing === ""', replace: "ok: true" },
-    ["admin/server/probes", "lets clients in"],
+    { file: "ops/admin/server/probes.ts", find: 'ok: refusing === ""', replace: "ok: true" },
+    ["ops/admin/server/probes", "lets clients in"],
   ),
   defect(
     "/readyz says at once again that clients are let in",
@@ -51,20 +51,20 @@ export const admission: readonly Defect[] = [
   defect(
     "tokens end on the connections of the proven",
     {
-      file: "proxy/identity/trust.ts",
+      file: "upstream/identity/trust.ts",
       find: "return Math.min(provenMs, Math.max(endedBearerMs, leftMs));",
       replace: "return provenMs;",
     },
-    ["proxy/identity/trust", "a JWT is proven until its own expiry"],
+    ["upstream/identity/trust", "a JWT is proven until its own expiry"],
   ),
   defect(
     "a stall of the proxy counts against requests that wait for an upstream connection",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "this.#attend(shard, this.#options.stallAwareClock.now());",
       replace: "this.#attend(shard, now);",
     },
-    ["proxy/upstream/shard", "a stall of the proxy refuses no request"],
+    ["upstream/pool/shard", "a stall of the proxy refuses no request"],
   ),
   defect(
     "a stall of the proxy counts against pending requests",
@@ -145,7 +145,7 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "a limit of all agents passes for one of some requests",
-    { file: "config/limit.ts", find: ' || names.includes("*")', replace: "" },
+    { file: "ops/config/limit.ts", find: ' || names.includes("*")', replace: "" },
     ["proxy/limits/request-limits", "needs all: true"],
   ),
   defect(
@@ -205,7 +205,7 @@ export const admission: readonly Defect[] = [
   ),
   defect(
     "a wildcard stands for no label at all",
-    { file: "proxy/net/client-hello.ts", find: "name.replace(/^[^.]+/", replace: "name.replace(/^[^.]*/" },
+    { file: "upstream/net/client-hello.ts", find: "name.replace(/^[^.]+/", replace: "name.replace(/^[^.]*/" },
     ["proxy/tunnel/passthrough-router", "a wildcard is one label, and never none"],
   ),
   defect(
@@ -229,11 +229,11 @@ export const admission: readonly Defect[] = [
   defect(
     "those that are answered 401 spend the dials of newcomers",
     {
-      file: "proxy/upstream/dial-backoff.ts",
+      file: "upstream/pool/dial-backoff.ts",
       find: '(owner === "" ? this.#unproven : this.#rejected)',
       replace: '(owner !== "" ? this.#unproven : this.#unproven)',
     },
-    ["proxy/upstream/dial-backoff", "so do those of them that are rejected"],
+    ["upstream/pool/dial-backoff", "so do those of them that are rejected"],
   ),
   defect(
     "the unproven are not bounded in all",
@@ -329,11 +329,11 @@ export const admission: readonly Defect[] = [
   defect(
     "half hellos have no bound",
     {
-      file: "proxy/net/peek.ts",
+      file: "upstream/net/peek.ts",
       find: "if (waitingBytes > peekedBytes) socket.destroy();",
       replace: "",
     },
-    ["proxy/net/peek", "first bytes without end are bounded over all sockets"],
+    ["upstream/net/peek", "first bytes without end are bounded over all sockets"],
   ),
   defect(
     "an idle session stays",
@@ -365,11 +365,11 @@ export const admission: readonly Defect[] = [
   defect(
     "a PROXY header is as long as it says",
     {
-      file: "proxy/net/proxy-protocol.ts",
+      file: "upstream/net/proxy-protocol.ts",
       find: "if (length > proxyHeaderBytes) return malformed(`it has ${length} bytes`);",
       replace: "",
     },
-    ["proxy/net/proxy-protocol", "one that is too long is refused before it has come"],
+    ["upstream/net/proxy-protocol", "one that is too long is refused before it has come"],
   ),
   defect(
     "a session is resumed at whichever host",
@@ -388,11 +388,11 @@ export const admission: readonly Defect[] = [
   defect(
     "forwarders make a field as long as they like",
     {
-      file: "proxy/context/upstream-fields.ts",
+      file: "upstream/context/upstream-fields.ts",
       find: 'forwardedFor !== "" && forwardedFor.length + value.length <= limits.fieldBytes',
       replace: 'forwardedFor !== ""',
     },
-    ["proxy/context/upstream-fields", "what forwarders have made longer than a field may be"],
+    ["upstream/context/upstream-fields", "what forwarders have made longer than a field may be"],
   ),
   defect(
     "plain HTTP on the TLS port stays",
@@ -415,11 +415,11 @@ export const admission: readonly Defect[] = [
   defect(
     "a bearer without end stays with its idle connection",
     {
-      file: "proxy/identity/trust.ts",
+      file: "upstream/identity/trust.ts",
       find: "if (field.value.length > limits.usualHeadBytes) return this.#bearer(field.value);",
       replace: "",
     },
-    ["proxy/identity/trust", "of a bearer beyond 16 KiB nothing is kept"],
+    ["upstream/identity/trust", "of a bearer beyond 16 KiB nothing is kept"],
   ),
   defect(
     "an idle client's last head stays",
@@ -433,7 +433,7 @@ export const admission: readonly Defect[] = [
   defect(
     "long heads wait for nothing",
     {
-      file: "proxy/context/request-context.ts",
+      file: "upstream/context/request-context.ts",
       find: "return bytes > limits.usualHeadBytes ? bytes : 0;",
       replace: "return bytes > Infinity ? bytes : 0;",
     },

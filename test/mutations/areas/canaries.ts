@@ -1,8 +1,8 @@
 /** Faults in the canaries, which show the identity that a backend takes, and in what follows from them. */
 import { type Defect, defect } from "../defect.ts";
 
-const answers = "proxy/identity/canary";
-const proof = "proxy/identity/identity-proof";
+const answers = "upstream/identity/canary";
+const proof = "upstream/identity/identity-proof";
 const proofs = "proxy/tls/identity-proofs";
 const flow = "flows/unproven-identity";
 const whole = "processes/identity-canary";
@@ -81,7 +81,7 @@ export const canaries: readonly Defect[] = [
   defect(
     "a backend that takes no identity gets one",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "return this.#options.mayCarry?.(key.trust) ?? true;",
       replace: "return key.trust !== undefined;",
     },
@@ -99,7 +99,7 @@ export const canaries: readonly Defect[] = [
   defect(
     "connections with an unproven certificate take requests after its replacement",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "if (!wasProven) retireOutdated(shard);",
       replace: "",
     },
@@ -135,7 +135,7 @@ export const canaries: readonly Defect[] = [
   defect(
     "check takes a refusal for a warning",
     {
-      file: "cli/serve/check.ts",
+      file: "ops/cli/serve/check.ts",
       find: 'finding(answer.kind === "none" && suspicion === "" ? "!" : "✗",',
       replace: 'finding("!",',
     },

@@ -14,7 +14,7 @@ export const connections: readonly Defect[] = [
   defect(
     "the connections to an address that a name has lost stay",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "else connection.isOutdated = true;\n    }",
       replace: "else void 0;\n    }",
     },
@@ -23,7 +23,7 @@ export const connections: readonly Defect[] = [
   defect(
     "the watches of a connection to an address that a name has lost stay on it",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "if (connection.isRetiring) connection.leave();\n      else",
       replace: "if (!connection.isRetiring)",
     },
@@ -41,127 +41,124 @@ export const connections: readonly Defect[] = [
   defect(
     "an upstream connection resets as often as it is asked to, and takes new streams",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
       replace: "",
     },
-    ["proxy/upstream/connection", "beyond its budget of resets"],
+    ["upstream/pool/connection", "beyond its budget of resets"],
   ),
   defect(
     "what a client gave up beyond the budget runs on",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "if (!isAnswered && !this.#resets.take(this.#resetCost)) this.yield();",
       replace: "if (!isAnswered && !this.#resets.take(this.#resetCost)) return;",
     },
-    ["proxy/upstream/connection", "beyond its budget of resets"],
+    ["upstream/pool/connection", "beyond its budget of resets"],
   ),
   defect(
     "a backend that allows few streams is reset as often as any",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "this.#resets.take(this.#resetCost)",
       replace: "this.#resets.take()",
     },
-    ["proxy/upstream/connection", "a backend that allows few streams bears few resets"],
+    ["upstream/pool/connection", "a backend that allows few streams bears few resets"],
   ),
   defect(
     "the answer to the proxy's own GOAWAY counts as one of the backend's",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "this.#session.isPeerGoing && !this.#hasYielded",
       replace: "this.#session.isPeerGoing",
     },
-    ["proxy/upstream/connection", "a backend that answers the proxy's GOAWAY"],
+    ["upstream/pool/connection", "a backend that answers the proxy's GOAWAY"],
   ),
   defect(
     "a slow upload is taken for silence",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "if (this.#isBufferFull && this.#takenNow > this.#takenBytes) this.#heardAt = this.now;",
       replace: "",
     },
-    ["proxy/upstream/connection", "a PING behind a backlog"],
+    ["upstream/pool/connection", "a PING behind a backlog"],
   ),
   defect(
     "bytes that the kernel takes at once count as a sign of life from the backend",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "if (this.#isBufferFull && this.#takenNow > this.#takenBytes)",
       replace: "if (this.#takenNow > this.#takenBytes)",
     },
-    ["proxy/upstream/connection", "bytes that the kernel takes at once"],
+    ["upstream/pool/connection", "bytes that the kernel takes at once"],
   ),
   defect(
     "an upstream connection takes more streams than its backend allows",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "Math.min(this.#options.mostStreams(), this.#session.peerMaxStreams)",
       replace: "this.#options.mostStreams()",
     },
-    [
-      "proxy/upstream/connection-pool",
-      "an upstream connection takes no more streams than its backend allows",
-    ],
+    ["upstream/pool/connection-pool", "an upstream connection takes no more streams than its backend allows"],
   ),
   defect(
     "watches and GETs share upstream connections",
     {
-      file: "proxy/upstream/pool-key.ts",
+      file: "upstream/pool/pool-key.ts",
       find: 'owner === "" ? `${trust} ${kind}` :',
       replace: 'owner === "" ? `${trust}` :',
     },
-    ["proxy/upstream/connection-pool", "short requests and watches never share an upstream connection"],
+    ["upstream/pool/connection-pool", "short requests and watches never share an upstream connection"],
   ),
   defect(
     "private upstream connections are everybody's",
     {
-      file: "proxy/upstream/pool-key.ts",
+      file: "upstream/pool/pool-key.ts",
       find: "`${trust} ${kind} ${owner}`",
       replace: "`${trust} ${kind}`",
     },
-    ["proxy/upstream/connection-pool", "isPerClient none gives every client upstream connections of its own"],
+    ["upstream/pool/connection-pool", "isPerClient none gives every client upstream connections of its own"],
   ),
   defect(
     "idle upstream connections stay",
-    { file: "proxy/upstream/shard.ts", find: "now - connection.idleSince > ms", replace: "ms < 0" },
-    ["proxy/upstream/connection-pool", "upstream connections beyond the warm ones go"],
+    { file: "upstream/pool/shard.ts", find: "now - connection.idleSince > ms", replace: "ms < 0" },
+    ["upstream/pool/connection-pool", "upstream connections beyond the warm ones go"],
   ),
   defect(
     "what a burst has opened stays for a minute",
     {
-      file: "proxy/upstream/shard.ts",
+      file: "upstream/pool/shard.ts",
       find: "idleFor(upstreamLimits.spareConnectionMs)",
       replace: "idleFor(upstreamLimits.idleConnectionMs)",
     },
-    ["proxy/upstream/shard", "upstream connections that a burst has opened close within 5 s"],
+    ["upstream/pool/shard", "upstream connections that a burst has opened close within 5 s"],
   ),
   defect(
     "a stall of the proxy is held against upstream connections",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "if (isLate) for (const connection of connections()) connection.discountStall(now - this.#waitsSince);",
       replace: "",
     },
-    ["proxy/upstream/keepalive", "time in which the proxy's own loop stood still"],
+    ["upstream/pool/keepalive", "time in which the proxy's own loop stood still"],
   ),
   defect(
     "a deadline is met late",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "if (now >= dueAt) notify(connection, now - silentSince);",
       replace: "if (now > dueAt + 50) notify(connection, now - silentSince);",
     },
-    ["proxy/upstream/keepalive", "deadlines are kept to the millisecond"],
+    ["upstream/pool/keepalive", "deadlines are kept to the millisecond"],
   ),
   defect(
     "an upstream connection in a hole that heals dies",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "isAnswering ? this.#answeringLimitMs : this.#silentLimitMs",
       replace: "this.#silentLimitMs",
     },
-    ["proxy/upstream/keepalive", "a silent upstream connection of a backend that answers elsewhere"],
+    ["upstream/pool/keepalive", "a silent upstream connection of a backend that answers elsewhere"],
   ),
   defect(
     "a head goes to its client before its body has begun",
@@ -175,7 +172,7 @@ export const connections: readonly Defect[] = [
   defect(
     "a head without a body is kept for ever",
     {
-      file: "proxy/upstream/connection.ts",
+      file: "upstream/pool/connection.ts",
       find: "      attempt.passed(this.#answeredPingAt);\n",
       replace: "",
     },
@@ -184,7 +181,7 @@ export const connections: readonly Defect[] = [
   defect(
     "upstream connections die while no backend answers",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "if (!isAlone) return Math.max(deadAfterMs, this.#times.deadAfterWhenAllSilentMs);",
       replace: "if (!isAlone) return deadAfterMs;",
     },
@@ -193,20 +190,20 @@ export const connections: readonly Defect[] = [
   defect(
     "an old upstream connection is not given the time that its kernel takes after a long hole",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "holeMs > 0 ? mostMs : 0",
       replace: "0",
     },
-    ["proxy/upstream/keepalive", "after a long hole an upstream connection is given as much time again"],
+    ["upstream/pool/keepalive", "after a long hole an upstream connection is given as much time again"],
   ),
   defect(
     "a request that waits for a connection is refused although it has left meanwhile",
     {
-      file: "proxy/upstream/shard.ts",
+      file: "upstream/pool/shard.ts",
       find: "if (waiting.delete(waiter)) waiter.refused(failure);",
       replace: "waiting.delete(waiter);\n    waiter.refused(failure);",
     },
-    ["proxy/upstream/shard", "a request that has left or is served meanwhile"],
+    ["upstream/pool/shard", "a request that has left or is served meanwhile"],
   ),
   defect(
     "what is over when its turn comes is cut where memory is short",
@@ -256,7 +253,7 @@ export const connections: readonly Defect[] = [
   defect(
     "connections to a removed backend are given up two seconds after a silence of all",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "holeMs > 0 && this.#parts.isRemoved()",
       replace: "holeMs < 0 && this.#parts.isRemoved()",
     },
@@ -265,16 +262,16 @@ export const connections: readonly Defect[] = [
   defect(
     "of a silence of all only the backend's own return counts",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "Math.max(facts().answersAgainAt, silenceOverAt()) - silentSince",
       replace: "facts().answersAgainAt - silentSince",
     },
-    ["proxy/upstream/keepalive", "though nothing is known of its backend's own silence"],
+    ["upstream/pool/keepalive", "though nothing is known of its backend's own silence"],
   ),
   defect(
     "the first answer after a silence of all convicts the other backends at once",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "return deadAfterMs + Math.max(0, holeMs);",
       replace: "return deadAfterMs;",
     },
@@ -283,7 +280,7 @@ export const connections: readonly Defect[] = [
   defect(
     "a backend that is silent alone is given the time of all",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "this.#parts.othersAnsweredAt() > silentSince + upstreamLimits.togetherMs",
       replace: "this.#parts.othersAnsweredAt() > Infinity",
     },
@@ -292,7 +289,7 @@ export const connections: readonly Defect[] = [
   defect(
     "after a silence of all backends requests go to one that is still silent",
     {
-      file: "proxy/upstream/pick.ts",
+      file: "upstream/pool/pick.ts",
       find: "isMute === true ? 5 : 4",
       replace: "isMute === undefined ? 5 : 4",
     },
@@ -301,11 +298,11 @@ export const connections: readonly Defect[] = [
   defect(
     "a dial that lost its SYN just before a silence ended is waited for",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "this.#failStuck();\n    for (const shard",
       replace: "for (const shard",
     },
-    ["proxy/upstream/redial", "has its time, and is begun again"],
+    ["upstream/pool/redial", "has its time, and is begun again"],
   ),
   defect(
     "requests choose a backend while all are silent",
@@ -364,25 +361,25 @@ export const connections: readonly Defect[] = [
   defect(
     "one GOAWAY is taken for all",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "opened.length > 0 && opened.every((connection) => connection.isPeerGoing)",
       replace: "opened.some((connection) => connection.isPeerGoing)",
     },
-    ["proxy/upstream/pool-health", "GOAWAY on one upstream connection is that upstream connection's"],
+    ["upstream/pool/pool-health", "GOAWAY on one upstream connection is that upstream connection's"],
   ),
   defect(
     "one silent upstream connection makes its backend suspect",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "      return;\n    }\n    this.#hasReportedSilence = true;",
       replace: "    }\n    this.#hasReportedSilence = true;",
     },
-    ["proxy/upstream/pool-health", "one silent upstream connection among others"],
+    ["upstream/pool/pool-health", "one silent upstream connection among others"],
   ),
   defect(
     "an upstream connection that falls silent in the middle of an answer has no probe asked for large packets",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "if (isNews && connection.wasInUse) this.#options.probeLargePackets();",
       replace: "",
     },
@@ -432,7 +429,7 @@ export const connections: readonly Defect[] = [
   defect(
     "a pause of the proxy is charged from its beginning to the next beat",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "connection.discountStall(now - this.#waitsSince)",
       replace: "connection.discountStall(lateMs)",
     },
@@ -450,10 +447,10 @@ export const connections: readonly Defect[] = [
   defect(
     "a backend without HTTP/2 has a fault of TLS",
     {
-      file: "proxy/net/untrusted-certificate.ts",
+      file: "upstream/net/untrusted-certificate.ts",
       find: "reason.message.includes(noProtocolInCommon)",
       replace: "reason.message === noProtocolInCommon",
     },
-    ["proxy/net/connect", "a backend without h2 are refused by name"],
+    ["upstream/net/connect", "a backend without h2 are refused by name"],
   ),
 ];

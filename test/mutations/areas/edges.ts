@@ -14,7 +14,7 @@ export const edges: readonly Defect[] = [
   defect(
     "a path that begins like the backends' path counts as one below it",
     {
-      file: "proxy/context/path-prefix.ts",
+      file: "upstream/context/path-prefix.ts",
       find: '!["", "/", "?"].includes(next)',
       replace: "next === undefined",
     },
@@ -27,13 +27,13 @@ export const edges: readonly Defect[] = [
   ),
   defect(
     "a kernel without IPv6 has no address without a host",
-    { file: "proxy/net/bind.ts", find: 'host === "::" && isWithoutIpv6(error)', replace: "port < 0" },
-    ["proxy/net/bind", "is bound over IPv4"],
+    { file: "upstream/net/bind.ts", find: 'host === "::" && isWithoutIpv6(error)', replace: "port < 0" },
+    ["upstream/net/bind", "is bound over IPv4"],
   ),
   defect(
     "a socket of IPv4 alone serves an address without a host",
-    { file: "proxy/net/bind.ts", find: "isIpv4Only && (await lacksIpv6())", replace: "isIpv4Only" },
-    ["proxy/net/bind", "is adopted for an address without a host only"],
+    { file: "upstream/net/bind.ts", find: "isIpv4Only && (await lacksIpv6())", replace: "isIpv4Only" },
+    ["upstream/net/bind", "is adopted for an address without a host only"],
   ),
   defect(
     "a refused Upgrade loses its reason phrase",
@@ -88,26 +88,26 @@ export const edges: readonly Defect[] = [
   ),
   defect(
     "an HTTP client reads a response of any length",
-    { file: "http/http-client.ts", find: "bytes > mostBytes", replace: "bytes < 0" },
-    ["http/http-client", "a body over the limit is refused"],
+    { file: "ops/http/http-client.ts", find: "bytes > mostBytes", replace: "bytes < 0" },
+    ["ops/http/http-client", "a body over the limit is refused"],
   ),
   defect(
     "the environment turns off the verification of the servers that an HTTP client asks",
     {
-      file: "http/http-client.ts",
+      file: "ops/http/http-client.ts",
       find: "rejectUnauthorized: options.rejectUnauthorized !== false,",
       replace: 'rejectUnauthorized: process.env["NODE_TLS_REJECT_UNAUTHORIZED"] !== "0",',
     },
-    ["http/http-client", "whatever the environment says"],
+    ["ops/http/http-client", "whatever the environment says"],
   ),
   defect(
     "the socket of an HTTP client that gave up stays open",
-    { file: "http/http-client.ts", find: "    socket.destroy();\n", replace: "" },
-    ["http/http-client", "answers no handshake"],
+    { file: "ops/http/http-client.ts", find: "    socket.destroy();\n", replace: "" },
+    ["ops/http/http-client", "answers no handshake"],
   ),
   defect(
     "a token file with a line break is sent as a token",
     { file: "base/read-text.ts", find: "/^[\\x21-\\x7e]+$/.test(token)", replace: 'token !== ""' },
-    ["discovery/account-transport", "names its file, and shows no part of it"],
+    ["ops/discovery/account-transport", "names its file, and shows no part of it"],
   ),
 ];

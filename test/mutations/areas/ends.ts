@@ -5,7 +5,7 @@ export const ends: readonly Defect[] = [
   defect(
     "a log is not asked for again",
     {
-      file: "proxy/context/request-context.ts",
+      file: "upstream/context/request-context.ts",
       find: "|| (context.isLogRead && context.isBodiless)",
       replace: "",
     },
@@ -51,7 +51,7 @@ export const ends: readonly Defect[] = [
   defect(
     "what a backend has refused unprocessed counts as sent",
     {
-      file: "proxy/upstream/attempt.ts",
+      file: "upstream/pool/attempt.ts",
       find: "if (code === errorCode.REFUSED_STREAM) this.#sentAt = -1;",
       replace: "",
     },
@@ -110,11 +110,11 @@ export const ends: readonly Defect[] = [
   defect(
     "a peer's FIN is told when the last byte has left",
     {
-      file: "proxy/net/socket.ts",
+      file: "upstream/net/socket.ts",
       find: "      this.#closed();\n      if (!socket.writableEnded) this.end();",
       replace: "      this.end();",
     },
-    ["proxy/net/socket", "a peer's FIN is reported at once"],
+    ["upstream/net/socket", "a peer's FIN is reported at once"],
   ),
   defect(
     "an exchange that is a watch keeps the attempt that its session has",
@@ -151,7 +151,7 @@ export const ends: readonly Defect[] = [
   ),
   defect(
     "a request that waits for an upstream connection is not forgotten",
-    { file: "proxy/upstream/attempt.ts", find: "    this.#waitingPool?.forget(this);\n", replace: "" },
+    { file: "upstream/pool/attempt.ts", find: "    this.#waitingPool?.forget(this);\n", replace: "" },
     ["flows/cancellation", "waiting for an upstream connection: RST_STREAM"],
   ),
   defect(

@@ -4,13 +4,17 @@ import { type Defect, defect } from "../defect.ts";
 export const health: readonly Defect[] = [
   defect(
     "each probe of a backend that stays dead is evidence of flapping",
-    { file: "incidents/backend-fold.ts", find: " && course.fellAt === at", replace: "" },
-    ["incidents/backend-fold", "three falls in two minutes"],
+    { file: "ops/incidents/backend-fold.ts", find: " && course.fellAt === at", replace: "" },
+    ["ops/incidents/backend-fold", "three falls in two minutes"],
   ),
   defect(
     "findings about two addresses count as equal",
-    { file: "incidents/incident.ts", find: "(?= ?(?:ms|s|h|days|times|requests|watches)\\b)", replace: "" },
-    ["incidents/incident", "of equal findings"],
+    {
+      file: "ops/incidents/incident.ts",
+      find: "(?= ?(?:ms|s|h|days|times|requests|watches)\\b)",
+      replace: "",
+    },
+    ["ops/incidents/incident", "of equal findings"],
   ),
   defect(
     "a few late answers blind the deadline",
@@ -115,7 +119,7 @@ export const health: readonly Defect[] = [
   defect(
     "large packets are taken for lost on a path that loses small ones as well",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "if (this.#isLossy) return false;",
       replace: "",
     },
@@ -232,16 +236,16 @@ export const health: readonly Defect[] = [
   defect(
     "an apiserver whose lease ran out is gone at once, though it answers",
     {
-      file: "discovery/discovery.ts",
+      file: "ops/discovery/discovery.ts",
       find: "if (kept.length === 0) return listed;",
       replace: "if (kept.length >= 0) return listed;",
     },
-    ["discovery/discovery", "listed no more and answers stays for a while"],
+    ["ops/discovery/discovery", "listed no more and answers stays for a while"],
   ),
   defect(
     "an apiserver that was taken out stays as long as it answers",
-    { file: "discovery/discovery.ts", find: "(isInTime || !isAnswering) && answers", replace: "answers" },
-    ["discovery/discovery", "it stays for so long only"],
+    { file: "ops/discovery/discovery.ts", find: "(isInTime || !isAnswering) && answers", replace: "answers" },
+    ["ops/discovery/discovery", "it stays for so long only"],
   ),
   defect(
     "all are asked in step",
@@ -251,7 +255,7 @@ export const health: readonly Defect[] = [
   defect(
     "a changed PING interval waits for the end of the old interval",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "this.#tickAt = Math.min(this.#tickAt, now + times.intervalMs);",
       replace: "",
     },

@@ -31,8 +31,12 @@ export const memory: readonly Defect[] = [
   ),
   defect(
     "a ClientHello fills the first buffer of Node's TLS",
-    { file: "proxy/net/tls-input.ts", find: "const pieceBytes = 1023;", replace: "const pieceBytes = 1024;" },
-    ["proxy/net/tls-input", "a long ClientHello reaches TLS whole"],
+    {
+      file: "upstream/net/tls-input.ts",
+      find: "const pieceBytes = 1023;",
+      replace: "const pieceBytes = 1024;",
+    },
+    ["upstream/net/tls-input", "a long ClientHello reaches TLS whole"],
   ),
   defect(
     "what waits in all has no bound",

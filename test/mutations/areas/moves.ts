@@ -41,8 +41,8 @@ export const moves: readonly Defect[] = [
   ),
   defect(
     "a worker does not learn the versions of backends",
-    { file: "workers/worker-link.ts", find: "cluster?.versions.told(backend, version);", replace: "" },
-    ["workers/worker-link", "takes a backend's version from the verdicts"],
+    { file: "fleet/workers/worker-link.ts", find: "cluster?.versions.told(backend, version);", replace: "" },
+    ["fleet/workers/worker-link", "takes a backend's version from the verdicts"],
   ),
   defect(
     "late answers do not make the window of moves smaller",

@@ -5,7 +5,7 @@ export const proof: readonly Defect[] = [
   defect(
     "a token is proven by a response from before its authentication",
     {
-      file: "proxy/identity/trust.ts",
+      file: "upstream/identity/trust.ts",
       find: "return isAuthenticated && answeredBy",
       replace: "return answeredBy",
     },
@@ -49,8 +49,8 @@ export const proof: readonly Defect[] = [
   ),
   defect(
     "a value that the apiserver takes for no token is proven",
-    { file: "proxy/identity/trust.ts", find: "/^bearer [!-~]/i", replace: "/^bearer [^ ]/i" },
-    ["proxy/identity/trust", "what the apiserver does not read as a bearer"],
+    { file: "upstream/identity/trust.ts", find: "/^bearer [!-~]/i", replace: "/^bearer [^ ]/i" },
+    ["upstream/identity/trust", "what the apiserver does not read as a bearer"],
   ),
   defect(
     "an open watch whose token stays unproven keeps its place",

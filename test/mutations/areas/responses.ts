@@ -55,7 +55,7 @@ export const responses: readonly Defect[] = [
   defect(
     "a connection that is stuck ends its writes after 5 s",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: "isAnswering && ms < upstreamLimits.boundPatienceMs && connection.leaveBehind()",
       replace: "isAnswering && ms < 0 && connection.leaveBehind()",
     },
@@ -64,7 +64,7 @@ export const responses: readonly Defect[] = [
   defect(
     "connections end after 2 s if all of them wait for a large packet",
     {
-      file: "proxy/upstream/keepalive.ts",
+      file: "upstream/pool/keepalive.ts",
       find: 'fresh === "answer" || passesSmall || health',
       replace: 'fresh === "answer" || health',
     },
@@ -73,7 +73,7 @@ export const responses: readonly Defect[] = [
   defect(
     "a read stays on a stuck connection as long as a write",
     {
-      file: "proxy/upstream/attempt.ts",
+      file: "upstream/pool/attempt.ts",
       find: "if (this.#owner.isBound === true)",
       replace: 'if (this.backend !== "")',
     },
@@ -120,7 +120,7 @@ export const responses: readonly Defect[] = [
   defect(
     "a backend that left with GOAWAY is not dialled without a request",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "&& isSilent(this.#options.facts())) this.#isDead = true;",
       replace: "&& isSilent(this.#options.facts())) this.#isDead ||= false;",
     },
@@ -129,7 +129,7 @@ export const responses: readonly Defect[] = [
   defect(
     "a backend without streams is dialled without a pause",
     {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "if (!this.#mayDialBarred(shard)) return;",
       replace: "",
     },

@@ -46,12 +46,12 @@ export const wire: readonly Defect[] = [
   defect(
     "a token is read in quadratic time",
     {
-      file: "proxy/identity/credential-expiry.ts",
+      file: "upstream/identity/credential-expiry.ts",
       find: "const payload = payloadIn(value);",
       replace:
         'const payload = /^bearer +[^.]+\\.([^.]+)\\.[^.]+$/i.exec(value)?.[1] ?? "";\n  void payloadIn;',
     },
-    ["proxy/identity/credential-expiry", "64 KiB that look like a token take less than 5 ms"],
+    ["upstream/identity/credential-expiry", "64 KiB that look like a token take less than 5 ms"],
   ),
   defect(
     "answers pay for control frames without end",
@@ -303,8 +303,8 @@ export const wire: readonly Defect[] = [
   ),
   defect(
     "a certificate's name with blanks around it identifies another user",
-    { file: "proxy/identity/asserted-identity.ts", find: " && !hasOuterBlanks", replace: "" },
-    ["proxy/identity/asserted-identity", "a name that no header field can carry is refused"],
+    { file: "upstream/identity/asserted-identity.ts", find: " && !hasOuterBlanks", replace: "" },
+    ["upstream/identity/asserted-identity", "a name that no header field can carry is refused"],
   ),
   defect(
     "a malformed request is not counted",
@@ -406,11 +406,11 @@ export const wire: readonly Defect[] = [
   defect(
     "directories are made as Node makes them, which never ends in /proc",
     {
-      file: "cli/deploy/new-files.ts",
+      file: "ops/cli/deploy/new-files.ts",
       find: "      makeDirectory(dirname(path));",
       replace: "      mkdirSync(dirname(path), { recursive: true, mode: 0o700 });",
     },
-    ["cli/deploy/new-files", "a directory that cannot be is an error"],
+    ["ops/cli/deploy/new-files", "a directory that cannot be is an error"],
   ),
   defect(
     "a field that was evicted from the table of HPACK is sent as its entry",
@@ -429,19 +429,19 @@ export const wire: readonly Defect[] = [
   defect(
     "short output is lent to a client that does not read",
     {
-      file: "proxy/net/tls-writer.ts",
+      file: "upstream/net/tls-writer.ts",
       find: "isLent && isShort(buffer) ?",
       replace: "isLent && buffer.length < 1 ?",
     },
-    ["proxy/net/tls-writer", "may be reused as soon as"],
+    ["upstream/net/tls-writer", "may be reused as soon as"],
   ),
   defect(
     "the end overtakes the bytes that wait",
     {
-      file: "proxy/net/socket.ts",
+      file: "upstream/net/socket.ts",
       find: "if (this.#writer === undefined || this.#writer.waitingBytes === 0) this.#socket.end();",
       replace: "this.#socket.end();",
     },
-    ["proxy/net/tls-writer", "the end comes after all bytes"],
+    ["upstream/net/tls-writer", "the end comes after all bytes"],
   ),
 ];

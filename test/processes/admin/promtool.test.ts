@@ -1,7 +1,7 @@
 /** Evaluates every alert rule with promtool, on series that should make it fire and on series that should not. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { withoutExemplars } from "../../../src/admin/metrics/open-metrics.ts";
+import { withoutExemplars } from "../../../src/ops/admin/metrics/open-metrics.ts";
 import { type Alert, alerts, rulesPath } from "../../support/alert-rules.ts";
 import { idleScrape } from "../../support/metrics.ts";
 import {
@@ -17,7 +17,7 @@ import {
 } from "../../support/promtool.ts";
 import { active, expiry, from, ready } from "../../support/promtool-series.ts";
 
-const test = suite("admin/promtool");
+const test = suite("ops/admin/promtool");
 const it = isMissing() ? test.skip : test;
 
 /** Returns the series of a healthy proxy. */

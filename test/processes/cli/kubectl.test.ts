@@ -6,7 +6,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 
-const test = suite("cli/kubectl");
+const test = suite("ops/cli/kubectl");
 let proxy: TestProxy;
 
 test.before(async () => {

@@ -16,7 +16,7 @@ import * as assert from "uvu/assert";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("cli/last-requests");
+const test = suite("ops/cli/last-requests");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-last-"));
 const { authority, serving } = await testPki();

@@ -4,16 +4,16 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { kubernetesSource } from "../../../src/discovery/discover.ts";
-import type { Discovered } from "../../../src/discovery/discovered.ts";
-import type { Source } from "../../../src/discovery/discovery.ts";
-import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
-import type { Access } from "../../../src/discovery/transport.ts";
+import { kubernetesSource } from "../../../src/ops/discovery/discover.ts";
+import type { Discovered } from "../../../src/ops/discovery/discovered.ts";
+import type { Source } from "../../../src/ops/discovery/discovery.ts";
+import { KubernetesChild } from "../../../src/ops/discovery/kubernetes-child.ts";
+import type { Access } from "../../../src/ops/discovery/transport.ts";
 import { endApiservers, startApiserver } from "../../support/discoverable.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("discovery/discover-child");
+const test = suite("ops/discovery/discover-child");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-ask-"));
 const caFile = join(directory, "ca.crt");

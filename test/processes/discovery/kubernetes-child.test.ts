@@ -5,10 +5,10 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
-import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
+import { KubernetesChild } from "../../../src/ops/discovery/kubernetes-child.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("discovery/kubernetes-child");
+const test = suite("ops/discovery/kubernetes-child");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-asked-"));
 const children: KubernetesChild[] = [];

@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { kubernetesSource } from "../../../src/discovery/discover.ts";
-import type { Discovered } from "../../../src/discovery/discovered.ts";
-import type { Source } from "../../../src/discovery/discovery.ts";
-import { KubernetesChild } from "../../../src/discovery/kubernetes-child.ts";
+import { kubernetesSource } from "../../../src/ops/discovery/discover.ts";
+import type { Discovered } from "../../../src/ops/discovery/discovered.ts";
+import type { Source } from "../../../src/ops/discovery/discovery.ts";
+import { KubernetesChild } from "../../../src/ops/discovery/kubernetes-child.ts";
 import { within } from "../../support/within.ts";
 
-const test = suite("discovery/kubernetes-source");
+const test = suite("ops/discovery/kubernetes-source");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-child-"));
 const sources: Source[] = [];

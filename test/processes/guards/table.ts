@@ -14,8 +14,8 @@ export type Guard = {
   readonly fails: string;
 };
 
-const identity = "test/proxy/identity/asserted-identity.test.ts";
-const identify = "test/proxy/context/upstream-fields.test.ts";
+const identity = "test/upstream/identity/asserted-identity.test.ts";
+const identify = "test/upstream/context/upstream-fields.test.ts";
 const hosts = "test/proxy/tls/sni-hosts.test.ts";
 const through = "test/flows/identity-through.test.ts";
 const tls = "test/attacks/whole/tls.test.ts";
@@ -26,7 +26,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "a client's X-Remote-* goes upstream beside the proxy's",
     removal: {
-      file: "proxy/identity/asserted-identity.ts",
+      file: "upstream/identity/asserted-identity.ts",
       find: "field.role === role.identity && !isImpersonation(field);",
       replace: "field.role === role.auditId;",
     },
@@ -37,7 +37,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "an underscore goes past the rule",
     removal: {
-      file: "proxy/identity/asserted-identity.ts",
+      file: "upstream/identity/asserted-identity.ts",
       find: 'return isPlain.test(name) ? name : name.replace(/[^0-9a-z]/g, "-");',
       replace: "return name;",
     },
@@ -59,7 +59,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "only the usual names are dropped, not the configured ones",
     removal: {
-      file: "proxy/identity/asserted-identity.ts",
+      file: "upstream/identity/asserted-identity.ts",
       find: "const words = new Set(own);",
       replace: "const words = new Set<string>();",
     },
@@ -70,7 +70,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "nothing of the client's own is dropped on the way",
     removal: {
-      file: "proxy/context/upstream-fields.ts",
+      file: "upstream/context/upstream-fields.ts",
       find: "if (drops?.(field) === true) continue;",
       replace: "",
     },
@@ -92,7 +92,7 @@ export const guards: readonly Guard[] = [
     row: "A39",
     without: "a client without a certificate sets its own identity where certificates identify clients",
     removal: {
-      file: "proxy/identity/asserted-identity.ts",
+      file: "upstream/identity/asserted-identity.ts",
       find: "asserted === undefined ? identity.strips : asserted.drops",
       replace: "asserted?.drops",
     },
@@ -114,7 +114,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "an impersonated client impersonates a third user",
     removal: {
-      file: "proxy/context/upstream-fields.ts",
+      file: "upstream/context/upstream-fields.ts",
       find: "if (!fields.some((field) => identity.isPresumptuous(field))) return identity;",
       replace: "return identity;",
     },
@@ -125,7 +125,7 @@ export const guards: readonly Guard[] = [
     row: "A41",
     without: "a certificate with a service account's name gains the groups of service accounts",
     removal: {
-      file: "proxy/identity/asserted-identity.ts",
+      file: "upstream/identity/asserted-identity.ts",
       find: 'own.length === 0 && name.startsWith("system:serviceaccount:")',
       replace: "own.length < 0",
     },
@@ -136,7 +136,7 @@ export const guards: readonly Guard[] = [
     row: "A42",
     without: "a connection made for one host asks for another's",
     removal: {
-      file: "proxy/context/upstream-fields.ts",
+      file: "upstream/context/upstream-fields.ts",
       find: "if (!client.mayAsk(request.authority))",
       replace: "if (client.port < 0)",
     },
@@ -151,14 +151,14 @@ export const guards: readonly Guard[] = [
       find: "const of = asserted?.trust ?? trust.classOf(credential);",
       replace: "const of = trust.classOf(credential);",
     },
-    test: "test/proxy/upstream/shard.test.ts",
+    test: "test/upstream/pool/shard.test.ts",
     fails: "never meet on an upstream connection (D9)",
   },
   {
     row: "A43",
     without: "unproven bearers travel on the connections of the proven",
     removal: {
-      file: "proxy/identity/trust.ts",
+      file: "upstream/identity/trust.ts",
       find: 'this.#known(credential).provenUntil > this.#clock.now() ? "proven" : "unproven";',
       replace: 'this.#known(credential).provenUntil >= 0 ? "proven" : "proven";',
     },
@@ -169,29 +169,29 @@ export const guards: readonly Guard[] = [
     row: "A43",
     without: "invented bearers push out those that are good",
     removal: {
-      file: "proxy/identity/trust.ts",
+      file: "upstream/identity/trust.ts",
       find: "if (isAccepted && !this.#bearers.has(known.key))",
       replace: "if (!this.#bearers.has(known.key))",
     },
-    test: "test/proxy/identity/trust.test.ts",
+    test: "test/upstream/identity/trust.test.ts",
     fails: "push out none that was (A43)",
   },
   {
     row: "A44",
     without: "connections go on under a certificate that was replaced",
     removal: {
-      file: "proxy/upstream/connection-pool.ts",
+      file: "upstream/pool/connection-pool.ts",
       find: "      for (const connection of shard.connections) connection.isOutdated = true;\n      if (!wasProven) retireOutdated(shard);\n      this.#dial(shard);\n",
       replace: "",
     },
-    test: "test/proxy/upstream/shard.test.ts",
+    test: "test/upstream/pool/shard.test.ts",
     fails: "A44",
   },
   {
     row: "A44",
     without: "a client's certificate counts after its end",
     removal: {
-      file: "proxy/context/upstream-fields.ts",
+      file: "upstream/context/upstream-fields.ts",
       find: "if (identity.notAfter <= clock.wall())",
       replace: "if (identity.notAfter <= 0)",
     },

@@ -64,7 +64,11 @@ test("the packed package runs from a global install in an empty prefix", () => {
   assert.is(packed.code, 0, packed.err);
   const [{ filename, files }] = JSON.parse(packed.out) as [{ filename: string; files: { path: string }[] }];
   const paths = files.map(({ path }) => path);
-  for (const path of ["dist/cli/cli.js", "dist/page/index.html", "config/schema/watchkeeper.v1alpha2.json"])
+  for (const path of [
+    "dist/src/ops/cli/cli.js",
+    "dist/src/ops/page/index.html",
+    "config/schema/watchkeeper.v1alpha2.json",
+  ])
     assert.ok(paths.includes(path), path);
   assert.equal(
     paths.filter((path) => /^(src|test|bench)\/|\.ts$/.test(path)),

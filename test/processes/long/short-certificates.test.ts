@@ -7,7 +7,7 @@ import { renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { Pair } from "../../../src/pki/pki.ts";
+import type { Pair } from "../../../src/ops/pki/pki.ts";
 import { frontProxyPki, type JudgingBackend, startJudge } from "../../support/front-proxy.ts";
 import { Kubelet, newFelt, toldOf } from "../../support/kubelets.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";

@@ -8,8 +8,8 @@ import { once } from "node:events";
 import http from "node:http";
 import net from "node:net";
 import { setTimeout as pause } from "node:timers/promises";
-import { beginServing } from "../../../src/cli/serve/signals.ts";
 import { inPart, onDataPath } from "../../../src/events/guarded-clock.ts";
+import { beginServing } from "../../../src/ops/cli/serve/signals.ts";
 
 const { signals, parts } = beginServing({
   out: process.stderr,

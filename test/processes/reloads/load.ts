@@ -5,7 +5,7 @@
 import http2 from "node:http2";
 import https from "node:https";
 import tls from "node:tls";
-import type { Pair } from "../../../src/pki/pki.ts";
+import type { Pair } from "../../../src/ops/pki/pki.ts";
 
 export type LoadOptions = {
   readonly port: number;

@@ -6,7 +6,7 @@
 import { mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { wallClock } from "../../../src/base/clock.ts";
-import { type Authority, createAuthority, type Pair } from "../../../src/pki/pki.ts";
+import { type Authority, createAuthority, type Pair } from "../../../src/ops/pki/pki.ts";
 import { type FrontProxyPki, frontProxyPki } from "../../support/front-proxy.ts";
 import { testPki } from "../../support/pki.ts";
 

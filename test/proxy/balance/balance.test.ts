@@ -4,7 +4,7 @@ import { sliceLimits } from "../../../src/base/slices.ts";
 import { allowanceOf, Balance, type BalanceParts } from "../../../src/proxy/balance/balance.ts";
 import { balanceLimits } from "../../../src/proxy/balance/limits.ts";
 import { type ClientLoad, planMoves, Rests, sharesByZone } from "../../../src/proxy/balance/plan-moves.ts";
-import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
+import { upstreamLimits } from "../../../src/upstream/pool/limits.ts";
 import { countedClock } from "../../support/clock.ts";
 import { bearer, type PlayedClient, PlayedPath } from "../../support/path.ts";
 import { linesOf, ok } from "../../support/watch-path.ts";

@@ -5,8 +5,8 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import type { AccessConfig } from "../../../src/config/admin.ts";
 import { Journal } from "../../../src/events/journal.ts";
+import type { AccessConfig } from "../../../src/ops/config/admin.ts";
 import { apiCertificates, apiSecurityOf, closeApiSecurity } from "../../../src/proxy/cluster/api-security.ts";
 import { testPki } from "../../support/pki.ts";
 

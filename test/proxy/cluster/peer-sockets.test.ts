@@ -12,7 +12,7 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
 import { answerMs, PeerSockets, type PeerSocketsParts } from "../../../src/proxy/cluster/peer-sockets.ts";
-import { Descriptors } from "../../../src/proxy/net/descriptors.ts";
+import { Descriptors } from "../../../src/upstream/net/descriptors.ts";
 import { within } from "../../support/within.ts";
 
 const test = suite("proxy/cluster/peer-sockets");

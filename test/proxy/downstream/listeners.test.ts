@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { type Config, parseConfig } from "../../../src/config/config.ts";
-import { isProblems } from "../../../src/config/problem.ts";
+import { type Config, parseConfig } from "../../../src/ops/config/config.ts";
+import { isProblems } from "../../../src/ops/config/problem.ts";
 import { startProxy, type TestProxy } from "../../support/proxy.ts";
 import { within } from "../../support/within.ts";
 

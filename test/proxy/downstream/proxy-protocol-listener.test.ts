@@ -3,7 +3,7 @@ import * as assert from "uvu/assert";
 import { networksOf } from "../../../src/base/address.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { readProxyHeader } from "../../../src/proxy/downstream/proxy-protocol-listener.ts";
-import type { Ends } from "../../../src/proxy/net/proxy-protocol.ts";
+import type { Ends } from "../../../src/upstream/net/proxy-protocol.ts";
 import { manualClock } from "../../support/clock.ts";
 import { openPair } from "../../support/sockets.ts";
 import { within } from "../../support/within.ts";

@@ -2,8 +2,8 @@ import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import type { WrittenLimit } from "../../../config/schema/written.ts";
-import { limitOf } from "../../../src/config/limit.ts";
 import { classify } from "../../../src/kube/request-info.ts";
+import { limitOf } from "../../../src/ops/config/limit.ts";
 import { Limit, type LimitedCaller } from "../../../src/proxy/limits/limit.ts";
 import { manualClock } from "../../support/clock.ts";
 

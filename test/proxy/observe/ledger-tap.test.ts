@@ -4,10 +4,10 @@ import * as assert from "uvu/assert";
 import { type Entry, type EntryOf, Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { classify } from "../../../src/kube/request-info.ts";
-import type { Caller } from "../../../src/ledger/caller.ts";
-import type { Lease } from "../../../src/ledger/lease.ts";
-import { ledgerLimits } from "../../../src/ledger/limits.ts";
-import { noSubject } from "../../../src/ledger/subject.ts";
+import type { Caller } from "../../../src/ops/ledger/caller.ts";
+import type { Lease } from "../../../src/ops/ledger/lease.ts";
+import { ledgerLimits } from "../../../src/ops/ledger/limits.ts";
+import { noSubject } from "../../../src/ops/ledger/subject.ts";
 import {
   BodyCopy,
   type LedgerFact,

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { Log } from "../../../src/admin/events/log.ts";
 import type { EntryOf } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
+import { Log } from "../../../src/ops/admin/events/log.ts";
 import { type AccessLogLevel, accessLogger } from "../../../src/proxy/request/access-log.ts";
 import { jwt } from "../../support/jwt.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";

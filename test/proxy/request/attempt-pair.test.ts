@@ -5,7 +5,7 @@ import { classify } from "../../../src/kube/request-info.ts";
 import { RequestObservers } from "../../../src/proxy/load/request-observer.ts";
 import { AttemptPair } from "../../../src/proxy/request/attempt-pair.ts";
 import { HeldResponse } from "../../../src/proxy/request/held-response.ts";
-import type { Attempt } from "../../../src/proxy/upstream/attempt.ts";
+import type { Attempt } from "../../../src/upstream/pool/attempt.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/request/attempt-pair");

@@ -4,7 +4,7 @@ import { Buffered } from "../../../src/h2/core/buffered.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { takenBlocks } from "../../../src/h2/core/slabs.ts";
 import { HeldResponse, isRefusal, isShutdown } from "../../../src/proxy/request/held-response.ts";
-import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
+import { Attempt } from "../../../src/upstream/pool/attempt.ts";
 import { attemptOwner } from "../../support/attempt-owner.ts";
 
 const test = suite("proxy/request/held-response");

@@ -3,8 +3,8 @@ import * as assert from "uvu/assert";
 import { limits } from "../../../src/base/limits.ts";
 import { Field } from "../../../src/h2/core/field.ts";
 import { errorCode } from "../../../src/h2/core/protocol-error.ts";
-import { identityOf } from "../../../src/proxy/identity/asserted-identity.ts";
 import { requestLimits } from "../../../src/proxy/request/limits.ts";
+import { identityOf } from "../../../src/upstream/identity/asserted-identity.ts";
 import { bearer, PlayedPath } from "../../support/path.ts";
 
 const test = suite("proxy/request/serve");

@@ -7,7 +7,7 @@ import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { createAuthority } from "../../../src/pki/pki.ts";
+import { createAuthority } from "../../../src/ops/pki/pki.ts";
 import { CaBundle } from "../../../src/proxy/tls/ca-bundle.ts";
 import { certificateRetryMs } from "../../../src/proxy/tls/reloading-file.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";

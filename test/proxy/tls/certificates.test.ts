@@ -9,7 +9,7 @@ import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
 import { type Entry, Journal } from "../../../src/events/journal.ts";
-import { createAuthority, type Pair } from "../../../src/pki/pki.ts";
+import { createAuthority, type Pair } from "../../../src/ops/pki/pki.ts";
 import { loadCa } from "../../../src/proxy/tls/ca-bundle.ts";
 import { type CertificateOptions, ServingCertificate } from "../../../src/proxy/tls/certificates.ts";
 import { certificateRetryMs } from "../../../src/proxy/tls/reloading-file.ts";

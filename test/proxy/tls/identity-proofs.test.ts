@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { CanaryAnswer } from "../../../src/proxy/identity/canary.ts";
 import { IdentityProofs } from "../../../src/proxy/tls/identity-proofs.ts";
+import type { CanaryAnswer } from "../../../src/upstream/identity/canary.ts";
 import { manualClock } from "../../support/clock.ts";
 
 const test = suite("proxy/tls/identity-proofs");

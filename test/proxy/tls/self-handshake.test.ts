@@ -4,7 +4,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import type { Pair } from "../../../src/pki/pki.ts";
+import type { Pair } from "../../../src/ops/pki/pki.ts";
 import { tryHandshake } from "../../../src/proxy/tls/certificates.ts";
 import { testPki } from "../../support/pki.ts";
 import { within } from "../../support/within.ts";

@@ -3,7 +3,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
 import { Failure } from "../../../src/base/failure.ts";
-import { createAuthority } from "../../../src/pki/pki.ts";
+import { createAuthority } from "../../../src/ops/pki/pki.ts";
 import {
   checkPair,
   clockSkewMs,

@@ -9,9 +9,9 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../src/base/clock.ts";
-import type { ListenerConfig } from "../../../src/config/config.ts";
 import { Journal } from "../../../src/events/journal.ts";
-import { createAuthority } from "../../../src/pki/pki.ts";
+import type { ListenerConfig } from "../../../src/ops/config/config.ts";
+import { createAuthority } from "../../../src/ops/pki/pki.ts";
 import { Hosts } from "../../../src/proxy/tls/sni-hosts.ts";
 import {
   askH1,

@@ -4,7 +4,7 @@ import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
 import { type DialledSocket, dialThrough } from "../../../src/proxy/tunnel/dial-through.ts";
-import type { Retries } from "../../../src/proxy/upstream/retry-policy.ts";
+import type { Retries } from "../../../src/upstream/pool/retry-policy.ts";
 import { type ManualClock, manualClock } from "../../support/clock.ts";
 import { until } from "../../support/h1.ts";
 import { RawPeer } from "../../support/raw.ts";

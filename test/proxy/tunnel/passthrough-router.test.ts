@@ -1,6 +1,6 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import type { RouteConfig } from "../../../src/config/config.ts";
+import type { RouteConfig } from "../../../src/ops/config/config.ts";
 import { routeFor } from "../../../src/proxy/tunnel/passthrough-router.ts";
 import { until } from "../../support/h1.ts";
 import { hello } from "../../support/hello.ts";

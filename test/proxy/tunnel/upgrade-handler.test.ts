@@ -1,7 +1,7 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../src/base/failure.ts";
-import { limitOf } from "../../../src/config/limit.ts";
+import { limitOf } from "../../../src/ops/config/limit.ts";
 import { Limit } from "../../../src/proxy/limits/limit.ts";
 import { times } from "../../support/attack.ts";
 import type { RawPeer } from "../../support/raw.ts";

@@ -1,6 +1,6 @@
 import * as assert from "uvu/assert";
-import { parseConfig } from "../../../src/config/config.ts";
-import { isProblems } from "../../../src/config/problem.ts";
+import { parseConfig } from "../../../src/ops/config/config.ts";
+import { isProblems } from "../../../src/ops/config/problem.ts";
 import { kindsIn, type Rendered } from "./objects.ts";
 import type { Values } from "./values.ts";
 

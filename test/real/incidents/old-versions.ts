@@ -6,8 +6,8 @@
 import http2, { type Http2ServerRequest, type Http2ServerResponse } from "node:http2";
 import https from "node:https";
 import type { AddressInfo } from "node:net";
-import type { DemoBackend } from "../../../src/demo/story/files.ts";
-import type { Pair } from "../../../src/pki/pki.ts";
+import type { DemoBackend } from "../../../demo/story/files.ts";
+import type { Pair } from "../../../src/ops/pki/pki.ts";
 
 type Order = { readonly backend: DemoBackend; readonly ca: string; readonly pair: Pair };
 

@@ -1,8 +1,8 @@
 /** The setting of an incident's story: two real kube-apiservers on one etcd, each in a network namespace of its own. */
 import { readFileSync } from "node:fs";
-import type { Setting, Settings, Wishes } from "../../../src/demo/incidents/setting.ts";
-import { beatObject } from "../../../src/demo/story/beat.ts";
-import type { DemoBackend, DemoFiles } from "../../../src/demo/story/files.ts";
+import type { Setting, Settings, Wishes } from "../../../demo/incidents/setting.ts";
+import { beatObject } from "../../../demo/story/beat.ts";
+import type { DemoBackend, DemoFiles } from "../../../demo/story/files.ts";
 import { ask, order, type Server } from "../rig/ask.ts";
 import { type Cluster, startCluster } from "../rig/cluster.ts";
 import { OldVersions } from "./old-versions.ts";

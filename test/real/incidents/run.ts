@@ -3,7 +3,7 @@
  * them. Otherwise, and always with --embedded, it uses embedded apiservers. `watchkeeper incident`, wherever it is
  * installed, uses embedded apiservers only.
  */
-import { incident } from "../../../src/cli/serve/incident.ts";
+import { incident } from "../../../src/ops/cli/serve/incident.ts";
 import { clusterNeeds, lacking } from "../rig/parts.ts";
 import { realSettings } from "./real-setting.ts";
 

@@ -13,7 +13,7 @@ const root = fileURLToPath(new URL("../../../", import.meta.url));
 const folder = mkdtempSync(join(tmpdir(), "watchkeeper-installed-"));
 onLeave(() => rmSync(folder, { recursive: true, force: true }));
 
-for (const name of globSync("*", { cwd: root, exclude: ["src", "dist", "bin"] }))
+for (const name of globSync("*", { cwd: root, exclude: ["src", "demo", "dist", "bin"] }))
   symlinkSync(join(root, name), join(folder, name));
 mkdirSync(join(folder, "bin"));
 // A copy instead of a link: Node resolves links, and would then find the source beside the program and run it.

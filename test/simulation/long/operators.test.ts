@@ -75,7 +75,11 @@ const planted: readonly Planted[] = [
   {
     name: "no canary is sent again",
     mutations: [
-      { file: "proxy/identity/identity-proof.ts", find: "provenMs = 3_600_000", replace: "provenMs = 1e9" },
+      {
+        file: "upstream/identity/identity-proof.ts",
+        find: "provenMs = 3_600_000",
+        replace: "provenMs = 1e9",
+      },
     ],
     mistake: "",
     found: /no longer names the front proxy: not named/,
@@ -84,7 +88,7 @@ const planted: readonly Planted[] = [
     name: "the incident of a bad configuration does not end",
     mutations: [
       {
-        file: "incidents/findings.ts",
+        file: "ops/incidents/findings.ts",
         find: 'ended("config-refused", file, "The configuration was loaded")',
         replace: 'ended("discovery-failed", file, "The configuration was loaded")',
       },
@@ -96,7 +100,7 @@ const planted: readonly Planted[] = [
     name: "an empty discovery is taken",
     mutations: [
       {
-        file: "discovery/discovered.ts",
+        file: "ops/discovery/discovered.ts",
         find: 'if (byName.size === 0) return refused("no backends at all");',
         replace: "",
       },

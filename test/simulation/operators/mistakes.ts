@@ -3,7 +3,7 @@
  * Each names the entry of the journal that must follow within seconds, and the one that must follow when it is mended.
  */
 import type { Entry } from "../../../src/events/journal.ts";
-import type { Authority, Pair } from "../../../src/pki/pki.ts";
+import type { Authority, Pair } from "../../../src/ops/pki/pki.ts";
 import { badFiles } from "../../support/bad-configs.ts";
 import type { Random } from "../random.ts";
 import type { WholeProxy } from "./whole-proxy.ts";

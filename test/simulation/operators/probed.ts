@@ -7,7 +7,7 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import https from "node:https";
 import net from "node:net";
 import { TLSSocket } from "node:tls";
-import type { Pair } from "../../../src/pki/pki.ts";
+import type { Pair } from "../../../src/ops/pki/pki.ts";
 import { answerCanary, canaryPath } from "../../support/canary.ts";
 import { commonNameOn } from "../../support/front-proxy.ts";
 import type { SimulatedApiserver } from "../watches/apiserver.ts";

@@ -5,10 +5,10 @@
  * client notices anything.
  */
 import { X509Certificate } from "node:crypto";
-import type { Ask } from "../../../src/demo/apiserver/ask.ts";
+import type { Ask } from "../../../demo/apiserver/ask.ts";
 import type { Entry } from "../../../src/events/journal.ts";
-import { createAuthority } from "../../../src/pki/pki.ts";
-import type { ClientPair } from "../../../src/proxy/net/connect.ts";
+import { createAuthority } from "../../../src/ops/pki/pki.ts";
+import type { ClientPair } from "../../../src/upstream/net/connect.ts";
 import type { SimulatedApiserver } from "../watches/apiserver.ts";
 import { type DayFault, dayFaults } from "../watches/day-faults.ts";
 import type { Problem } from "../watches/findings.ts";

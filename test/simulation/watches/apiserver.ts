@@ -3,9 +3,9 @@
  * the faults that a process can have. Reports each incoming request to `Attempts`, which compares it with the request
  * that the client sent to the proxy.
  */
-import { Apiserver } from "../../../src/demo/apiserver/apiserver.ts";
-import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
-import type { Store } from "../../../src/demo/objects/store.ts";
+import { Apiserver } from "../../../demo/apiserver/apiserver.ts";
+import type { Answer, Ask } from "../../../demo/apiserver/ask.ts";
+import type { Store } from "../../../demo/objects/store.ts";
 import { FlushScheduler } from "../../../src/h2/core/flush-scheduler.ts";
 import { Session } from "../../../src/h2/session/session.ts";
 import { answerStream } from "../answer-stream.ts";

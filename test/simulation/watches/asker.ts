@@ -2,7 +2,7 @@
  * A client that reads and writes all the time. Each response must be that of one backend, and each write must happen
  * only once.
  */
-import { type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
+import { type JsonMap, mapOf, parseJson, textOf } from "../../../demo/objects/json.ts";
 import type { Caller } from "./caller.ts";
 import { type Answer, PlainCall } from "./plain-call.ts";
 import type { Truth } from "./truth.ts";

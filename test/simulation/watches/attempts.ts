@@ -3,7 +3,7 @@
  * moved watch still is the request of its client, and that no write arrives twice.
  */
 
-import type { Answer, Ask } from "../../../src/demo/apiserver/ask.ts";
+import type { Answer, Ask } from "../../../demo/apiserver/ask.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
 import type { Findings } from "./findings.ts";
 import type { WatchCall } from "./watch-call.ts";

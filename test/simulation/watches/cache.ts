@@ -3,9 +3,10 @@
  * events from before its own start, so a fresh cache refuses older versions (watch.md §5.4). It learns its current
  * revision of a resource from a change of that resource or from etcd's progress notification (§6.1).
  */
+
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import type { Change, Source, Store } from "../../../demo/objects/store.ts";
 import type { Clock } from "../../../src/base/clock.ts";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import type { Change, Source, Store } from "../../../src/demo/objects/store.ts";
 
 /**
  * `everyMs` is the interval of etcd's progress notifications. `isAsked`: the apiserver requests a notification when it

@@ -3,18 +3,19 @@
  * are opened again, nodes that leave and join, and one fault after another. Checks at each event what clients get, and
  * at the end of each hour that nothing has grown.
  */
-import { BackendHistory } from "../../../src/admin/events/backend-history.ts";
-import { EventRing } from "../../../src/admin/events/event-ring.ts";
-import { adminLimits } from "../../../src/admin/http/limits.ts";
-import { timesOf } from "../../../src/admin/http/times.ts";
+
 import { limits } from "../../../src/base/limits.ts";
 import { takenBlocks } from "../../../src/h2/core/slabs.ts";
-import { Incidents } from "../../../src/incidents/incidents.ts";
-import { incidentLimits } from "../../../src/incidents/limits.ts";
-import { ledgerLimits } from "../../../src/ledger/limits.ts";
-import { rememberedBearers } from "../../../src/proxy/identity/trust.ts";
+import { BackendHistory } from "../../../src/ops/admin/events/backend-history.ts";
+import { EventRing } from "../../../src/ops/admin/events/event-ring.ts";
+import { adminLimits } from "../../../src/ops/admin/http/limits.ts";
+import { timesOf } from "../../../src/ops/admin/http/times.ts";
+import { Incidents } from "../../../src/ops/incidents/incidents.ts";
+import { incidentLimits } from "../../../src/ops/incidents/limits.ts";
+import { ledgerLimits } from "../../../src/ops/ledger/limits.ts";
 import { staleReadLimits } from "../../../src/proxy/observe/stale-read-guard.ts";
-import { upstreamLimits } from "../../../src/proxy/upstream/limits.ts";
+import { rememberedBearers } from "../../../src/upstream/identity/trust.ts";
+import { upstreamLimits } from "../../../src/upstream/pool/limits.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { World } from "../world.ts";

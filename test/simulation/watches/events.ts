@@ -1,5 +1,5 @@
 /** Encodes watch events for the simulated apiserver, and decodes them for its clients, in JSON and protobuf. */
-import { isMap, type JsonMap, mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
+import { isMap, type JsonMap, mapOf, parseJson, textOf } from "../../../demo/objects/json.ts";
 
 export type WatchEvent = {
   readonly type: string;

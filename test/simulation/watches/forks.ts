@@ -5,9 +5,9 @@
  * - After that, every client has the true state.
  * - Without faults, each watched resource has a sentinel, a watch at a second backend that reveals a copy (D13).
  */
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import type { Store } from "../../../src/demo/objects/store.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import type { Store } from "../../../demo/objects/store.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { setSlicesOf } from "../slices.ts";

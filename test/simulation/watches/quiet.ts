@@ -3,8 +3,8 @@
  * once or twice, and later the one that was restarted first dies. Etcd sends progress notifications every 10 minutes.
  * No watch may end.
  */
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
+import type { KubeObject } from "../../../demo/objects/json.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { setSlicesOf } from "../slices.ts";

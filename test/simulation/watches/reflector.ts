@@ -5,7 +5,7 @@
  *     listing --state whole--> watching --END, connection lost--> watching      at once
  *                                       --very short, RST, 410, 5xx--> listing  after a backoff: a relist
  */
-import { mapOf, parseJson, textOf } from "../../../src/demo/objects/json.ts";
+import { mapOf, parseJson, textOf } from "../../../demo/objects/json.ts";
 import { Backoff } from "./backoff.ts";
 import type { Caller } from "./caller.ts";
 import type { WatchEvent } from "./events.ts";

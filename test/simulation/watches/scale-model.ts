@@ -1,10 +1,10 @@
 /** The scale model: thousands of nodes with ten watches each, a proxy and three apiservers. fleet.ts and day.ts use it. */
 
-import type { Ask } from "../../../src/demo/apiserver/ask.ts";
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import type { Store } from "../../../src/demo/objects/store.ts";
-import type { ClientPair } from "../../../src/proxy/net/connect.ts";
+import type { Ask } from "../../../demo/apiserver/ask.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import type { Store } from "../../../demo/objects/store.ts";
+import type { ClientPair } from "../../../src/upstream/net/connect.ts";
 import type { ProxyOptions } from "../proxy.ts";
 import { Random } from "../random.ts";
 import { World } from "../world.ts";

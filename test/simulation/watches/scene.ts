@@ -2,7 +2,7 @@
  * One simulated run: watches of every kind go through the real data path while apiservers and their connections fail.
  * Checks the guarantees during the run, at the end of each watch, and after the last fault.
  */
-import { newCluster } from "../../../src/demo/apiserver/cluster.ts";
+import { newCluster } from "../../../demo/apiserver/cluster.ts";
 import { takenBlocks } from "../../../src/h2/core/slabs.ts";
 import { SimulatedProxy } from "../proxy.ts";
 import { Random } from "../random.ts";

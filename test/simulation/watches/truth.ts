@@ -2,9 +2,10 @@
  * The true history, and a validator that compares one watch with it. A client must receive exactly the matching
  * changes, each once and in order, from the version at which the watch began (G1-G6).
  */
+
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import type { Change, Store } from "../../../demo/objects/store.ts";
 import type { Clock } from "../../../src/base/clock.ts";
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import type { Change, Store } from "../../../src/demo/objects/store.ts";
 import type { WatchEvent } from "./events.ts";
 import type { Findings } from "./findings.ts";
 

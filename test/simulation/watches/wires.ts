@@ -5,7 +5,7 @@
  */
 import { Failure } from "../../../src/base/failure.ts";
 import { limits } from "../../../src/base/limits.ts";
-import type { Wire, WireOwner } from "../../../src/proxy/net/wire.ts";
+import type { Wire, WireOwner } from "../../../src/upstream/net/wire.ts";
 import type { Random } from "../random.ts";
 import type { World } from "../world.ts";
 

@@ -2,8 +2,8 @@
  * Writes to the cluster all the time. Objects are created, changed, moved from one selector to another, and deleted.
  * Sometimes several of them change at one version.
  */
-import type { KubeObject } from "../../../src/demo/objects/json.ts";
-import type { Store } from "../../../src/demo/objects/store.ts";
+import type { KubeObject } from "../../../demo/objects/json.ts";
+import type { Store } from "../../../demo/objects/store.ts";
 import { apps, namespaces, watchedResources } from "./cast.ts";
 import type { Findings } from "./findings.ts";
 import type { Weather } from "./weather.ts";

@@ -2,7 +2,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Journal } from "../../../src/events/journal.ts";
 import { Field } from "../../../src/h2/core/field.ts";
-import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import { poolKey } from "../../../src/upstream/pool/pool-key.ts";
 import { type ListAnswer, ListRequest } from "../../../src/watch/detectors/list-request.ts";
 import { watchLimits } from "../../../src/watch/limits.ts";
 import { orderOf } from "../../support/attempt-owner.ts";

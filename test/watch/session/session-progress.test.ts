@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { foreignOrigin, ownOrigin } from "../../../src/kube/api-origin.ts";
-import { BackendCounts } from "../../../src/proxy/upstream/backend-counts.ts";
+import { BackendCounts } from "../../../src/upstream/pool/backend-counts.ts";
 import {
   type Fate,
   type Phase,

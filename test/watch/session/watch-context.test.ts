@@ -5,7 +5,7 @@ import { Field } from "../../../src/h2/core/field.ts";
 import { Origins, ownOrigin } from "../../../src/kube/api-origin.ts";
 import { classify } from "../../../src/kube/request-info.ts";
 import { watchRequestOf } from "../../../src/kube/watch-request.ts";
-import { type RequestContext, shareFields } from "../../../src/proxy/context/request-context.ts";
+import { type RequestContext, shareFields } from "../../../src/upstream/context/request-context.ts";
 import {
   answerOf,
   firstFields,

@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Buffered } from "../../../src/h2/core/buffered.ts";
-import { Attempt } from "../../../src/proxy/upstream/attempt.ts";
-import { poolKey } from "../../../src/proxy/upstream/pool-key.ts";
+import { Attempt } from "../../../src/upstream/pool/attempt.ts";
+import { poolKey } from "../../../src/upstream/pool/pool-key.ts";
 import { decodersOf } from "../../../src/watch/codec/framing.ts";
 import type { Fate } from "../../../src/watch/session/session-progress.ts";
 import { type Passed, WatchStream } from "../../../src/watch/session/watch-stream.ts";

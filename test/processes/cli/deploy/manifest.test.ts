@@ -6,7 +6,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { parseAllDocuments } from "yaml";
 
-const test = suite("cli/deploy/manifest");
+const test = suite("ops/cli/deploy/manifest");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-manifest-"));
 const file = join(directory, "app.yaml");
@@ -45,7 +45,7 @@ test("without --image, or with one that is no image, each manifest is 2, and the
 test("a program from a release's archive knows its image, which --image overrides", () => {
   const release = mkdtempSync(join(tmpdir(), "watchkeeper-released-"));
   try {
-    for (const name of ["bin", "src", "config", "node_modules", "package.json"])
+    for (const name of ["bin", "src", "demo", "config", "node_modules", "package.json"])
       symlinkSync(resolve(name), join(release, name));
     const image = `registry.example.com/watchkeeper@sha256:${"a".repeat(64)}`;
     writeFileSync(join(release, "image"), `${image}\n`);
@@ -55,7 +55,7 @@ test("a program from a release's archive knows its image, which --image override
         [
           "--preserve-symlinks",
           "--preserve-symlinks-main",
-          join(release, "src/cli/cli.ts"),
+          join(release, "src/ops/cli/cli.ts"),
           "manifest",
           "static-pod",
           ...more,

@@ -9,7 +9,7 @@ import { freePort } from "../../../support/free-port.ts";
 import { testPki } from "../../../support/pki.ts";
 import { Target } from "../../../support/target.ts";
 
-const test = suite("cli/deploy/sidecar");
+const test = suite("ops/cli/deploy/sidecar");
 
 const root = mkdtempSync(join(tmpdir(), "watchkeeper-sidecar-"));
 const pod = { direct: join(root, "direct"), shared: join(root, "shared"), state: join(root, "state") };

@@ -7,11 +7,11 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
-import { createAuthority, type Pair } from "../../../../src/pki/pki.ts";
+import { createAuthority, type Pair } from "../../../../src/ops/pki/pki.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/serve/check");
+const test = suite("ops/cli/serve/check");
 
 const { authority, serving } = await testPki();
 const directory = mkdtempSync(join(tmpdir(), "check-"));

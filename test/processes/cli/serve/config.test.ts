@@ -2,10 +2,10 @@ import { execFileSync } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { parseConfig } from "../../../../src/config/config.ts";
-import { isProblems } from "../../../../src/config/problem.ts";
+import { parseConfig } from "../../../../src/ops/config/config.ts";
+import { isProblems } from "../../../../src/ops/config/problem.ts";
 
-const test = suite("cli/serve/config");
+const test = suite("ops/cli/serve/config");
 
 test("what is printed is a valid configuration", () => {
   const printed = execFileSync(process.execPath, ["bin/watchkeeper.js", "config"]).toString();

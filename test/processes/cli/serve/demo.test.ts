@@ -7,7 +7,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/serve/demo");
+const test = suite("ops/cli/serve/demo");
 
 test("the story is told with as many events as writes, and ends well", () => {
   const words = ["demo", "--once", "--port", "0", "--faults", "none"];
@@ -20,7 +20,7 @@ test("the story is told with as many events as writes, and ends well", () => {
 });
 
 test("it serves until a signal, and then ends by itself", async () => {
-  const child = spawn(process.execPath, ["src/cli/cli.ts", "demo", "--port", "0"]);
+  const child = spawn(process.execPath, ["src/ops/cli/cli.ts", "demo", "--port", "0"]);
   let said = "";
   const isServing = new Promise<void>((resolve) => {
     child.stdout.on("data", (chunk: Buffer) => {
@@ -43,7 +43,7 @@ test("it serves until a signal, and then ends by itself", async () => {
 
 test("a signal while it starts leaves no file and no apiserver behind", async () => {
   const directory = mkdtempSync(join(tmpdir(), "demo-signal-"));
-  const child = spawn(process.execPath, ["src/cli/cli.ts", "demo", "--port", "0"], {
+  const child = spawn(process.execPath, ["src/ops/cli/cli.ts", "demo", "--port", "0"], {
     env: { ...process.env, TMPDIR: directory },
   });
   const ended = once(child, "exit");

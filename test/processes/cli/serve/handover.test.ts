@@ -7,15 +7,15 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { wallClock } from "../../../../src/base/clock.ts";
-import { Handover } from "../../../../src/cli/serve/handover.ts";
-import { ServiceState } from "../../../../src/cli/serve/systemd.ts";
 import { type Entry, Journal } from "../../../../src/events/journal.ts";
+import { Handover } from "../../../../src/ops/cli/serve/handover.ts";
+import { ServiceState } from "../../../../src/ops/cli/serve/systemd.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { Load } from "../../../support/load.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/serve/handover");
+const test = suite("ops/cli/serve/handover");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-handover-"));
 const children: ChildProcess[] = [];

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 
-const test = suite("cli/serve/incident");
+const test = suite("ops/cli/serve/incident");
 
 test("a story is told, ends with both sides, names its alert and page, and passes", () => {
   const { status, stdout, stderr } = spawnSync("bin/watchkeeper.js", ["incident", "003"], {

@@ -18,13 +18,13 @@ import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { adminLimits } from "../../../../src/admin/http/limits.ts";
+import { adminLimits } from "../../../../src/ops/admin/http/limits.ts";
 import { command, endCommands } from "../../../support/command.ts";
 import { freePort } from "../../../support/free-port.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/serve/run");
+const test = suite("ops/cli/serve/run");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-run-"));
 const children: ChildProcess[] = [];

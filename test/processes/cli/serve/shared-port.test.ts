@@ -12,7 +12,7 @@ import { freePort } from "../../../support/free-port.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 
-const test = suite("cli/serve/shared-port");
+const test = suite("ops/cli/serve/shared-port");
 
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-shared-"));
 const config = join(directory, "watchkeeper.yaml");

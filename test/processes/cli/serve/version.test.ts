@@ -2,7 +2,7 @@ import { execFileSync, spawnSync } from "node:child_process";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 
-const test = suite("cli/serve/version");
+const test = suite("ops/cli/serve/version");
 
 test("the bin answers with its version", () => {
   assert.match(

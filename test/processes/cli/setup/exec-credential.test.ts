@@ -1,9 +1,9 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { Failure } from "../../../../src/base/failure.ts";
-import { certificateFromPlugin } from "../../../../src/cli/setup/exec-credential.ts";
+import { certificateFromPlugin } from "../../../../src/ops/cli/setup/exec-credential.ts";
 
-const test = suite("cli/setup/exec-credential");
+const test = suite("ops/cli/setup/exec-credential");
 
 /** Runs a credential plugin whose code is `program`, and returns the outcome as text. */
 async function come(program: string, more: object = {}): Promise<string> {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
 
-const test = suite("cli/setup/import");
+const test = suite("ops/cli/setup/import");
 const directory = mkdtempSync(join(tmpdir(), "watchkeeper-import-"));
 test.after(() => rmSync(directory, { recursive: true, force: true }));
 

@@ -7,7 +7,7 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { checkPair } from "../../../../src/proxy/tls/serving-pair.ts";
 
-const test = suite("cli/setup/pki");
+const test = suite("ops/cli/setup/pki");
 const directory = mkdtempSync(join(tmpdir(), "pki-init-"));
 
 test.after(() => rmSync(directory, { recursive: true, force: true }));

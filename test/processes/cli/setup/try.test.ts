@@ -9,7 +9,7 @@ import { type Command, command, endCommands } from "../../../support/command.ts"
 import { testPki } from "../../../support/pki.ts";
 import { Target } from "../../../support/target.ts";
 
-const test = suite("cli/setup/try");
+const test = suite("ops/cli/setup/try");
 
 const root = mkdtempSync(join(tmpdir(), "watchkeeper-trying-"));
 let target: Target;

@@ -4,10 +4,10 @@ import http2 from "node:http2";
 import net from "node:net";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { newCluster } from "../../../../demo/apiserver/cluster.ts";
+import { Embedded } from "../../../../demo/apiserver/embedded.ts";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import { newCluster } from "../../../../src/demo/apiserver/cluster.ts";
-import { Embedded } from "../../../../src/demo/apiserver/embedded.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 

@@ -1,7 +1,7 @@
 /** Runs the story of incident 000, as `npm run incident 000` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { play, wishes } from "../../../../src/demo/incidents/bad-secret.ts";
+import { play, wishes } from "../../../../demo/incidents/bad-secret.ts";
 import { storyOf } from "../../../support/story.ts";
 
 const test = suite("demo/incidents/bad-secret");

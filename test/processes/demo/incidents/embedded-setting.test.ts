@@ -1,11 +1,11 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { embeddedSettings, encodeOld } from "../../../../demo/incidents/embedded-setting.ts";
+import type { Setting, Wishes } from "../../../../demo/incidents/setting.ts";
+import { DemoClient } from "../../../../demo/story/client.ts";
+import { DemoFiles } from "../../../../demo/story/files.ts";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import { embeddedSettings, encodeOld } from "../../../../src/demo/incidents/embedded-setting.ts";
-import type { Setting, Wishes } from "../../../../src/demo/incidents/setting.ts";
-import { DemoClient } from "../../../../src/demo/story/client.ts";
-import { DemoFiles } from "../../../../src/demo/story/files.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("demo/incidents/embedded-setting");

@@ -1,7 +1,7 @@
 /** Runs the story of incident 002, as `npm run incident 002` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { play, wishes } from "../../../../src/demo/incidents/ghost-holder.ts";
+import { play, wishes } from "../../../../demo/incidents/ghost-holder.ts";
 import { storyOf } from "../../../support/story.ts";
 
 const test = suite("demo/incidents/ghost-holder");

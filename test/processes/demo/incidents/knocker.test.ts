@@ -1,8 +1,8 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Knocker } from "../../../../demo/incidents/bad-secret.ts";
+import { Scene } from "../../../../demo/incidents/scene.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import { Knocker } from "../../../../src/demo/incidents/bad-secret.ts";
-import { Scene } from "../../../../src/demo/incidents/scene.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("demo/incidents/knocker");

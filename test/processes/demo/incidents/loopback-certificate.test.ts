@@ -1,7 +1,7 @@
 /** Runs the story of incident 003, as `npm run incident 003` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { play, wishes } from "../../../../src/demo/incidents/loopback-certificate.ts";
+import { play, wishes } from "../../../../demo/incidents/loopback-certificate.ts";
 import { storyOf } from "../../../support/story.ts";
 
 const test = suite("demo/incidents/loopback-certificate");

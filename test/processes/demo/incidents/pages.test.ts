@@ -4,7 +4,7 @@
  */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { incidents } from "../../../../src/demo/incidents/incidents.ts";
+import { incidents } from "../../../../demo/incidents/incidents.ts";
 import { blocksOf, commandsOf, pageCommands } from "../../../docs/blocks.ts";
 import { placeOf } from "../../../docs/places.ts";
 import { Shell } from "../../../docs/shell.ts";

@@ -1,7 +1,7 @@
 /** Runs the story of incident 001, as `npm run incident 001` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { play, wishes } from "../../../../src/demo/incidents/replay-loop.ts";
+import { play, wishes } from "../../../../demo/incidents/replay-loop.ts";
 import { storyOf } from "../../../support/story.ts";
 
 const test = suite("demo/incidents/replay-loop");

@@ -1,7 +1,7 @@
 /** Runs the story of incident 004, as `npm run incident 004` does. */
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
-import { play, wishes } from "../../../../src/demo/incidents/silent-apiserver.ts";
+import { play, wishes } from "../../../../demo/incidents/silent-apiserver.ts";
 import { storyOf } from "../../../support/story.ts";
 
 const test = suite("demo/incidents/silent-apiserver");

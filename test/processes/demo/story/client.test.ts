@@ -1,13 +1,13 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Apiserver } from "../../../../demo/apiserver/apiserver.ts";
+import type { Answer, Ask } from "../../../../demo/apiserver/ask.ts";
+import { newCluster } from "../../../../demo/apiserver/cluster.ts";
+import { Host, type HostOptions } from "../../../../demo/apiserver/host.ts";
+import { type Json, mapOf } from "../../../../demo/objects/json.ts";
+import { DemoClient } from "../../../../demo/story/client.ts";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import { Apiserver } from "../../../../src/demo/apiserver/apiserver.ts";
-import type { Answer, Ask } from "../../../../src/demo/apiserver/ask.ts";
-import { newCluster } from "../../../../src/demo/apiserver/cluster.ts";
-import { Host, type HostOptions } from "../../../../src/demo/apiserver/host.ts";
-import { type Json, mapOf } from "../../../../src/demo/objects/json.ts";
-import { DemoClient } from "../../../../src/demo/story/client.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 

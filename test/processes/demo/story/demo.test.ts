@@ -2,8 +2,8 @@ import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { Demo } from "../../../../demo/story/demo.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import { Demo } from "../../../../src/demo/story/demo.ts";
 import { hasKubectl, kubectl } from "../../../support/kubectl.ts";
 import { within } from "../../../support/within.ts";
 

@@ -4,10 +4,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import { DemoClient } from "../../../../demo/story/client.ts";
+import { NaiveProcess } from "../../../../demo/story/naive-process.ts";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import { DemoClient } from "../../../../src/demo/story/client.ts";
-import { NaiveProcess } from "../../../../src/demo/story/naive-process.ts";
 import { testPki } from "../../../support/pki.ts";
 import { within } from "../../../support/within.ts";
 

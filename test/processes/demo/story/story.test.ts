@@ -1,10 +1,10 @@
 import { suite } from "uvu";
 import * as assert from "uvu/assert";
+import type { DemoClient } from "../../../../demo/story/client.ts";
+import { Demo } from "../../../../demo/story/demo.ts";
+import { Story } from "../../../../demo/story/story.ts";
 import { wallClock } from "../../../../src/base/clock.ts";
 import { Failure } from "../../../../src/base/failure.ts";
-import type { DemoClient } from "../../../../src/demo/story/client.ts";
-import { Demo } from "../../../../src/demo/story/demo.ts";
-import { Story } from "../../../../src/demo/story/story.ts";
 import { within } from "../../../support/within.ts";
 
 const test = suite("demo/story/story");
