@@ -359,18 +359,19 @@ class Watchkeeper implements Running {
   async #takeData(config: Config): Promise<readonly string[] | Failure> {
     const isOther = !isDeepStrictEqual(this.#config.listeners, config.listeners);
     const release = isOther ? this.#around.parent?.hold() : undefined;
-    const outcome = await this.#takeAll(config);
+    const outcome = await this.#takeAll(config, this.#config);
     release?.();
     return outcome;
   }
 
-  async #takeAll(config: Config): Promise<readonly string[] | Failure> {
+  /** `before`: what to return to if a worker cannot apply the configuration; undefined: nothing. */
+  async #takeAll(config: Config, before: Config | undefined): Promise<readonly string[] | Failure> {
     const prepared = await this.#clusters.prepare(config);
     if (prepared instanceof Failure) return prepared;
-    const failure = await this.#listeners.reconcile(config.listeners);
-    if (failure !== undefined) {
+    const unopened = await this.#listeners.reconcile(config.listeners);
+    if (unopened !== undefined) {
       prepared.drop();
-      return failure;
+      return unopened;
     }
     const waiting = changedParts(this.#config, config);
     this.#config = heldOf(this.#config, config);
@@ -378,8 +379,9 @@ class Watchkeeper implements Running {
     this.#around.configureLog?.(config.logging);
     this.#configureTracing();
     if (this.#around.worker === undefined) this.#peers.serve(config.drain.handoverDirectory);
-    await this.#around.parent?.configure(this.#config);
-    return waiting;
+    const failure = await this.#around.parent?.configure(this.#config);
+    if (failure !== undefined && before !== undefined) await this.#takeAll(before, undefined);
+    return failure ?? waiting;
   }
 
   #configureTracing(): void {

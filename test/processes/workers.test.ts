@@ -1,6 +1,6 @@
 /** A proxy with two workers: what clients and operators notice in normal operation, and when a worker dies or hangs. */
 import { spawn } from "node:child_process";
-import { existsSync, readFileSync, writeFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync, writeFileSync } from "node:fs";
 import http from "node:http";
 import http2 from "node:http2";
 import { join } from "node:path";
@@ -260,6 +260,33 @@ test("a listener that a reload adds serves its first client, and one that a relo
     });
     assert.equal(reset, []);
   }
+});
+
+test("a reload that a worker cannot apply is refused as a whole, and no client of any worker loses its connection", async () => {
+  const proxy = await start({ isFollowing: true });
+  const all = await oneForEach(proxy);
+  const [before, file] = [pidsOf(proxy), join(proxy.directory, "watchkeeper.yaml")];
+  const text = readFileSync(file, "utf8");
+  // Only this process has the descriptor, so no worker can read the certificate at this path.
+  const folder = openSync(proxy.directory, "r");
+  const port = await freePort();
+  const more = (certFile: string): string =>
+    `  - {name: more, address: "127.0.0.1:${port}", tls: {certFile: ${certFile}, keyFile: tls.key}}\nclusters:`;
+  writeFileSync(file, text.replace("clusters:", more(`/proc/self/fd/${folder}/tls.crt`)));
+  const refusal = (): string =>
+    proxy.entries.flatMap((one) => (one.kind === "config.refused" ? one.problems : [])).join();
+  await until("it is refused", () => refusal() !== "");
+  assert.match(refusal(), /^worker \d keeps its configuration: .*tls\.crt/);
+  await pause(1500);
+  assert.equal(pidsOf(proxy), before);
+  for (const client of all) assert.is(await get(client), 200);
+  assert.is(await askAnew(port), "ECONNREFUSED", "the parent keeps its configuration, too");
+  assert.is(await get(connect(proxy)), 200);
+  writeFileSync(file, text.replace("clusters:", more("tls.crt")));
+  await until("the next one is taken", () => proxy.entries.some(({ kind }) => kind === "config.reloaded"));
+  assert.is(await get(connect({ ...proxy, url: `https://localhost:${port}` })), 200);
+  assert.equal(pidsOf(proxy), before);
+  closeSync(folder);
 });
 
 test("kill -9 of the parent: its workers drain, so clients are told to connect elsewhere, and end", async () => {

@@ -171,10 +171,16 @@ export class Parent {
     return this.#pool.alive;
   }
 
-  /** Applies a configuration that this process has applied. A worker that cannot apply it is replaced. */
-  async configure(config: Config): Promise<void> {
+  /** Applies a configuration that this process has applied. Returns a Failure if a worker keeps its present one. */
+  async configure(config: Config): Promise<Failure | undefined> {
     this.#config = config;
-    await Promise.all(this.#pool.all.map((worker) => worker.configure(this.#setup())));
+    const setup = this.#setup();
+    const outcomes = await Promise.all(
+      this.#pool.all.map(async (worker) => ({ worker, problem: await worker.configure(setup) })),
+    );
+    const kept = outcomes.find(({ problem }) => problem !== "");
+    const what = `worker ${kept?.worker.number} keeps its configuration: ${kept?.problem}`;
+    return kept && new Failure("bad-file", "proxy", what);
   }
 
   /** Makes new sockets wait until the returned function is called, because workers do not know a new listener yet. */

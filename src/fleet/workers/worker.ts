@@ -160,14 +160,11 @@ export class Worker {
     return this.#await((id) => ({ kind: "ask", id, question }));
   }
 
-  /**
-   * Applies another configuration. If the process cannot apply it, kills the process; the next process starts with this
-   * configuration.
-   */
-  async configure(setup: Setup): Promise<void> {
+  /** Applies another configuration. Resolves with the reason why the process keeps its present one, or with "". */
+  async configure(setup: Setup): Promise<string> {
     const problem = await this.#await((id) => ({ kind: "config", id, ...setup }));
-    if (typeof problem === "string" && problem !== "")
-      this.end(`it could not apply the configuration: ${problem}`);
+    // If the process has ended, the next one starts with this configuration.
+    return typeof problem === "string" ? problem : "";
   }
 
   #await(messageOf: (id: number) => ToWorker): Promise<unknown> {
