@@ -12,6 +12,7 @@ import { wallClock } from "../../src/base/clock.ts";
 import { Failure } from "../../src/base/failure.ts";
 import { Journal } from "../../src/events/journal.ts";
 import { Log } from "../../src/ops/admin/events/log.ts";
+import { adminLimits } from "../../src/ops/admin/http/limits.ts";
 import { explain } from "../../src/ops/cli/client/explain.ts";
 import type { Pair } from "../../src/ops/pki/pki.ts";
 import { KeptScreen } from "./api-server.ts";
@@ -140,6 +141,8 @@ export class Stage {
    */
   async wrongAlerts(...expected: readonly Firing[]): Promise<string | undefined> {
     if (isMissing()) return undefined;
+    // A scrape may be as old as this.
+    await sleep(adminLimits.scrapeReuseMs);
     const series = seriesOf(await this.metrics(), wallClock.wall() / 1000);
     return wrongAlerts([{ series, expected }]);
   }
