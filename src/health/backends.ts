@@ -85,8 +85,7 @@ export class Backends {
   readonly #watchers = new Set<{ readonly name: string; readonly run: () => void }>();
   /** Reading (ms) of `stallAwareClock` since which no backend has answered; undefined while one answers. */
   #silentSince: number | undefined;
-  /** Clock reading (ms) at which the latest silence of all backends ended, because one of them answered; 0: never. */
-  silenceOverAt = 0;
+  #silenceOverAt = 0;
   /**
    * Detection times of failures, in seconds: from the last sign of life of a ready backend until the proxy found the
    * backend suspect, and until it found the backend dead.
@@ -115,6 +114,11 @@ export class Backends {
 
   stateOf(name: string): BackendState | undefined {
     return this.#known.get(name)?.view.state;
+  }
+
+  /** Clock reading (ms) at which the latest silence of all backends ended, because one of them answered; 0: never. */
+  get silenceOverAt(): number {
+    return this.#silenceOverAt;
   }
 
   /** True for a limited time while no backend answers. Open requests are then kept, and new requests wait (D14). */
@@ -226,7 +230,7 @@ export class Backends {
     if (areSilent) this.#silentSince ??= this.#stallAwareClock.now();
     else this.#silentSince = undefined;
     if (!wereSilent || areSilent) return;
-    this.silenceOverAt = this.#clock.now();
+    this.#silenceOverAt = this.#clock.now();
     this.#parts.onAnswer?.();
   }
 

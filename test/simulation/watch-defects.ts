@@ -306,11 +306,15 @@ const ofEndings: readonly WatchDefect[] = [
     find: " || isHeldBack(event, this.#refused)",
     replace: "",
   }),
-  defect("a stream of a bookmark refresh is taken for a successor", ["ends", "deadline", "identity"], {
-    file: "watch/session/watch-session.ts",
-    find: 'if (this.isBlocked || second.reading.bookmark !== "") this.dropSecond();',
-    replace: "",
-  }),
+  defect(
+    "a stream of a bookmark refresh is taken for a successor",
+    ["ends", "deadline", "identity", "progress"],
+    {
+      file: "watch/session/watch-session.ts",
+      find: 'if (this.isBlocked || second.reading.bookmark !== "") this.dropSecond();',
+      replace: "",
+    },
+  ),
   defect("there is no PING deadline", ["fresh", "progress", "deadline", "ends", "carried"], {
     file: "upstream/pool/keepalive.ts",
     find: "if (now >= dueAt)",
