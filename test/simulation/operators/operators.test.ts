@@ -6,12 +6,12 @@ import { suite } from "uvu";
 import * as assert from "uvu/assert";
 import { figure } from "../../support/figure.ts";
 import type { Mutation } from "../mutated.ts";
-import { figureOf } from "../operators/figure.ts";
-import { loadOperators } from "../operators/load.ts";
-import { mistakes } from "../operators/mistakes.ts";
-import type { OperatorsOptions } from "../operators/scene.ts";
+import { figureOf } from "./figure.ts";
+import { loadOperators } from "./load.ts";
+import { mistakes } from "./mistakes.ts";
+import type { OperatorsOptions } from "./scene.ts";
 
-const test = suite("simulation/long/operators");
+const test = suite("simulation/operators");
 
 const seeds = (process.env["OPERATOR_SEEDS"] ?? "1,2")
   .split(",")
