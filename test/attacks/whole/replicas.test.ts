@@ -210,7 +210,7 @@ test("a replica that answers without end, or not at all, holds a request for 8 s
   play = () => {};
   const silent = await began();
   assert.equal([count(silent, 502), count(silent, 503)], [8, 32], "eight wait, the others are refused");
-  // Nobody asked for a 100, so the request fails at once, and how many find a free place depends on the time.
+  // The request has no Expect field, so a 100 fails it at once. How many find a free place depends on the time.
   play = (incoming) => incoming.socket.write("HTTP/1.1 100 C\r\n\r\n");
   const informed = await began();
   assert.is(count(informed, 502) + count(informed, 503), 40);
