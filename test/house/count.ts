@@ -1,5 +1,6 @@
 /** Counts lines, tuned constants, callback types and words. Each definition is also the text that the report prints. */
-import { globSync, readFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, globSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { type Room, roomFor } from "./rooms.ts";
 
@@ -44,6 +45,20 @@ export function count(root: string): Counts {
   const tests = globSync("test/**/*.{ts,js}", { cwd: root });
   const testLines = tests.reduce((sum, path) => sum + linesOf(readFileSync(join(root, path), "utf8")), 0);
   return { lines, constants, callbackTypes, testLines };
+}
+
+/** Returns the number of tracked Markdown files below `root`, and of their words. */
+export function countWords(root: string): { readonly pages: number; readonly words: number } {
+  const listed = execFileSync("git", ["ls-files", "*.md"], { cwd: root, encoding: "utf8" })
+    .trim()
+    .split("\n");
+  const pages = listed.map((page) => join(root, page)).filter((page) => existsSync(page));
+  const words = pages.flatMap((page) =>
+    readFileSync(page, "utf8")
+      .split(/\s+/)
+      .filter((word) => word !== ""),
+  );
+  return { pages: pages.length, words: words.length };
 }
 
 function linesOf(text: string): number {

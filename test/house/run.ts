@@ -6,10 +6,10 @@
  * --since adds the lines that were moved, added and deleted after that commit. --list prints each one that was counted.
  */
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { count, definitions } from "./count.ts";
+import { count, countWords, definitions } from "./count.ts";
 
 const { values } = parseArgs({
   options: { root: { type: "string" }, since: { type: "string" }, list: { type: "string" } },
@@ -28,9 +28,8 @@ say(
 );
 say(`tuned constants (${definitions.constants}): ${counts.constants.length}`);
 say(`callback types (${definitions.callbackTypes}): ${counts.callbackTypes.length}`);
-const pages = git("ls-files", "*.md").trim().split("\n");
-const words = pages.reduce((sum, path) => sum + wordsOf(readFileSync(join(root, path), "utf8")), 0);
-say(`words (${definitions.words}): ${words} in ${pages.length} files`);
+const { words, pages } = countWords(root);
+say(`words (${definitions.words}): ${words} in ${pages} files`);
 if (values.list === "constants" || values.list === "callbackTypes") {
   for (const one of counts[values.list]) say(`  ${one}`);
 }
@@ -41,10 +40,6 @@ if (existsSync(walk)) {
     const { stdout } = spawnSync(process.execPath, [walk, flow], { encoding: "utf8", timeout: 120_000 });
     say(stdout === "" ? `${flow}: the walk did not end` : stdout.trim());
   }
-}
-
-function wordsOf(text: string): number {
-  return text.split(/\s+/).filter((word) => word !== "").length;
 }
 
 /** Returns one line: how many lines of src and demo were added and deleted in files that stayed, moved, came and went. */

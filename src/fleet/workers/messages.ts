@@ -59,7 +59,7 @@ export type Question =
   | { readonly of: "snapshot" }
   /** Metrics of the worker's process, such as CPU time and memory. */
   | { readonly of: "process" }
-  /** What the history records of the worker's requests (admin/history/recorded.ts). */
+  /** What the history records of the worker's requests (ops/admin/history/recorded.ts). */
   | { readonly of: "recorded" }
   | { readonly of: "page"; readonly list: string; readonly query: string }
   | { readonly of: "watch"; readonly id: string }

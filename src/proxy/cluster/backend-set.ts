@@ -17,7 +17,7 @@ import { Discovery } from "../../ops/discovery/discovery.ts";
 import type { Access } from "../../ops/discovery/transport.ts";
 import type { BackendAddress } from "../../upstream/net/connect.ts";
 import type { Trusted } from "../../upstream/net/untrusted-certificate.ts";
-import type { BackendTraits } from "../../upstream/pool/backend-shares.ts";
+import { alike, type BackendTraits } from "../../upstream/pool/backend-shares.ts";
 import { CaBundle, type CaBundleOptions } from "../tls/ca-bundle.ts";
 import type { Expiry } from "../tls/sni-hosts.ts";
 import { proveCaBundle } from "../tls/upstream-acceptance.ts";
@@ -263,8 +263,6 @@ export class BackendSet {
     this.#parts.onChange(Array.from(this.#addresses.keys()));
   }
 }
-
-const alike: BackendTraits = { weight: 1, isNear: true };
 
 /**
  * Returns a backend's weight, and whether the backend is near. It is near if it is in the zone of this process (`own`),

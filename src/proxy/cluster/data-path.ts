@@ -32,7 +32,7 @@ import type { Client } from "../../upstream/context/client.ts";
 import type { Asserted, AssertedTrust } from "../../upstream/identity/asserted-identity.ts";
 import { isAsserted, Trust, type TrustClass } from "../../upstream/identity/trust.ts";
 import type { Wire, WireOwner } from "../../upstream/net/wire.ts";
-import { BackendShares, type BackendTraits } from "../../upstream/pool/backend-shares.ts";
+import { alike, BackendShares, type BackendTraits } from "../../upstream/pool/backend-shares.ts";
 import { ConnectionPool, type PoolSettings } from "../../upstream/pool/connection-pool.ts";
 import type { KeepaliveTimes } from "../../upstream/pool/keepalive.ts";
 import { type Assertions, PoolSet } from "../../upstream/pool/pool-set.ts";
@@ -165,7 +165,6 @@ type Base = Pick<
 >;
 
 const noProbes: ProbeCounts = { answers: 0, failures: 0, lastMs: 0, durations: new Histogram(rttBounds) };
-const alike: BackendTraits = { weight: 1, isNear: true };
 const defaultMode: GuardMode = "Observe";
 const probed = { rise: healthLimits.riseAnswers, needsProof: true };
 

@@ -5,6 +5,7 @@
  */
 import { Field, role } from "../../h2/core/field.ts";
 import type { RequestHead } from "../../h2/core/fields.ts";
+import { targetIn } from "./request-context.ts";
 
 /** Returns the request as the apiserver below `prefix` sees it. A client may use its path, or the root. */
 export function withoutPrefix(request: RequestHead, prefix: string): RequestHead {
@@ -18,8 +19,7 @@ export function withoutPrefix(request: RequestHead, prefix: string): RequestHead
 
 /** Returns the fields of a request to a backend that serves the API below `prefix`. */
 export function withPrefix(fields: readonly Field[], prefix: string): readonly Field[] {
-  const path = fields.find((field) => field.role === role.path)?.value ?? "";
-  return prefix === "" ? fields : withPath(fields, prefix + path);
+  return prefix === "" ? fields : withPath(fields, prefix + targetIn(fields));
 }
 
 export function withPath(fields: readonly Field[], path: string): readonly Field[] {

@@ -2,8 +2,8 @@
  * Decides which identity and which header fields the backend gets with a request.
  *
  * A bearer token is forwarded unchanged. The backend gets the client's own header fields, in the same order and number,
- * with X-Forwarded-For and Audit-ID set, and without X-Real-IP. For a client with a certificate, the proxy adds the identity in the
- * certificate (asserted-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields
+ * with X-Forwarded-For and Audit-ID set, and without X-Real-IP. For a client with a certificate, the proxy adds the
+ * identity in the certificate (asserted-identity.ts). If a listener or host asserts identities, the proxy drops the X-Remote-* fields
  * of all its clients.
  */
 import { randomBytes } from "node:crypto";

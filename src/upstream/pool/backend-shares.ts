@@ -29,6 +29,9 @@ export type BackendTraits = {
   readonly isNear: boolean;
 };
 
+/** The traits of a backend about which nothing is stated. */
+export const alike: BackendTraits = { weight: 1, isNear: true };
+
 export type BackendSharesParts = {
   readonly clock: Clock;
   readonly traitsOf: (backend: string) => BackendTraits;
